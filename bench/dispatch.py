@@ -1,0 +1,104 @@
+"""What does one call cost, from the JSON that a model emits to the JSON that it gets back, as a multiple of the floor?
+
+The driver goes over all contestants in each round, in a new order, each in its own environment. As a script, with the
+name of a module of `bench.peers`, this is the worker: it measures that module's cases and prints them as JSON.
+"""
+
+import asyncio
+import json
+import random
+import sys
+from contextlib import AsyncExitStack
+from functools import partial
+from importlib import import_module
+from statistics import median
+from typing import Any
+
+from bench import environments
+from bench.environments import OURS
+from bench.harness import Batches
+from bench.question import Bound, Data, Options, Table, quartiles
+from bench.workloads import WORKLOADS
+
+TITLE = "What one call costs, as a multiple of the floor"
+
+
+def measure(options: Options) -> dict[str, Any]:
+    """Interleaved rounds over us and the chosen peers. A peer that fails is reported and left out; we must not fail."""
+    pythons = {peer: environments.prepare(peer) for peer in options.peers}
+    pythons[OURS] = environments.prepare_ours(options.python)
+    rows: dict[tuple[str, str, str], dict[str, Any]] = {}
+    failed: dict[str, str] = {}
+    for turn in range(options.rounds):
+        for name in random.sample(list(pythons), len(pythons)):
+            print(f"round {turn + 1} of {options.rounds}: {name}", file=sys.stderr)
+            arguments = ("callboard_" if name == OURS else name, str(options.samples), str(options.seconds))
+            try:
+                measured = environments.worker(pythons[name], "bench.dispatch", *arguments)
+            except RuntimeError as error:
+                if name == OURS:
+                    raise
+                failed[name] = str(error).splitlines()[-1]
+                continue
+            for path, workload, ratio, seconds in measured:
+                new: dict[str, Any] = {
+                    "contestant": name,
+                    "path": path,
+                    "workload": workload,
+                    "ratios": [],
+                    "seconds": [],
+                }
+                row = rows.setdefault((name, path, workload), new)
+                row["ratios"].append(ratio)
+                row["seconds"].append(seconds)
+    versions = {name: environments.version(python, name) for name, python in pythons.items()}
+    return {"rows": list(rows.values()), "failed": failed, "versions": versions}
+
+
+def report(data: Data) -> Table:
+    """One row per path, the cheapest first."""
+    columns = ["contestant", "path"]
+    for work in WORKLOADS:
+        columns += [f"{work.name}: x floor (quartiles)", f"{work.name}: µs"]
+    lines: dict[tuple[str, str], list[str]] = {}
+    for row in sorted(data["rows"], key=lambda row: (row["workload"], median(row["ratios"]))):
+        name, path = row["contestant"], row["path"]
+        line = lines.setdefault((name, path), [f"{name} {data['versions'][name]}", path])
+        line += [quartiles(row["ratios"]), f"{median(row['seconds']) * 1e6:,.1f}"]
+    failures = [[name, f"failed: {reason}", *[""] * 4] for name, reason in data["failed"].items()]
+    return Table(columns, [*lines.values(), *failures])
+
+
+def _against_cheapest_peer(workload: str, data: Data) -> float | None:
+    if data["failed"]:  # The cheapest might be among them.
+        return None
+    rows = [row for row in data["rows"] if row["workload"] == workload]
+    ours = [median(row["ratios"]) for row in rows if row["contestant"] == OURS]
+    theirs = [median(row["ratios"]) for row in rows if row["contestant"] != OURS]
+    return min(ours) / min(theirs) if theirs else None
+
+
+BOUNDS = [
+    Bound(f"{work.name}: our cost ÷ the cheapest peer's", 1.0, "x", partial(_against_cheapest_peer, work.name))
+    for work in WORKLOADS
+]
+
+
+async def _work(module: str, samples: int, seconds: float) -> list[tuple[str, str, float, float]]:
+    async with AsyncExitStack() as stack:
+        batches: list[tuple[str, str, Batches]] = []
+        for path, unit_for in (await import_module(f"bench.peers.{module}").cases(stack)).items():
+            for work in WORKLOADS:
+                unit = unit_for(work)
+                work.check(await unit())
+                batches.append((path, work.name, await Batches.calibrated(unit, work.floor(), seconds)))
+        measured: list[tuple[str, str, float, float]] = []
+        for _ in range(samples):
+            for path, workload, batch in random.sample(batches, len(batches)):
+                sample = await batch.bracket()
+                measured.append((path, workload, sample.ratio, sample.case))
+        return measured
+
+
+if __name__ == "__main__":
+    print(json.dumps(asyncio.run(_work(sys.argv[1], int(sys.argv[2]), float(sys.argv[3])))))

@@ -1,0 +1,114 @@
+"""One virtual environment per peer, below `bench/.venvs`, made by uv when it is first wanted.
+
+Peers cannot share an environment, because their dependencies conflict; so each is measured in its own, against the
+floor in the same process. This module makes environments and starts processes in them. It measures nothing.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+VENVS = ROOT / "bench" / ".venvs"
+OURS = "callboard"
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """What a peer needs installed, and the import that its users write. Its calls are in `bench/peers/<name>.py`."""
+
+    packages: tuple[str, ...]
+    statement: str
+
+
+PEERS = {
+    "pydantic_ai": Peer(("pydantic-ai-slim",), "from pydantic_ai import Agent"),
+    "fastmcp": Peer(("fastmcp",), "from fastmcp import FastMCP"),
+    "mcp_sdk": Peer(("mcp",), "from mcp.server import MCPServer"),
+    "langchain": Peer(("langchain-core",), "from langchain_core.tools import StructuredTool"),
+    "langgraph": Peer(("langgraph",), "from langgraph.prebuilt import ToolNode"),
+    "openai_agents": Peer(("openai-agents",), "from agents import Agent, function_tool"),
+    "google_adk": Peer(("google-adk",), "from google.adk.agents import LlmAgent"),
+    "strands": Peer(("strands-agents",), "from strands import Agent, tool"),
+    "agno": Peer(("agno",), "from agno.agent import Agent"),
+}
+
+
+def choose(names: str) -> list[str]:
+    """The peers named by `all`, `none` or a list with commas. Raises ValueError for a name that is not known."""
+    chosen = {"all": list(PEERS), "none": []}.get(names, names.split(","))
+    if unknown := [name for name in chosen if name not in PEERS]:
+        raise ValueError(f"no such peer: {', '.join(unknown)}; known are {', '.join(PEERS)}")
+    return chosen
+
+
+def python_of(peer: str) -> Path:
+    """Where the peer's interpreter is, or would be."""
+    return VENVS / peer / "bin" / "python"
+
+
+def prepare(peer: str) -> str:
+    """The peer's interpreter, in an environment that is made now if it is missing."""
+    python = python_of(peer)
+    if not python.exists():
+        _install(peer, sys.executable, *PEERS[peer].packages)
+    return str(python)
+
+
+def prepare_ours(python: str | None) -> str:
+    """An interpreter that can import Callboard: the running one, or a new environment of the given Python."""
+    if python is None:
+        return sys.executable
+    version = subprocess.check_output([python, "-c", "import platform; print(platform.python_version())"], text=True)
+    ours = f"{OURS}-{version.strip()}"
+    if not python_of(ours).exists():
+        # What the core needs, and the parser of docstrings, where the workloads describe their parameters. Callboard's
+        # own source is on the path.
+        _install(ours, python, "pydantic", "anyio", "docstring-parser")
+    return str(python_of(ours))
+
+
+def run(python: str, *arguments: str) -> str:
+    """The standard output of a fresh process. Raises RuntimeError with the end of its errors if it fails."""
+    done = subprocess.run([python, *arguments], cwd=ROOT, env=_environment(), capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(arguments)} failed in {python}:\n{done.stderr[-2000:]}")
+    return done.stdout
+
+
+def worker(python: str, module: str, *arguments: str) -> Any:
+    """What a module of the benchmark prints as its last line, which is JSON, when run by the given interpreter."""
+    return json.loads(run(python, "-m", module, *arguments).splitlines()[-1])
+
+
+def version(python: str, name: str) -> str:
+    """The installed version of a peer, of Callboard or of any distribution; `from source` if it is not installed."""
+    package = PEERS[name].packages[0] if name in PEERS else name
+    script = f"from importlib.metadata import distributions as d; print(*{{x.version for x in d(name={package!r})}})"
+    return run(python, "-c", script).strip() or "from source"
+
+
+def _install(name: str, python: str, *requirements: str) -> None:
+    uv = shutil.which("uv", path=str(Path(sys.executable).parent)) or shutil.which("uv")
+    if uv is None:
+        raise RuntimeError("uv is needed to make a peer's environment; install it beside this Python")
+    # Made under another name and moved when complete, so that an interrupted installation is not taken for a whole one.
+    made, unfinished = VENVS / name, VENVS / f"{name}.unfinished"
+    shutil.rmtree(unfinished, ignore_errors=True)
+    subprocess.run([uv, "venv", "--quiet", "--relocatable", "--python", python, str(unfinished)], check=True)
+    target = str(unfinished / "bin" / "python")
+    subprocess.run([uv, "pip", "install", "--quiet", "--python", target, *requirements], check=True)
+    unfinished.rename(made)
+
+
+def _environment() -> dict[str, str]:
+    # Byte code is cached, as it is for a user; nobody's telemetry runs; our source need not be installed.
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    quiet = {"OTEL_SDK_DISABLED": "true", "AGNO_TELEMETRY": "false", "OPENAI_AGENTS_DISABLE_TRACING": "true"}
+    path = os.pathsep.join(filter(None, (str(ROOT / "src"), os.environ.get("PYTHONPATH"))))
+    return kept | quiet | {"PYTHONPATH": path}

@@ -1,0 +1,28 @@
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false, reportCallIssue=false
+"""FastMCP: the server's own call, and a client connected to it in memory."""
+
+import json
+from contextlib import AsyncExitStack
+
+from fastmcp import Client, FastMCP
+
+from bench.workloads import Workload, add, place_order
+
+
+async def cases(stack: AsyncExitStack):
+    server = FastMCP("bench")
+    server.tool(add)
+    server.tool(place_order)
+    client = await stack.enter_async_context(Client(server))
+
+    def through(caller):
+        def path(work: Workload):
+            async def unit():
+                result = await caller.call_tool(work.tool, json.loads(work.arguments))
+                return result.content[0].text
+
+            return unit
+
+        return path
+
+    return {"server.call_tool": through(server), "Client.call_tool, in memory": through(client)}

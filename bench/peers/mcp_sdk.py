@@ -1,0 +1,27 @@
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false, reportCallIssue=false
+"""The official MCP SDK: a client connected to a server in memory."""
+
+import json
+from contextlib import AsyncExitStack
+
+from mcp import Client
+from mcp.server import MCPServer
+
+from bench.workloads import Workload, add, place_order
+
+
+async def cases(stack: AsyncExitStack):
+    server = MCPServer("bench")
+    server.add_tool(add)
+    server.add_tool(place_order)
+    client = await stack.enter_async_context(Client(server))
+    await client.list_tools()  # The client checks results against the schemas that it has seen.
+
+    def call_tool(work: Workload):
+        async def unit():
+            result = await client.call_tool(work.tool, json.loads(work.arguments))
+            return result.content[0].text
+
+        return unit
+
+    return {"Client.call_tool, in memory": call_tool}

@@ -1,0 +1,74 @@
+"""What every question shares: the options it is asked with, and the tables and bounds that it answers with.
+
+A question is a module of `bench` with four names: `TITLE`, `BOUNDS`, `measure(options)`, which returns JSON data, and
+`report(data)`, which makes a table of them. `bench/__main__.py` lists the questions; one more is one more file.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from bench.harness import summarise
+
+Data = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to ask: beside which peers, how often, how thoroughly, and with which Python for our own part."""
+
+    peers: Sequence[str] = ()
+    rounds: int = 5
+    quick: bool = False
+    python: str | None = None
+
+    @property
+    def samples(self) -> int:
+        """Bracketed samples per round."""
+        return 3 if self.quick else 7
+
+    @property
+    def seconds(self) -> float:
+        """The CPU time of one batch."""
+        return 0.01 if self.quick else 0.05
+
+
+class Table(NamedTuple):
+    """Rows of text under their columns' names."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+class Bound(NamedTuple):
+    """A figure that must not be exceeded, and how to find it in the data: None where it was not measured."""
+
+    figure: str
+    limit: float
+    unit: str
+    measured: Callable[[Data], float | None]
+
+
+class Question(Protocol):
+    """The face of a question's module."""
+
+    @property
+    def TITLE(self) -> str: ...
+
+    @property
+    def BOUNDS(self) -> Sequence[Bound]: ...
+
+    def measure(self, options: Options) -> dict[str, Any]: ...
+
+    def report(self, data: Data) -> Table: ...
+
+
+def number(value: float) -> str:
+    """A figure with the digits that it deserves."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def quartiles(values: Sequence[float]) -> str:
+    """The median, with the quartiles behind it."""
+    low, median, high = map(number, summarise(values))
+    return f"{median} ({low} to {high})"

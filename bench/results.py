@@ -1,0 +1,91 @@
+"""What was measured, kept as JSON below `bench/.results`, and the page `bench/RESULTS.md` that is written from it."""
+
+import json
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import NamedTuple
+
+from bench import environments
+from bench.question import Bound, Data, Options, Question, Table, number
+
+KEPT = environments.ROOT / "bench" / ".results"
+PAGE = environments.ROOT / "bench" / "RESULTS.md"
+
+
+class Verdict(NamedTuple):
+    """A bound with the figure that was measured, None if it was not."""
+
+    bound: Bound
+    measured: float | None
+
+    @property
+    def failed(self) -> bool:
+        return self.measured is not None and self.measured > self.bound.limit
+
+
+def judge(question: Question, data: Data) -> list[Verdict]:
+    """Each bound of a question against its data."""
+    return [Verdict(bound, bound.measured(data)) for bound in question.BOUNDS]
+
+
+def verdict_table(verdicts: Sequence[Verdict]) -> Table:
+    """The bounds, for people."""
+    rows = [
+        [
+            verdict.bound.figure,
+            f"≤ {number(verdict.bound.limit)} {verdict.bound.unit}",
+            "" if verdict.measured is None else f"{number(verdict.measured)} {verdict.bound.unit}",
+            "not measured" if verdict.measured is None else "FAIL" if verdict.failed else "pass",
+        ]
+        for verdict in verdicts
+    ]
+    return Table(["figure", "bound", "measured", "verdict"], rows)
+
+
+def plain(table: Table) -> str:
+    """A table for the terminal."""
+    lines = [table.columns, *table.rows]
+    widths = [max(len(cell) for cell in column) for column in zip(*lines, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+
+
+def markdown(table: Table) -> str:
+    """A table for a page."""
+    lines = [table.columns, ["---"] * len(table.columns), *table.rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def save(name: str, data: Data, options: Options) -> None:
+    """Keep a question's data with where and when they were taken."""
+    KEPT.mkdir(exist_ok=True)
+    (KEPT / f"{name}.json").write_text(json.dumps({"taken": _circumstances(options), "data": data}, indent=1))
+
+
+def write(questions: Mapping[str, Question], page: Path = PAGE) -> None:
+    """Write the page from everything that is kept."""
+    parts = ["# Results", "Written by `python -m bench`; the method is in `README.md`. Medians, with quartiles."]
+    for name, question in questions.items():
+        if (KEPT / f"{name}.json").exists():
+            kept = json.loads((KEPT / f"{name}.json").read_text())
+            tables = question.report(kept["data"]), verdict_table(judge(question, kept["data"]))
+            parts += [f"## {question.TITLE}", kept["taken"], *map(markdown, tables)]
+    page.write_text("\n\n".join(parts) + "\n")
+
+
+def _circumstances(options: Options) -> str:
+    python = environments.prepare_ours(options.python)
+    version = environments.run(python, "-c", "import platform; print(platform.python_version())").strip()
+    packages = [f"{name} {environments.version(python, name)}" for name in ("callboard", "pydantic", "anyio")]
+    facts = (str(date.today()), _processor(), f"{os.cpu_count()} cores", platform.system(), f"Python {version}")
+    return ", ".join((*facts, *packages, f"{options.rounds} rounds")) + "."
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())

@@ -1,0 +1,155 @@
+"""What do 1,000 tools cost: to register, against building their Pydantic models alone, and to list for a turn?
+
+The baseline builds, with Pydantic alone, what validates each tool's arguments and result, and the JSON schema. The same
+work is done by us when all tools are registered and were listed once, because schemas are made when they are first
+wanted; so the ratio is of both together. As a script this is the worker.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from statistics import median
+from typing import Annotated, Any, get_type_hints
+
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict
+
+from bench import environments
+from bench.harness import bracket, timed
+from bench.question import Bound, Data, Options, Table, quartiles
+from bench.workloads import Order, Receipt
+
+TITLE = "What 1,000 tools cost to register and to list"
+COUNT = 1000
+Functions = Sequence[Callable[..., Any]]
+make_typed_dict: Any = TypedDict  # Type checkers refuse names that are made at run time.
+
+SHAPES = {
+    "two integers": """
+async def tool_{i}(a: Annotated[int, "The first summand"], b: Annotated[int, "The second summand"]) -> int:
+    'Add, in the way of number {i}.'
+    return a + b
+""",
+    "two integers, described in the docstring": """
+async def tool_{i}(a: int, b: int) -> int:
+    '''Add, in the way of number {i}.
+
+    Args:
+        a: The first summand.
+        b: The second summand.
+    '''
+    return a + b
+""",
+    "nested": """
+async def tool_{i}(order: Annotated[Order, "The order to place"]) -> Receipt:
+    'Place an order at shop number {i}.'
+    return Receipt(number=order.number, city=order.delivery.city, deposit=0)
+""",
+}
+
+
+def measure(options: Options) -> dict[str, Any]:
+    """All shapes in one fresh process of our own interpreter."""
+    samples = "1" if options.quick else str(options.rounds)
+    return environments.worker(environments.prepare_ours(options.python), "bench.schemas", samples)
+
+
+def report(data: Data) -> Table:
+    """One row per shape of tool."""
+    columns = [
+        "1,000 tools",
+        "Pydantic alone, s",
+        "registered, s",
+        "first listing, s",
+        "ratio (quartiles)",
+        "next listing, ms",
+    ]
+    rows = [
+        [
+            shape,
+            f"{median(row['baseline']):.2f}",
+            f"{median(row['registered']):.2f}",
+            f"{median(row['first']):.2f}",
+            quartiles(row["ratio"]),
+            f"{median(row['listing']) * 1e3:.3f}",
+        ]
+        for shape, row in data.items()
+    ]
+    return Table(columns, rows)
+
+
+def _ratio(shape: str, data: Data) -> float:
+    return median(data[shape]["ratio"])
+
+
+def _listing(data: Data) -> float:
+    return max(median(row["listing"]) for row in data.values()) * 1e3
+
+
+BOUNDS = [
+    Bound(
+        "registering and first listing 1,000 tools of two integers ÷ Pydantic alone",
+        1.5,
+        "x",
+        partial(_ratio, "two integers"),
+    ),
+    Bound("registering and first listing 1,000 nested tools ÷ Pydantic alone", 1.5, "x", partial(_ratio, "nested")),
+    Bound("listing 1,000 tools from the cache, slowest shape", 1.0, "ms", _listing),
+]
+
+
+def _functions(shape: str, count: int) -> Functions:
+    """New functions at each call, so that nothing that is kept per function can help."""
+    names: dict[str, Any] = {"Annotated": Annotated, "Order": Order, "Receipt": Receipt, "__name__": __name__}
+    exec("".join(SHAPES[shape].format(i=i) for i in range(count)), names)
+    return [names[f"tool_{i}"] for i in range(count)]
+
+
+def _build(functions: Functions) -> list[object]:
+    built: list[object] = []
+    for function in functions:
+        hints = get_type_hints(function, include_extras=True)
+        result = TypeAdapter(hints.pop("return"))
+        arguments: TypeAdapter[Any] = TypeAdapter(make_typed_dict(function.__name__, hints))
+        built.append((result, arguments, arguments.json_schema()))
+    return built
+
+
+def _sample(shape: str, count: int) -> dict[str, float]:
+    from callboard import Registry, tool  # Only the worker's interpreter is known to have it.
+
+    ours, *floors = [_functions(shape, count) for _ in range(3)]
+    registries: list[Registry] = []
+
+    def register() -> None:
+        registries.append(Registry([tool(flatten=False)(function) for function in ours]))
+
+    def listing() -> Sequence[object]:
+        return registries[0].snapshot().schemas("claude")
+
+    parts: list[float] = []
+
+    def ready() -> float:
+        parts.extend((timed(register), timed(listing)))
+        return sum(parts)
+
+    sample = bracket(ready, lambda: timed(lambda: _build(floors.pop())))
+    if len(listing()) != count:
+        raise ValueError(f"{len(listing())} schemas of {count} tools")
+    times = dict(zip(("registered", "first"), parts, strict=True))
+    again = median(timed(listing) for _ in range(100))
+    return times | {"baseline": sample.floor, "ratio": sample.ratio, "listing": again}
+
+
+def _work(samples: int) -> dict[str, dict[str, list[float]]]:
+    measured: dict[str, dict[str, list[float]]] = {}
+    for shape in SHAPES:
+        _sample(shape, 3)
+        found = [_sample(shape, COUNT) for _ in range(samples)]
+        measured[shape] = {figure: [each[figure] for each in found] for figure in found[0]}
+    return measured
+
+
+if __name__ == "__main__":
+    print(json.dumps(_work(int(sys.argv[1]))))

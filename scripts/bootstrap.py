@@ -1,0 +1,59 @@
+"""Makes `.venv` and keeps it at what `requirements/dev.txt` says. Needs Python 3.11 and nothing else.
+
+Safe to run at any time, also twice at once: one process works, the others wait for it, and whoever finds everything as
+it should be does nothing.
+"""
+
+import fcntl
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / "bin" / "python"
+STAMP = VENV / ".callboard-stamp"
+INPUTS = ("requirements/uv.txt", "requirements/dev.txt", "pyproject.toml", "scripts/bootstrap.py")
+
+
+def wanted() -> str:
+    """What the environment should be made from, as one hash."""
+    digest = hashlib.sha256(f"{sys.version} {ROOT}".encode())
+    for name in INPUTS:
+        digest.update((ROOT / name).read_bytes())
+    return digest.hexdigest()
+
+
+def run(*command: str | Path) -> None:
+    """Run a step quietly; show what it said only if it failed."""
+    done = subprocess.run([str(part) for part in command], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"setting up .venv failed at: {' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+
+
+def make() -> None:
+    """Install everything, from nothing if need be."""
+    print("Setting up .venv (once, or after a change of requirements) …", file=sys.stderr, flush=True)
+    STAMP.unlink(missing_ok=True)
+    if not PYTHON.exists() or subprocess.run([PYTHON, "-c", "import pip"], check=False, capture_output=True).returncode:
+        run(sys.executable, "-m", "venv", "--clear", VENV)
+    pip = (PYTHON, "-m", "pip", "--disable-pip-version-check", "--quiet", "install")
+    run(*pip, "--require-hashes", "-r", "requirements/uv.txt")
+    uv = (VENV / "bin" / "uv", "pip")
+    run(*uv, "install", "--python", PYTHON, "--require-hashes", "-r", "requirements/dev.txt")
+    run(*uv, "install", "--python", PYTHON, "--no-deps", "--editable", ".")
+    STAMP.write_text(wanted())
+
+
+def main() -> None:
+    os.environ.pop("VIRTUAL_ENV", None)
+    with (ROOT / ".venv.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (STAMP.exists() and STAMP.read_text() == wanted()):
+            make()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""Callboard: a runtime for the tools of AI agents.
+
+The public face. Names are loaded when they are first used, so that `import callboard` costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .categories import ErrorTable as ErrorTable
+    from .errors import CallboardError as CallboardError
+    from .errors import ErrorCategory as ErrorCategory
+    from .errors import RegistrationError as RegistrationError
+    from .errors import SchemaError as SchemaError
+    from .errors import ToolError as ToolError
+    from .settings import Settings as Settings
+    from .tools.context import ToolContext as ToolContext
+    from .tools.definition import Tool as Tool
+    from .tools.dynamic import dynamic_tool as dynamic_tool
+    from .tools.function import tool as tool
+    from .tools.policies import BreakerPolicy as BreakerPolicy
+    from .tools.policies import RetryPolicy as RetryPolicy
+    from .tools.registry import Registry as Registry
+    from .tools.snapshot import Snapshot as Snapshot
+    from .tools.toolset import LocalToolset as LocalToolset
+    from .tools.toolset import Toolset as Toolset
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "BreakerPolicy": "tools.policies",
+    "CallboardError": "errors",
+    "ErrorCategory": "errors",
+    "ErrorTable": "categories",
+    "LocalToolset": "tools.toolset",
+    "Registry": "tools.registry",
+    "RegistrationError": "errors",
+    "RetryPolicy": "tools.policies",
+    "SchemaError": "errors",
+    "Settings": "settings",
+    "Snapshot": "tools.snapshot",
+    "Tool": "tools.definition",
+    "ToolContext": "tools.context",
+    "ToolError": "errors",
+    "Toolset": "tools.toolset",
+    "dynamic_tool": "tools.dynamic",
+    "tool": "tools.function",
+}
+
+__all__ = [
+    "BreakerPolicy",
+    "CallboardError",
+    "ErrorCategory",
+    "ErrorTable",
+    "LocalToolset",
+    "RegistrationError",
+    "Registry",
+    "RetryPolicy",
+    "SchemaError",
+    "Settings",
+    "Snapshot",
+    "Tool",
+    "ToolContext",
+    "ToolError",
+    "Toolset",
+    "dynamic_tool",
+    "tool",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if (home := _HOMES.get(name)) is None:
+        raise AttributeError(f"module 'callboard' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f".{home}", __name__), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,140 @@
+"""Foreign exceptions, turned into `ToolError` by a table that users extend.
+
+Classes of other libraries are named, not imported, so that the table costs nothing where they are not installed. The
+first class in the exception's method resolution order that the table knows decides.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from .errors import CATEGORIES, ErrorCategory, ToolError
+
+Rule: TypeAlias = ErrorCategory | str | Callable[[Any], ToolError]
+"""A category, or a function that makes the `ToolError`."""
+
+_STATUS: Mapping[int, ErrorCategory] = {
+    401: ErrorCategory.PERMISSION,
+    403: ErrorCategory.PERMISSION,
+    404: ErrorCategory.NOT_FOUND,
+    408: ErrorCategory.TIMEOUT,
+    410: ErrorCategory.NOT_FOUND,
+    425: ErrorCategory.TRANSIENT,
+    429: ErrorCategory.RATE_LIMITED,
+    501: ErrorCategory.PERMANENT,
+    504: ErrorCategory.TIMEOUT,
+}
+
+
+def category_of_status(status: int) -> ErrorCategory:
+    """The category of an HTTP status that was an error."""
+    return _STATUS.get(status, ErrorCategory.TRANSIENT if status >= 500 else ErrorCategory.PERMANENT)
+
+
+def retry_after_seconds(value: str | None) -> float | None:
+    """The seconds of a `Retry-After` header, given as a number or as a date; None where it is neither."""
+    if not value:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        from email.utils import parsedate_to_datetime  # heavy, and rarely needed
+
+        try:
+            seconds = (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds()
+        except (ValueError, TypeError):
+            return None
+    return min(max(seconds, 0.0), 86_400.0) if seconds == seconds else None
+
+
+def _from_status(error: Any) -> ToolError:
+    response = getattr(error, "response", None)
+    status = (
+        getattr(error, "status_code", None) or getattr(error, "status", None) or getattr(response, "status_code", 0)
+    )
+    headers: Any = getattr(response, "headers", None) or getattr(error, "headers", None)
+    category = category_of_status(status if isinstance(status, int) else 0)
+    after: Any = None if headers is None else headers.get("retry-after") or headers.get("Retry-After")
+    return ToolError(
+        f"A service that the tool uses answered with HTTP status {status}. {CATEGORIES[category].message}",
+        category=category,
+        retry_after=retry_after_seconds(after if isinstance(after, str) else None),
+    )
+
+
+_DEFAULT_RULES: Mapping[type[BaseException] | str, Rule] = {
+    TimeoutError: ErrorCategory.TIMEOUT,
+    asyncio.CancelledError: ErrorCategory.CANCELLED,
+    ConnectionError: ErrorCategory.TRANSIENT,
+    PermissionError: ErrorCategory.PERMISSION,
+    FileNotFoundError: ErrorCategory.NOT_FOUND,
+    MemoryError: ErrorCategory.RESOURCE,
+    RecursionError: ErrorCategory.RESOURCE,
+    NotImplementedError: ErrorCategory.CONFIGURATION,
+    ImportError: ErrorCategory.CONFIGURATION,
+    "socket.gaierror": ErrorCategory.TRANSIENT,
+    "ssl.SSLError": ErrorCategory.TRANSIENT,
+    "pydantic_core.ValidationError": ErrorCategory.EXECUTION,
+    "httpx.TimeoutException": ErrorCategory.TIMEOUT,
+    "httpx.TransportError": ErrorCategory.TRANSIENT,
+    "httpx.HTTPStatusError": _from_status,
+    "httpx2.TimeoutException": ErrorCategory.TIMEOUT,
+    "httpx2.TransportError": ErrorCategory.TRANSIENT,
+    "httpx2.HTTPStatusError": _from_status,
+    "requests.Timeout": ErrorCategory.TIMEOUT,
+    "requests.ConnectionError": ErrorCategory.TRANSIENT,
+    "requests.HTTPError": _from_status,
+    "aiohttp.ServerTimeoutError": ErrorCategory.TIMEOUT,
+    "aiohttp.ClientConnectionError": ErrorCategory.TRANSIENT,
+    "aiohttp.ClientResponseError": _from_status,
+    "urllib.HTTPError": _from_status,
+    "urllib.URLError": ErrorCategory.TRANSIENT,
+    "openai.APITimeoutError": ErrorCategory.TIMEOUT,
+    "openai.APIConnectionError": ErrorCategory.TRANSIENT,
+    "openai.APIStatusError": _from_status,
+    "anthropic.APITimeoutError": ErrorCategory.TIMEOUT,
+    "anthropic.APIConnectionError": ErrorCategory.TRANSIENT,
+    "anthropic.APIStatusError": _from_status,
+}
+
+
+class ErrorTable:
+    """Rules from exception classes, or their names (`package.Class`), to categories. Immutable: see `extended`."""
+
+    __slots__ = ("_rules",)
+
+    def __init__(self, rules: Mapping[type[BaseException] | str, Rule] = _DEFAULT_RULES) -> None:
+        self._rules = MappingProxyType(dict(rules))
+
+    def extended(self, rules: Mapping[type[BaseException] | str, Rule]) -> "ErrorTable":
+        """This table with more rules, which win over those it had."""
+        return ErrorTable({**self._rules, **rules})
+
+    def translate(self, error: BaseException) -> ToolError:
+        """The `ToolError` for any exception: itself, or one whose message holds nothing of the host."""
+        if isinstance(error, ToolError):
+            return error
+        report = f"{type(error).__qualname__}: {error}"
+        rule = self._find(type(error))
+        if callable(rule):
+            made = rule(error)
+            made.report = made.report or report
+        else:
+            category = ErrorCategory(rule)
+            made = ToolError(CATEGORIES[category].message, category=category, report=report)
+        made.__cause__ = error
+        return made
+
+    def _find(self, cls: type[BaseException]) -> Rule:
+        for base in cls.__mro__:
+            package = base.__module__.partition(".")[0]
+            for key in (base, f"{package}.{base.__qualname__}"):
+                if (rule := self._rules.get(key)) is not None:
+                    return rule
+        return ErrorCategory.EXECUTION
+
+
+DEFAULT_ERRORS = ErrorTable()
+"""The table that a registry uses unless it is given another."""

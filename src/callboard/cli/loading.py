@@ -1,0 +1,49 @@
+"""Finds the registry that the user means: the built-in toolkits, or `package.module:name`."""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import cast
+
+from callboard import Registry, Tool
+from callboard.errors import CallboardError
+from callboard.toolkits import built_in
+
+
+class LoadingError(CallboardError):
+    """The registry that was asked for cannot be loaded."""
+
+    code = "loading"
+
+
+def load_registry(address: str | None) -> Registry:
+    """The registry at an address, or one of the built-in tools. Raises `LoadingError` that says what is missing."""
+    if address is None:
+        return Registry(built_in())
+    module_name, separator, name = address.partition(":")
+    if not (module_name and separator and name):
+        raise LoadingError(f"--tools {address!r} is not of the form package.module:registry.")
+    sys.path.insert(0, "")  # a module beside the user, as with `python -m`
+    try:
+        module = import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not module_name.startswith(error.name):
+            raise LoadingError(f"{module_name} needs the module {error.name!r}, which is not installed.") from error
+        raise LoadingError(f"There is no module {module_name!r} here or among the installed packages.") from error
+    except CallboardError:
+        raise
+    except Exception as error:
+        raise LoadingError(f"{module_name} cannot be imported: {type(error).__name__}: {error}") from error
+    finally:
+        sys.path.remove("")
+    found: object = getattr(module, name, None)
+    if isinstance(found, Registry):
+        return found
+    if isinstance(found, Tool):
+        return Registry([found])
+    several = cast("Sequence[object]", found) if isinstance(found, list | tuple) else ()
+    if tools := [each for each in several if isinstance(each, Tool)]:
+        return Registry(tools)
+    if found is None:
+        raise LoadingError(f"The module {module_name!r} has no {name!r}.")
+    raise LoadingError(f"{address} is a {type(found).__name__}; a Registry, a Tool or a list of tools is wanted.")

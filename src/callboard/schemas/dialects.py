@@ -1,0 +1,125 @@
+"""The dialects: one pure function each, from what is known of a tool to what one provider or protocol wants to read.
+
+`DIALECTS` is the only list of them; adding one is adding a function.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Protocol, TypeAlias
+
+from ..errors import SchemaError
+from ..types import JSONSchema
+from .gemini import gemini
+from .strict import strict
+from .walk import as_schema
+
+
+class Describable(Protocol):
+    """What a dialect needs to know of a tool."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def prompt(self) -> str:
+        """The description that the model reads."""
+        ...
+
+    @property
+    def idempotent(self) -> bool: ...
+    @property
+    def input_schema(self) -> JSONSchema:
+        """The cleaned schema of the arguments."""
+        ...
+
+    @property
+    def output_schema(self) -> JSONSchema | None:
+        """The cleaned schema of the result, or None where it is not known."""
+        ...
+
+
+Dialect: TypeAlias = Callable[[Describable], JSONSchema]
+
+
+def claude(tool: Describable) -> JSONSchema:
+    """Anthropic's Messages API."""
+    return {"name": tool.name, "description": tool.prompt, "input_schema": tool.input_schema}
+
+
+def openai(tool: Describable) -> JSONSchema:
+    """OpenAI's Chat Completions API."""
+    function = {"name": tool.name, "description": tool.prompt, "parameters": tool.input_schema}
+    return {"type": "function", "function": function}
+
+
+def openai_responses(tool: Describable) -> JSONSchema:
+    """OpenAI's Responses API. `strict` is named because this API turns it on where it is left out."""
+    return {
+        "type": "function",
+        "name": tool.name,
+        "description": tool.prompt,
+        "parameters": tool.input_schema,
+        "strict": False,
+    }
+
+
+def openai_strict(tool: Describable) -> JSONSchema:
+    """OpenAI's Chat Completions API with structured outputs."""
+    parameters = strict(tool.input_schema)
+    function = {"name": tool.name, "description": tool.prompt, "parameters": parameters, "strict": True}
+    return {"type": "function", "function": function}
+
+
+def gemini_declaration(tool: Describable) -> JSONSchema:
+    """A function declaration of Gemini. An empty object is not a valid `parameters` there, so it is left out."""
+    declaration: JSONSchema = {"name": tool.name, "description": tool.prompt}
+    if tool.input_schema.get("properties"):
+        declaration["parameters"] = gemini(tool.input_schema)
+    return declaration
+
+
+def mcp(tool: Describable) -> JSONSchema:
+    """A tool of the Model Context Protocol. Its output schema must be an object; others are wrapped in `result`."""
+    made: JSONSchema = {
+        "name": tool.name,
+        "title": tool.title,
+        "description": tool.prompt,
+        "inputSchema": tool.input_schema,
+    }
+    if (output := tool.output_schema) is not None:
+        made["outputSchema"] = output if output.get("type") == "object" else wrapped_result(output)
+    made["annotations"] = {"title": tool.title, "idempotentHint": tool.idempotent}
+    return made
+
+
+def wrapped_result(output: JSONSchema) -> JSONSchema:
+    """The object form of an output that is not an object; definitions stay at the root, where references look."""
+    definitions = as_schema(output.get("$defs"))
+    inner = {keyword: value for keyword, value in output.items() if keyword != "$defs"}
+    made: JSONSchema = {"type": "object", "properties": {"result": inner}, "required": ["result"]}
+    return {**made, "$defs": definitions} if definitions else made
+
+
+def ag_ui(tool: Describable) -> JSONSchema:
+    """A tool of the AG-UI protocol."""
+    return {"name": tool.name, "description": tool.prompt, "parameters": tool.input_schema}
+
+
+DIALECTS: Mapping[str, Dialect] = {
+    "claude": claude,
+    "openai": openai,
+    "openai-responses": openai_responses,
+    "openai-strict": openai_strict,
+    "gemini": gemini_declaration,
+    "mcp": mcp,
+    "ag-ui": ag_ui,
+}
+"""Every dialect by the name that users type."""
+
+
+def dialect(name: str) -> Dialect:
+    """The dialect of that name. Raises `SchemaError` that lists the names there are."""
+    try:
+        return DIALECTS[name]
+    except KeyError:
+        raise SchemaError(f"There is no dialect {name!r}. Dialects: {', '.join(DIALECTS)}.") from None

@@ -1,0 +1,96 @@
+"""OpenAI's strict form: every property required, optional ones nullable, no open objects.
+
+Constraints that strict mode does not know are left out (the tool's own validation still holds them); a *shape* that it
+cannot say is refused with the path.
+"""
+
+from typing import Any, cast
+
+from ..errors import SchemaError
+from ..types import JSONSchema
+from .walk import array_items, as_schema
+
+_KEPT = frozenset(
+    {
+        "type",
+        "description",
+        "enum",
+        "const",
+        "pattern",
+        "format",
+        "multipleOf",
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "minLength",
+        "maxLength",
+        "minItems",
+        "maxItems",
+    }
+)
+_FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"})
+_REFUSED = ("allOf", "not", "if", "patternProperties", "dependentSchemas")
+
+
+def strict(schema: JSONSchema) -> JSONSchema:
+    """A cleaned schema in strict form. Raises `SchemaError` with the path of what cannot be said."""
+    made = _strict(schema, "")
+    if definitions := as_schema(schema.get("$defs")):
+        made["$defs"] = {name: _strict(definition, name) for name, definition in definitions.items()}
+    return made
+
+
+def _strict(schema: JSONSchema, path: str) -> JSONSchema:
+    if "$ref" in schema:
+        return {"$ref": schema["$ref"]}
+    for keyword in _REFUSED:
+        if keyword in schema:
+            raise _cannot(path, f"{keyword!r}")
+    made = {keyword: value for keyword, value in schema.items() if keyword in _KEPT}
+    if made.get("format") not in _FORMATS:
+        made.pop("format", None)
+    if "(?" in str(made.get("pattern", "")).replace("(?:", ""):
+        del made["pattern"]
+    if "anyOf" in schema:
+        made["anyOf"] = [_strict(branch, path) for branch in cast(list[JSONSchema], schema["anyOf"])]
+    elif schema.get("type") == "object":
+        made.update(_object(schema, path))
+    elif schema.get("type") == "array":
+        made["items"] = _strict(array_items(schema), f"{path}[]")
+    elif not {"type", "enum", "const"} & schema.keys():
+        raise _cannot(path, "a value of any type")
+    return made
+
+
+def _object(schema: JSONSchema, path: str) -> JSONSchema:
+    properties = as_schema(schema.get("properties")) or {}
+    if schema.get("additionalProperties", bool(not properties and path)) is not False:
+        raise _cannot(path, "an object with any keys (dict)")
+    required: list[str] = schema.get("required", [])
+    made: dict[str, Any] = {}
+    for name, child in properties.items():
+        value = _strict(child, f"{path}.{name}".lstrip("."))
+        made[name] = value if name in required else _nullable(value)
+    return {"properties": made, "required": list(made), "additionalProperties": False}
+
+
+def _nullable(schema: JSONSchema) -> JSONSchema:
+    if "anyOf" in schema:
+        return {**schema, "anyOf": [*schema["anyOf"], {"type": "null"}]}
+    if "$ref" in schema or "const" in schema or "type" not in schema:
+        described = {"description": schema.pop("description")} if "description" in schema else {}
+        return {"anyOf": [schema, {"type": "null"}], **described}
+    made = {**schema, "type": [schema["type"], "null"]}
+    if "enum" in schema:
+        made["enum"] = [*schema["enum"], None]
+    return made
+
+
+def _cannot(path: str, what: str) -> SchemaError:
+    return SchemaError(
+        f"OpenAI's strict mode cannot say {what}, which {path or 'the input'} is. "
+        "Use the dialect 'openai', or a model with named fields.",
+        path=path,
+        dialect="openai-strict",
+    )

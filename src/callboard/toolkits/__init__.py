@@ -1,0 +1,22 @@
+"""Tools that come with Callboard. Each toolkit is built on the public face alone, so it is also an example."""
+
+from importlib import import_module
+
+from callboard import Tool
+
+TOOLKITS = ("time", "think", "http")
+"""Every toolkit by its module's name. `http` needs the extra of that name."""
+
+
+def built_in() -> list[Tool]:
+    """The tools of every toolkit whose packages are installed."""
+    found: list[Tool] = []
+    for name in TOOLKITS:
+        try:
+            toolkit = import_module(f"callboard.toolkits.{name}")
+        except ModuleNotFoundError as error:
+            if (error.name or "").startswith("callboard"):
+                raise
+            continue
+        found.extend(toolkit.tools)
+    return found

@@ -1,0 +1,10 @@
+"""The `http` toolkit: fetching from the public internet, and from nowhere else.
+
+`tools` is what a registry takes. `fetch_tools` makes the same tools over a guard and limits of one's own, and `Fetcher`
+is what they stand on.
+"""
+
+from .fetch import Fetcher, FetchResult, Limits, fetch_tools, http_fetch, http_post, tools
+from .guard import Guard
+
+__all__ = ["FetchResult", "Fetcher", "Guard", "Limits", "fetch_tools", "http_fetch", "http_post", "tools"]

@@ -1,0 +1,71 @@
+"""What time it is, here and elsewhere."""
+
+import difflib
+from datetime import UTC, datetime
+from typing import Annotated
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+from pydantic import BaseModel, Field
+
+from callboard import ToolError, tool
+
+
+class Moment(BaseModel):
+    """A time in a zone."""
+
+    time: Annotated[str, Field(description="ISO 8601, with the offset from UTC")]
+    timezone: Annotated[str, Field(description="The IANA name of the zone")]
+    weekday: Annotated[str, Field(description="The day of the week, in English")]
+    utc_offset: Annotated[str, Field(description="The zone's offset from UTC at that time, as +HH:MM")]
+
+
+@tool(namespace="time", group="utility", idempotent=True)
+async def get_current_time(
+    timezone: Annotated[
+        str, Field(description="IANA name, such as Europe/Berlin", examples=["UTC", "Asia/Tokyo"])
+    ] = "UTC",
+) -> Moment:
+    """Tell the current date and time in a time zone."""
+    return _moment(datetime.now(UTC).astimezone(_zone(timezone)), timezone)
+
+
+@tool(namespace="time", group="utility", idempotent=True)
+async def convert_time(
+    time: Annotated[str, "ISO 8601, such as 2026-03-29T14:30; an offset in it wins over from_timezone"],
+    to_timezone: Annotated[str, "IANA name of the zone that is wanted"],
+    from_timezone: Annotated[str, "IANA name of the zone in which the time is given"] = "UTC",
+) -> Moment:
+    """Convert a date and time from one time zone to another."""
+    try:
+        given = datetime.fromisoformat(time)
+    except ValueError:
+        raise ToolError(f"{time!r} is not an ISO 8601 time, such as 2026-03-29T14:30.", category="validation") from None
+    target = _zone(to_timezone)
+    if given.tzinfo is None:
+        given = given.replace(tzinfo=_zone(from_timezone))
+    try:
+        return _moment(given.astimezone(target), to_timezone)
+    except OverflowError:
+        raise ToolError(f"{time!r} is outside of the years that can be converted.", category="validation") from None
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        similar = difflib.get_close_matches(name, available_timezones(), n=3)
+        hint = f" Did you mean {', '.join(similar)}?" if similar else " Use an IANA name, such as Europe/Berlin."
+        raise ToolError(f"There is no time zone {name[:80]!r}.{hint}", category="validation") from None
+
+
+def _moment(moment: datetime, zone: str) -> Moment:
+    offset = moment.strftime("%z")
+    return Moment(
+        time=moment.isoformat(timespec="seconds"),
+        timezone=zone,
+        weekday=moment.strftime("%A"),
+        utc_offset=f"{offset[:3]}:{offset[3:5]}",
+    )
+
+
+tools = (get_current_time, convert_time)

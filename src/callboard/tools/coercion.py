@@ -1,0 +1,81 @@
+"""What is put right where models commonly err.
+
+Numbers in strings are Pydantic's own business (its lax mode). Here: a JSON text where an object or a list is wanted,
+null for a property that has a default, and a nullable property that was left out. It runs only after validation has
+failed, on exactly the places that validation named, and its result is validated again.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, cast
+
+
+class Fault(NamedTuple):
+    """A place that failed validation: where, and whether the property is missing there."""
+
+    location: Sequence[int | str]
+    missing: bool
+
+
+def coerced(arguments: Any, faults: Iterable[Fault]) -> Any:
+    """The arguments with every fault put right that can be, or None where there was nothing to do.
+
+    The input is not changed. A root that is itself a JSON text is read as one.
+    """
+    if isinstance(arguments, str):
+        return _parsed(arguments)
+    changed = False
+    root: list[Any] = [_copy(arguments)]
+    for fault in faults:
+        changed = _coerce(root, fault) or changed
+    return root[0] if changed else None
+
+
+def _coerce(root: list[Any], fault: Fault) -> bool:
+    parent, key = _place(root, fault)
+    if fault.missing:
+        if isinstance(parent, dict) and key not in parent:
+            parent[key] = None
+            return True
+        return False
+    value = parent[key]
+    if value is None and isinstance(parent, dict):
+        del parent[key]
+        return True
+    if isinstance(value, str) and (parsed := _parsed(value)) is not None:
+        parent[key] = parsed
+        return True
+    return False
+
+
+def _place(root: list[Any], fault: Fault) -> tuple[Any, Any]:
+    """The container and the key of the fault. What cannot be followed further is the name of a union's branch."""
+    parent: Any = root
+    key: Any = 0
+    for index, part in enumerate(fault.location):
+        here = parent[key]
+        last = index == len(fault.location) - 1
+        if isinstance(here, dict) and (part in here or (last and fault.missing)):
+            parent, key = cast(dict[Any, Any], here), part
+        elif isinstance(here, list) and isinstance(part, int) and part < len(cast(list[Any], here)):
+            parent, key = cast(list[Any], here), part
+    return parent, key
+
+
+def _parsed(text: str) -> Any:
+    """The object or list that a text holds, else None."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return None
+    try:
+        value: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return cast(Any, value) if isinstance(value, dict | list) else None
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copy(child) for key, child in cast(dict[Any, Any], value).items()}
+    if isinstance(value, list):
+        return [_copy(child) for child in cast(list[Any], value)]
+    return value

@@ -1,0 +1,75 @@
+"""A tool's code, and how it is entered: with which arguments, with or without a context, on the loop or in a thread."""
+
+from collections.abc import AsyncIterator, Callable
+from enum import StrEnum
+from functools import partial
+from typing import Any
+
+import anyio.to_thread
+from anyio import CapacityLimiter
+
+from .context import ToolContext
+
+
+class HandlerKind(StrEnum):
+    """What entering the handler gives back."""
+
+    ASYNC = "async"
+    """A coroutine: the usual form."""
+    STREAM = "stream"
+    """An async generator: what it yields are partial results, the last one is the result."""
+    SYNC = "sync"
+    """A value, after blocking; it runs in a thread."""
+
+
+class Handler:
+    """A callable with the facts that are needed to enter it. Stateless: any number of calls may be inside at once."""
+
+    __slots__ = ("context", "function", "kind", "parameter", "plain")
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        kind: HandlerKind,
+        *,
+        context: str | None = None,
+        parameter: str | None = None,
+    ) -> None:
+        self.function = function
+        self.kind = kind
+        self.context = context
+        """The parameter that takes the `ToolContext`, if one does."""
+        self.parameter = parameter
+        """The parameter that takes the whole input; without one, the input is spread over the parameters."""
+        self.plain = kind is HandlerKind.ASYNC and context is None
+        """Whether entering it gives a coroutine that needs nothing of its surroundings: the usual, fast case."""
+
+    def enter(self, arguments: Any, context: ToolContext | None) -> Any:
+        """Call the function: a coroutine, an async generator or a value, by kind."""
+        if self.parameter is not None:
+            arguments = {self.parameter: arguments}
+        if self.context is None:
+            return self.function(**arguments)
+        return self.function(**arguments, **{self.context: context})
+
+    async def run(self, arguments: Any, context: ToolContext, threads: CapacityLimiter | None = None) -> Any:
+        """Run to the end. Cancellation reaches a coroutine; a thread is left to finish and its value is discarded."""
+        match self.kind:
+            case HandlerKind.ASYNC:
+                return await self.enter(arguments, context)
+            case HandlerKind.SYNC:
+                entered = partial(self.enter, arguments, context)
+                return await anyio.to_thread.run_sync(entered, abandon_on_cancel=True, limiter=threads)
+            case HandlerKind.STREAM:
+                return await _last(self.enter(arguments, context), context)
+
+
+async def _last(values: AsyncIterator[Any], context: ToolContext) -> Any:
+    """The last value of a generator; those before it are partial results."""
+    held: Any = None
+    first = True
+    async for value in values:
+        if not first:
+            await context.partial(held)
+        held, first = value, False
+    return held

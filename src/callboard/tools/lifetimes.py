@@ -1,0 +1,80 @@
+"""The lifetimes of tools that hold something: entered before the first call, left when the registry closes.
+
+Each lifetime is entered and left by one task of its own, because a connection's task group or cancel scope must be left
+by the task that entered it, and calls come from any task.
+"""
+
+import asyncio
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+from anyio.abc import TaskGroup
+
+from ..errors import ToolError
+from .definition import Tool
+
+
+class Lifetimes:
+    """Owns the entered tools, between `async with` and its end. Re-enterable after it was left."""
+
+    def __init__(self) -> None:
+        self._group: TaskGroup | None = None
+        self._stop: anyio.Event | None = None
+        self._ready: dict[int, asyncio.Future[None]] = {}
+
+    async def __aenter__(self) -> Self:
+        if self._group is not None:
+            raise RuntimeError("the registry is entered already")
+        self._stop = anyio.Event()
+        self._group = await anyio.create_task_group().__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        assert self._group is not None
+        assert self._stop is not None
+        self._stop.set()
+        group, self._group = self._group, None
+        self._ready.clear()
+        return await group.__aexit__(kind, error, trace)
+
+    async def ensure(self, tool: Tool) -> None:
+        """Return once the tool is entered. Raises `ToolError` (configuration) where that failed, or cannot be done."""
+        if tool.lifetime is None:
+            return
+        if self._group is None:
+            raise ToolError(
+                f"The tool {tool.name} is not started.",
+                category="configuration",
+                report=f"{tool.name} holds a resource: call it inside `async with registry` or in a Runtime",
+            )
+        ready = self._ready.get(id(tool.lifetime))
+        if ready is None:
+            ready = self._ready[id(tool.lifetime)] = asyncio.get_running_loop().create_future()
+            self._group.start_soon(self._live, tool.lifetime, ready)
+        try:
+            await asyncio.shield(ready)
+        except Exception as error:
+            self._ready.pop(id(tool.lifetime), None)  # the next call may try again
+            raise ToolError(
+                f"The tool {tool.name} could not be started.",
+                category="configuration",
+                report=f"{tool.name}: {error!r}",
+            ) from error
+
+    async def _live(self, lifetime: AbstractAsyncContextManager[Any], ready: asyncio.Future[None]) -> None:
+        assert self._stop is not None
+        try:
+            async with lifetime:
+                ready.set_result(None)
+                await self._stop.wait()
+        except Exception as error:
+            if ready.done():
+                raise
+            ready.set_exception(error)
+        finally:
+            if not ready.done():
+                ready.cancel()

@@ -1,0 +1,65 @@
+"""What a tool says about retrying and about breaking. Records only: the decisions are made where executions are."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ..errors import CallboardError, ErrorCategory
+
+
+class BackoffStrategy(StrEnum):
+    """How the delay grows from one attempt to the next. All are capped by `max_delay`."""
+
+    FIXED = "fixed"
+    """Always the base delay."""
+    LINEAR = "linear"
+    """Base, twice the base, three times the base."""
+    EXPONENTIAL = "exponential"
+    """Base, times the multiplier, times the multiplier again."""
+    EXPONENTIAL_JITTER = "exponential_jitter"
+    """Anything between nothing and the exponential delay, so that many callers do not come back together."""
+
+
+class PolicyError(CallboardError, ValueError):
+    """A policy has a value that makes no sense."""
+
+    code = "policy"
+
+
+DEFAULT_RETRY_ON = frozenset({ErrorCategory.TRANSIENT, ErrorCategory.TIMEOUT, ErrorCategory.RATE_LIMITED})
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How often and how soon a failed attempt is made again."""
+
+    max_attempts: int = 3
+    base_delay: float = 1.0
+    max_delay: float = 30.0
+    multiplier: float = 2.0
+    strategy: BackoffStrategy = BackoffStrategy.EXPONENTIAL_JITTER
+    retry_on: frozenset[ErrorCategory] = DEFAULT_RETRY_ON
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "strategy", BackoffStrategy(self.strategy))
+        object.__setattr__(self, "retry_on", frozenset(ErrorCategory(category) for category in self.retry_on))
+        if self.max_attempts < 1:
+            raise PolicyError(f"max_attempts is {self.max_attempts}; it counts the first attempt, so 1 is the least")
+        if self.base_delay < 0 or self.max_delay < 0 or self.multiplier < 1:
+            raise PolicyError("delays cannot be negative, and the multiplier cannot be below 1")
+
+
+@dataclass(frozen=True, slots=True)
+class BreakerPolicy:
+    """When a tool that keeps failing is refused for a while."""
+
+    failure_threshold: int = 5
+    recovery_time: float = 60.0
+    success_threshold: int = 2
+    per_session: bool = False
+    hide_when_open: bool = False
+
+    def __post_init__(self) -> None:
+        if self.failure_threshold < 1 or self.success_threshold < 1:
+            raise PolicyError("thresholds count from 1")
+        if self.recovery_time <= 0:
+            raise PolicyError("recovery_time must be above 0")

@@ -1,0 +1,76 @@
+"""What is wrong with a call's arguments, in a form that a model can act on: path, message, the value received."""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, TypedDict, cast
+
+from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError, to_json
+
+from ..errors import ToolError
+from .document import shorten
+
+MAX_PROBLEMS = 20
+
+
+class Problem(TypedDict):
+    """One thing that is wrong, and where."""
+
+    path: str
+    message: str
+    received: Any
+
+
+def validation_error(tool: str, problems: Sequence[Problem]) -> ToolError:
+    """The error that lists the problems. At most `MAX_PROBLEMS` are shown: a model fixes the first ones first."""
+    shown = list(problems[:MAX_PROBLEMS])
+    lines = [f"- {problem['path'] or 'arguments'}: {problem['message']}" for problem in shown]
+    if len(problems) > len(shown):
+        lines.append(f"- and {len(problems) - len(shown)} more")
+    message = f"The arguments of {tool} are not valid. Correct them and call again:\n" + "\n".join(lines)
+    return ToolError(message, category="validation", details=shown)
+
+
+def problems_of(error: ValidationError) -> list[Problem]:
+    """The problems that Pydantic found."""
+    return [_problem(dict(entry)) for entry in error.errors(include_url=False, include_context=True)]
+
+
+def _problem(entry: dict[str, Any]) -> Problem:
+    kind, message = str(entry["type"]), str(entry["msg"])
+    received: Any = shown(entry.get("input"))
+    if kind == "missing":
+        message, received = "This property is required and was not given.", None
+    elif kind == "extra_forbidden":
+        message = "There is no such property. Leave it out."
+    elif kind == "json_invalid":
+        received = None
+    else:
+        message = f"{message}, not {_words(received)}."
+    return Problem(path=path_of(cast("tuple[int | str, ...]", entry["loc"])), message=message, received=received)
+
+
+def path_of(location: Iterable[int | str]) -> str:
+    """A location as people write it: `lines[0].sku`."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
+
+
+def shown(value: Any) -> Any:
+    """A received value as JSON data, cut where it is long."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str):
+        return shorten(value)
+    try:
+        text = to_json(value).decode()
+    except (PydanticSerializationError, ValueError, RecursionError):
+        return f"<{type(value).__name__}>"
+    return value if len(text) <= 200 else shorten(text)
+
+
+def _words(value: Any) -> str:
+    if value is None:
+        return "null"
+    return shorten(repr(value) if isinstance(value, str) else str(value), 80)

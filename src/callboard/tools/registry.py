@@ -1,0 +1,283 @@
+"""The registry: every tool under its name, who may see which, and the plain way to call one.
+
+It knows nothing of sessions, stores or events; what it gives to the layers above is a `Snapshot`. `call` runs a tool
+right here: validate, run, write, count. Retries, deadlines and records belong to an execution, which a session makes.
+"""
+
+import logging
+import time
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Self
+
+from anyio import CapacityLimiter
+from pydantic_core import from_json
+
+from ..categories import DEFAULT_ERRORS, ErrorTable
+from ..errors import CATEGORIES, RegistrationError, ToolError
+from ..settings import Settings
+from .changes import Change, ChangeKind, Subscription
+from .context import ToolContext
+from .definition import RESERVED_NAMESPACE, Tool
+from .descriptions import undescribed, undescribed_in_schema
+from .document import encode, shorten, too_large
+from .function import tool as make_tool
+from .gates import is_open
+from .lifetimes import Lifetimes
+from .manifest import manifest
+from .schema_arguments import SchemaArguments
+from .snapshot import Snapshot
+from .stats import Statistics, ToolStats
+from .toolset import Toolset
+
+log = logging.getLogger("callboard.tools")
+
+
+class Registry:
+    """Tools by name. Entering it (`async with`) starts the tools that hold something; without such tools it may stay
+    unentered.
+
+    `strict` refuses tools with undescribed properties, otherwise they only warn. `dialects` are those that every tool
+    must be able to speak: one that cannot is refused when it is registered, not when a model first asks.
+    """
+
+    def __init__(
+        self,
+        tools: Iterable[Tool | Toolset | Callable[..., Any]] = (),
+        *,
+        strict: bool = True,
+        dialects: Iterable[str] = (),
+        settings: Settings | None = None,
+        errors: ErrorTable = DEFAULT_ERRORS,
+    ) -> None:
+        self.settings = settings or Settings.from_environment()
+        self.errors = errors
+        self._max_bytes = self.settings.max_argument_bytes
+        self._strict = strict
+        self._dialects = tuple(dialects)
+        self._tools: dict[str, Tool] = {}
+        self._stats: dict[str, ToolStats] = {}
+        self._subscribers: list[Subscription] = []
+        self._lifetimes = Lifetimes()
+        self._threads: CapacityLimiter | None = None
+        for given in tools:
+            if isinstance(given, Toolset):
+                self.include(given)
+            else:
+                self.register(given)
+
+    # Registration
+
+    def register(self, given: Tool | Callable[..., Any], *, replace: bool = False, strict: bool | None = None) -> Tool:
+        """Add a tool, or a function to be made one. Raises `RegistrationError` for a name that is taken, unless it is
+        taken by the same function (as after a reload) or `replace` is set.
+        """
+        tool = given if isinstance(given, Tool) else make_tool(given)
+        before = self._tools.get(tool.name)
+        if before is not None and not replace and (before.origin is None or before.origin != tool.origin):
+            raise RegistrationError(
+                f"There is a tool {tool.name!r} already, in namespace {before.namespace!r}. "
+                "Give one of them another name, or register with replace=True."
+            )
+        self._check(tool, self._strict if strict is None else strict)
+        self._tools[tool.name] = tool
+        self._stats.setdefault(tool.name, ToolStats())
+        self._tell(ChangeKind.REGISTERED if before is None else ChangeKind.REPLACED, tool.name)
+        return tool
+
+    def replace(self, given: Tool | Callable[..., Any]) -> Tool:
+        """Register in the place of the tool that has the name now, or anew."""
+        return self.register(given, replace=True)
+
+    def include(self, toolset: Toolset, *, strict: bool | None = None) -> None:
+        """Add all tools that a toolset has now."""
+        for tool in toolset.tools():
+            self.register(tool, strict=strict)
+
+    def unregister(self, name: str) -> Tool:
+        """Remove a tool and its statistics. Raises `ToolError` (not_found)."""
+        tool = self[name]
+        del self._tools[name]
+        del self._stats[name]
+        self._tell(ChangeKind.UNREGISTERED, name)
+        return tool
+
+    def clear(self) -> None:
+        """Remove all tools."""
+        self._tools.clear()
+        self._stats.clear()
+        self._tell(ChangeKind.CLEARED, None)
+
+    def subscribe(self, callback: Callable[[Change], Any]) -> Subscription:
+        """Be told of every change from now on, until the subscription is closed."""
+        return Subscription(callback, self._subscribers)
+
+    # Looking up
+
+    def get(self, name: str) -> Tool | None:
+        """The tool of that name, or None."""
+        return self._tools.get(name)
+
+    def has(self, name: str) -> bool:
+        return name in self._tools
+
+    def names(self) -> tuple[str, ...]:
+        """All names, in the order of registration."""
+        return tuple(self._tools)
+
+    def all(self) -> tuple[Tool, ...]:
+        """All tools, in the order of registration."""
+        return tuple(self._tools.values())
+
+    def by_namespace(self, namespace: str) -> tuple[Tool, ...]:
+        return tuple(tool for tool in self if tool.namespace == namespace)
+
+    def by_group(self, group: str) -> tuple[Tool, ...]:
+        return tuple(tool for tool in self if tool.group == group)
+
+    def by_tag(self, tag: str) -> tuple[Tool, ...]:
+        return tuple(tool for tool in self if tag in tool.tags)
+
+    def by_channel(self, channel: str) -> tuple[Tool, ...]:
+        return tuple(tool for tool in self if tool.serves(channel))
+
+    def __getitem__(self, name: str) -> Tool:
+        if (tool := self._tools.get(name)) is None:
+            raise _not_found(name)
+        return tool
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tools
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self.all())
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    # Showing
+
+    def snapshot(
+        self,
+        *,
+        namespaces: Collection[str] | None = None,
+        channel: str | None = None,
+        allow: Collection[str] | None = None,
+    ) -> Snapshot:
+        """The tools that are visible now: of these namespaces (None: all) and this channel, allowed, with open gates.
+
+        The built-in namespace is always visible.
+        """
+        flags = self.settings.gates
+        return Snapshot(
+            tool
+            for tool in self._tools.values()
+            if (tool.gate is None or is_open(tool.gate, flags))
+            and (
+                tool.namespace == RESERVED_NAMESPACE
+                or (
+                    (namespaces is None or tool.namespace in namespaces)
+                    and (allow is None or tool.name in allow)
+                    and tool.serves(channel)
+                )
+            )
+        )
+
+    def manifest(self, dialects: Iterable[str] = ()) -> dict[str, Any]:
+        """All tools as JSON data, gated ones with the state of their gate."""
+        return manifest(self, self.settings.gates, dialects)
+
+    def stats(self, name: str) -> Statistics:
+        """What a tool has done. Raises `ToolError` (not_found)."""
+        return self.counters(self[name].name).read()
+
+    def reset_stats(self, name: str | None = None) -> None:
+        """Start the statistics of one tool, or of all, from nothing."""
+        for counters in self._stats.values() if name is None else [self.counters(name)]:
+            counters.reset()
+
+    def counters(self, name: str) -> ToolStats:
+        """The live counters of a tool, for whoever runs it."""
+        return self._stats[name]
+
+    # Calling
+
+    async def call(self, name: str, arguments: Any = None) -> Any:
+        """Run a tool with arguments given as data, and return its value as JSON data. Raises `ToolError`."""
+        return from_json(await self.call_json(name, encode({} if arguments is None else arguments)))
+
+    async def call_json(self, name: str, arguments: bytes | str) -> bytes:
+        """Run a tool with arguments given as JSON text, and return its value as JSON. Raises `ToolError`."""
+        if (tool := self._tools.get(name)) is None:
+            raise _not_found(name)
+        handler = tool.handler
+        counters = self._stats[name]
+        start = time.perf_counter()
+        try:
+            data = arguments.encode() if isinstance(arguments, str) else arguments
+            if len(data) > self._max_bytes:
+                raise too_large(len(data), self._max_bytes)
+            parsed = tool.arguments.parse(name, data)
+            if handler is not None and handler.plain and tool.lifetime is None:
+                value = await handler.enter(parsed, None)
+            else:
+                value = await self._run(tool, parsed)
+            written = tool.result.write(name, value)
+        except BaseException as error:
+            failure = self.errors.translate(error)
+            counters.failed(failure.category, time.perf_counter() - start, datetime.now(UTC))
+            if not isinstance(error, Exception):
+                raise  # cancellation and the end of the process are the caller's own
+            if CATEGORIES[failure.category].reported:
+                log.warning("%s failed (%s): %s", name, failure.category, failure.report or failure.message)
+            raise failure from failure.__cause__
+        counters.ended(time.perf_counter() - start)
+        return written
+
+    async def _run(self, tool: Tool, parsed: Any) -> Any:
+        if tool.handler is None:
+            raise ToolError(f"The tool {tool.name} asks a person, which needs a session.", category="configuration")
+        await self._lifetimes.ensure(tool)
+        if self._threads is None:
+            self._threads = CapacityLimiter(self.settings.max_threads)
+        return await tool.handler.run(parsed, ToolContext(tool=tool.name), self._threads)
+
+    # Lifetime
+
+    async def __aenter__(self) -> Self:
+        await self._lifetimes.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self._lifetimes.__aexit__(kind, error, trace)
+
+    def _check(self, tool: Tool, strict: bool) -> None:
+        if isinstance(tool.arguments, SchemaArguments):
+            missing = tuple(undescribed_in_schema(tool.input_schema))
+        else:
+            missing = undescribed(tool.input_model)
+        if missing:
+            problem = (
+                f"The tool {tool.name!r} has properties without a description: {', '.join(missing)}. Models choose "
+                'arguments by them: use Annotated[..., "text"], Field(description="text") or the docstring '
+                '(pip install "callboard[docstrings]").'
+            )
+            if strict:
+                raise RegistrationError(problem)
+            warnings.warn(problem, stacklevel=4)
+        for dialect in self._dialects:
+            tool.shared_schema(dialect)
+
+    def _tell(self, kind: ChangeKind, name: str | None) -> None:
+        if self._subscribers:
+            change = Change(kind, name, self.names())
+            for subscriber in tuple(self._subscribers):
+                subscriber.deliver(change)
+
+
+def _not_found(name: str) -> ToolError:
+    return ToolError(f"There is no tool {shorten(name)!r}.", category="not_found")

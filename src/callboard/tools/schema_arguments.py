@@ -1,0 +1,107 @@
+"""The input side of a dynamic tool: arguments held against a JSON schema, with the same errors as typed ones.
+
+The schema may come from a stranger (a remote server), so it never leads to a request: references outside of it are
+refused, and the validator has nothing to fetch with.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NoReturn, cast
+
+from pydantic_core import from_json, to_json
+
+from ..errors import MissingExtraError, RegistrationError
+from ..schemas.clean import clean
+from ..types import JSONSchema
+from .arguments import ROUNDS
+from .coercion import Fault, coerced
+from .document import check_text
+from .problems import Problem, path_of, shown, validation_error
+
+
+class SchemaArguments:
+    """Arguments validated against a JSON schema. Undeclared properties are refused unless the schema admits them."""
+
+    __slots__ = ("_lax", "_schema", "_validator", "closed", "model")
+
+    def __init__(self, schema: JSONSchema, *, lax: bool) -> None:
+        clean(schema)  # refuses what is too deep, too large or refers to elsewhere, before a validator sees it
+        if schema.get("type", "object") != "object":
+            raise RegistrationError(f"The input of a tool is an object, and the schema says {schema['type']!r}.")
+        self.model = dict[str, Any]
+        self.closed = schema.get("additionalProperties", False) is False
+        self._schema = {"additionalProperties": False, **schema, "type": "object"}
+        self._lax = lax
+        self._validator = _validator(self._schema)
+
+    def parse(self, tool: str, data: bytes) -> dict[str, Any]:
+        try:
+            value: Any = from_json(data, allow_inf_nan=False)
+        except ValueError as error:
+            problem = Problem(path="", message=f"Invalid JSON: {error}", received=None)
+            raise validation_error(tool, [problem]) from None
+        found = first = list(self._problems(value))
+        for _ in range(ROUNDS if self._lax else 0):
+            faults = [fault for fault, _ in found]
+            better = coerced(value, faults) if faults else None
+            if better is None and (better := _literals(value, faults)) is None:
+                break
+            value, found = better, list(self._problems(better))
+        if found:
+            raise validation_error(tool, [problem for _, problem in first])
+        check_text(data, value)
+        return cast("dict[str, Any]", value)
+
+    def schema(self) -> JSONSchema:
+        return self._schema
+
+    def _problems(self, value: Any) -> Iterator[tuple[Fault, Problem]]:
+        for error in self._validator.iter_errors(value):
+            location: list[int | str] = list(error.instance_path)
+            kind = type(error.kind).__name__.rpartition("_")[2]
+            if kind == "Required":
+                location.append(error.kind.property)
+                message, received = "This property is required and was not given.", None
+            elif kind == "AdditionalProperties":
+                names = ", ".join(map(repr, error.kind.unexpected))
+                message, received = f"There is no such property: {names}. Leave it out.", None
+            else:
+                message, received = f"{error.message}.", shown(error.instance)
+            yield (
+                Fault(location, kind == "Required"),
+                Problem(path=path_of(location), message=message, received=received),
+            )
+
+
+def _literals(value: Any, faults: list[Fault]) -> Any:
+    """Numbers and truth values that came as text, read as what they are. None where there are none."""
+    root: list[Any] = [from_json(to_json(value))]
+    changed = False
+    for fault in faults:
+        parent, key = root, cast("int | str", 0)
+        for part in () if fault.missing else fault.location:
+            parent, key = cast("Any", parent)[key], part
+        text = cast("Any", parent)[key]
+        if isinstance(text, str):
+            try:
+                literal = from_json(text.strip().lower(), allow_inf_nan=False)
+            except ValueError:
+                continue
+            if isinstance(literal, bool | int | float):
+                cast("Any", parent)[key], changed = literal, True
+    return root[0] if changed else None
+
+
+def _validator(schema: JSONSchema) -> Any:
+    try:
+        import jsonschema_rs
+    except ImportError:
+        raise MissingExtraError("A tool that is defined by a JSON schema", "dynamic") from None
+    try:
+        return jsonschema_rs.validator_for(schema, retriever=_nothing)
+    except ValueError as error:
+        reason = str(error).partition("\n")[0]
+        raise RegistrationError(f"The input schema is not a valid JSON schema: {reason}") from None
+
+
+def _nothing(address: str) -> NoReturn:
+    raise ValueError(f"{address} is outside of the schema")

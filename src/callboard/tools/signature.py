@@ -1,0 +1,166 @@
+"""From a function's signature to its input type, its output type and the way to enter it."""
+
+import inspect
+import types
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Mapping
+from typing import Annotated, Any, Union, cast, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, PydanticUserError, TypeAdapter
+from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnnotation
+from pydantic.fields import FieldInfo
+from pydantic_core import CoreSchema
+from typing_extensions import TypedDict
+
+from ..errors import RegistrationError
+from .arguments import TypedArguments
+from .context import ToolContext
+from .handler import Handler, HandlerKind
+from .result import Result
+
+_CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False)
+_STREAMS = (AsyncGenerator, AsyncIterator, AsyncIterable)
+
+
+class Signature:
+    """A function, read once: parameters with their types and descriptions, the context's place, what comes back."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        described: Mapping[str, str],
+        *,
+        name: str,
+        scope: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._function = function
+        self._name = name
+        hints = self._hints(scope or {})
+        self.returns = hints.get("return", Any)
+        self.context: str | None = None
+        self.fields: dict[str, Any] = {}
+        for parameter in inspect.signature(function).parameters.values():
+            annotation = hints.get(parameter.name, inspect.Parameter.empty)
+            if _is_context(annotation):
+                self.context = parameter.name
+            else:
+                self.fields[parameter.name] = self._field(parameter, annotation, described.get(parameter.name))
+
+    @property
+    def kind(self) -> HandlerKind:
+        """How the function is entered."""
+        function = inspect.unwrap(self._function)
+        if inspect.isasyncgenfunction(function):
+            return HandlerKind.STREAM
+        return HandlerKind.ASYNC if inspect.iscoroutinefunction(function) else HandlerKind.SYNC
+
+    def handler(self, *, flatten: bool) -> Handler:
+        """How the function is entered with the input that `arguments` gives."""
+        single = self._single_model() if flatten else None
+        return Handler(self._function, self.kind, context=self.context, parameter=single[0] if single else None)
+
+    def arguments(self, *, lax: bool, flatten: bool) -> TypedArguments:
+        """The input. A lone parameter that is a Pydantic model is the input itself, where `flatten` says so."""
+        if flatten and (single := self._single_model()):
+            model = single[1]
+            closed = "extra" not in model.model_config
+            source = Annotated[model, _OnlyDeclared()] if closed else model
+            closed = closed or model.model_config.get("extra") == "forbid"
+            return TypedArguments(model, self._adapter(source), lax=lax, closed=closed)
+        model = cast("type[Any]", TypedDict(f"{self._name}_arguments", self.fields))  # pyright: ignore[reportArgumentType, reportGeneralTypeIssues]
+        model.__pydantic_config__ = _CONFIG
+        return TypedArguments(model, self._adapter(model), lax=lax)
+
+    def result(self) -> Result:
+        """The output: of a generator, what it yields."""
+        returns = self.returns
+        if get_origin(returns) in _STREAMS:
+            returns = get_args(returns)[0]
+        if returns in (Any, object):
+            return Result()
+        return Result(returns, self._adapter(returns))
+
+    def _hints(self, scope: Mapping[str, Any]) -> dict[str, Any]:
+        function = inspect.unwrap(self._function)
+        try:
+            return inspect.get_annotations(function, eval_str=True, locals=dict(scope))
+        except (NameError, SyntaxError, TypeError, AttributeError) as error:
+            raise RegistrationError(f"An annotation of the tool {self._name} cannot be resolved: {error}") from error
+
+    def _field(self, parameter: inspect.Parameter, annotation: Any, described: str | None) -> Any:
+        where = f"The parameter {parameter.name!r} of the tool {self._name}"
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise RegistrationError(f"{where} takes any number of arguments; a model needs to know each by name.")
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            raise RegistrationError(f"{where} is positional only; arguments are given by name.")
+        if annotation is parameter.empty:
+            raise RegistrationError(f"{where} has no type. Annotate it.")
+        extras: list[Any] = list(getattr(annotation, "__metadata__", ()))
+        kind = get_args(annotation)[0] if extras else annotation
+        if isinstance(parameter.default, FieldInfo):
+            extras.append(parameter.default)
+        elif parameter.default is not parameter.empty:
+            extras.append(Field(default=parameter.default))
+        elif _admits_none(kind):
+            extras.append(Field(default=None))
+        texts = [extra for extra in extras if isinstance(extra, str)]
+        if not any(isinstance(extra, FieldInfo) and extra.description for extra in extras) and (texts or described):
+            extras.append(Field(description=texts[0] if texts else described))
+        extras = [extra for extra in extras if not isinstance(extra, str)]
+        return Annotated[kind, *extras] if extras else kind
+
+    def _single_model(self) -> tuple[str, type[BaseModel]] | None:
+        if len(self.fields) != 1:
+            return None
+        ((name, annotation),) = self.fields.items()
+        infos = [extra for extra in getattr(annotation, "__metadata__", ()) if isinstance(extra, FieldInfo)]
+        model = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+        if not (isinstance(model, type) and issubclass(model, BaseModel)) or "root" in model.model_fields:
+            return None
+        return (name, model) if all(info.is_required() for info in infos) else None
+
+    def _adapter(self, source: Any) -> TypeAdapter[Any]:
+        try:
+            return TypeAdapter(source)
+        except (PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError, TypeError) as error:
+            reason = str(error).partition("\n")[0]
+            raise RegistrationError(f"The types of the tool {self._name} cannot be used: {reason}") from error
+
+
+class _OnlyDeclared:
+    """Refuses undeclared properties at the top of a user's model. Below the top the models decide for themselves."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        top = current = cast("dict[str, Any]", dict(handler.resolve_ref_schema(handler(source))))
+        while current["type"] != "model-fields":
+            if "schema" not in current:
+                return handler(source)
+            current.pop("ref", None)
+            current["schema"] = current = dict(current["schema"])
+        current["extra_behavior"] = "forbid"
+        return cast(CoreSchema, top)
+
+
+def _is_context(annotation: Any) -> bool:
+    if get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
+    return annotation is ToolContext
+
+
+def _admits_none(kind: Any) -> bool:
+    return get_origin(kind) in (Union, types.UnionType) and type(None) in get_args(kind)
+
+
+def takes_context(function: Callable[..., Any]) -> tuple[str | None, str]:
+    """The names of a dynamic handler's parameters: for the context, if there is one, and for the arguments."""
+    names = list(inspect.signature(function).parameters)
+    try:
+        hints = inspect.get_annotations(inspect.unwrap(function), eval_str=True)
+    except (NameError, TypeError):
+        hints = {}
+    context = next((name for name in names if _is_context(hints.get(name))), None)
+    rest = [name for name in names if name != context]
+    if len(rest) != 1:
+        raise RegistrationError(
+            "The handler of a dynamic tool takes the arguments as one dict, and a ToolContext if it wants."
+        )
+    return context, rest[0]

@@ -1,0 +1,122 @@
+"""Statistics per tool: counters, times and percentiles, in constant memory.
+
+Recording is on the path of every call, so durations are kept in a small buffer and handed to a percentile sketch by the
+hundreds. The sketch is an optional part; without it the percentiles are None and all else is there.
+"""
+
+from collections import Counter
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from ..errors import ErrorCategory
+
+_BUFFER = 512
+
+
+class Statistics(NamedTuple):
+    """What one tool has done since its last reset. Times are in seconds."""
+
+    calls: int
+    successes: int
+    failures: dict[str, int]
+    """By error category; cancelled calls are not failures."""
+    cancellations: int
+    retries: int
+    total_time: float
+    average_time: float | None
+    p50: float | None
+    p95: float | None
+    p99: float | None
+    success_rate: float | None
+    """Of the calls that ended by themselves, not counting cancelled ones."""
+    last_error_at: datetime | None
+    breaker: str
+
+
+class ToolStats:
+    """Counts one tool's calls."""
+
+    __slots__ = (
+        "_calls",
+        "_durations",
+        "_sketch",
+        "_time",
+        "breaker",
+        "cancellations",
+        "failures",
+        "last_error_at",
+        "retries",
+    )
+
+    def __init__(self) -> None:
+        self.breaker = "closed"
+        self.reset()
+
+    def reset(self) -> None:
+        """Start again from nothing. The breaker's state is not a statistic and stays."""
+        self.failures: Counter[str] = Counter()
+        self.cancellations = 0
+        self.retries = 0
+        self.last_error_at: datetime | None = None
+        self._calls = 0
+        self._time = 0.0
+        self._durations: list[float] = []
+        self._sketch: Any = None
+
+    def ended(self, seconds: float) -> None:
+        """Record a call that ended, however it did."""
+        self._durations.append(seconds)
+        if len(self._durations) >= _BUFFER:
+            self._fold()
+
+    def failed(self, category: ErrorCategory, seconds: float, at: datetime) -> None:
+        """Record a call that failed or was cancelled."""
+        if category is ErrorCategory.CANCELLED:
+            self.cancellations += 1
+        else:
+            self.failures[category.value] += 1
+            self.last_error_at = at
+        self.ended(seconds)
+
+    def read(self) -> Statistics:
+        """The figures as they stand now."""
+        self._fold()
+        calls, kept = self._calls, self._sketch
+        p50, p95, p99 = (None, None, None) if kept is None else (kept.quantile(q) for q in (0.5, 0.95, 0.99))
+        finished = calls - self.cancellations
+        successes = finished - self.failures.total()
+        return Statistics(
+            calls=calls,
+            successes=successes,
+            failures=dict(self.failures),
+            cancellations=self.cancellations,
+            retries=self.retries,
+            total_time=self._time,
+            average_time=self._time / calls if calls else None,
+            p50=p50,
+            p95=p95,
+            p99=p99,
+            success_rate=successes / finished if finished else None,
+            last_error_at=self.last_error_at,
+            breaker=self.breaker,
+        )
+
+    def _fold(self) -> None:
+        """Take the buffered durations into the totals and the sketch."""
+        if not self._durations:
+            return
+        self._calls += len(self._durations)
+        self._time += sum(self._durations)
+        if self._sketch is None:
+            self._sketch = _new_sketch()
+        if self._sketch is not None:
+            self._sketch.batch_update(self._durations)
+        self._durations.clear()
+
+
+def _new_sketch() -> Any:
+    try:
+        from fastdigest import TDigest
+    except ImportError:
+        return None
+    return TDigest()
