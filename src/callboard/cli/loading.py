@@ -41,9 +41,10 @@ def load_registry(address: str | None) -> Registry:
         return found
     if isinstance(found, Tool):
         return Registry([found])
+    kind = type(found).__name__
     several = cast("Sequence[object]", found) if isinstance(found, list | tuple) else ()
     if tools := [each for each in several if isinstance(each, Tool)]:
         return Registry(tools)
     if found is None:
         raise LoadingError(f"The module {module_name!r} has no {name!r}.")
-    raise LoadingError(f"{address} is a {type(found).__name__}; a Registry, a Tool or a list of tools is wanted.")
+    raise LoadingError(f"{address} is a {kind}; a Registry, a Tool or a list of tools is wanted.")

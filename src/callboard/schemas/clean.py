@@ -1,27 +1,35 @@
 """The default form of a schema, which every provider accepts.
 
 No `$ref` and `$defs` (but for recursive types), no `title`, no null beside another type: an optional property is its
-plain type and is not required. Descriptions, defaults, enums and consts are kept character for character. The dialects
-start from this form and never see what Pydantic, or a foreign server, wrote originally.
+plain type and is not required. Descriptions, defaults, enums and consts are kept character for character; arrays always
+say what their items are. The dialects start from this form and never see what Pydantic, or a foreign server, wrote.
 """
 
-from collections.abc import Callable
 from typing import Any, cast
 
 from ..errors import SchemaError
 from ..types import JSONSchema
-from .walk import LISTED, NAMED, SINGLE, as_schema, children
+from .references import reachable, recursive, short_name, target
+from .walk import LISTED, NAMED, SINGLE, as_schema, json_type, unique
 
 MAX_NODES = 20_000
 """How many schemas one may grow into: a few nested references can otherwise stand for billions."""
 
+MAX_DEPTH = 100
+"""How many schemas may stand inside one another."""
+
 _DROPPED = frozenset({"title", "discriminator", "$schema", "$id", "$comment", "$anchor", "$defs", "definitions"})
+_COMBINED = frozenset({"required", "anyOf", "oneOf", "allOf"})
+_NOTES = frozenset({"description", "default", "examples", "deprecated", "readOnly", "writeOnly"})
 
 
-def clean(schema: JSONSchema) -> JSONSchema:
-    """The default form. Raises `SchemaError` for a reference that leads nowhere, or a schema too deep or too large."""
+def clean(schema: JSONSchema, *, keep_null: bool = False) -> JSONSchema:
+    """The default form. Raises `SchemaError` for what is no schema, is too deep or too large, or refers to elsewhere.
+
+    `keep_null` is for schemas of results: what a tool gives back may be null, and a reader holds it against the schema.
+    """
     try:
-        return _Cleaner(schema).root()
+        return _Cleaner(schema, keep_null).root()
     except RecursionError:
         raise SchemaError("The schema is nested too deeply to be shown to a model.") from None
 
@@ -29,116 +37,163 @@ def clean(schema: JSONSchema) -> JSONSchema:
 class _Cleaner:
     """One pass over one document: which references are recursive, and how much has been written out."""
 
-    def __init__(self, document: JSONSchema) -> None:
+    def __init__(self, document: JSONSchema, keep_null: bool) -> None:
         self._document = document
-        self._recursive = _recursive_references(document, self._resolve)
-        self._kept: dict[str, JSONSchema | None] = {}
+        self._keep_null = keep_null
+        self._recursive = recursive(document)
+        self._names: dict[str, str] = {}
+        self._kept: dict[str, JSONSchema] = {}
         self._nodes = 0
+        self._depth = 0
 
     def root(self) -> JSONSchema:
-        top = self._document
-        while isinstance(reference := top.get("$ref"), str):  # a root must say what it is, not point at it
-            top = {**self._resolve(reference), **{k: v for k, v in top.items() if k not in ("$ref", "$defs")}}
-        cleaned, _ = self._clean(top)
-        if self._kept:
-            cleaned["$defs"] = {_name(reference): kept for reference, kept in self._kept.items()}
-        return cleaned
+        cleaned, _ = self._clean(self._document)
+        for kept in self._kept.values():
+            self._followed(kept)
+        cleaned = self._followed(cleaned)  # a root must say what it is, not point at it
+        needed = reachable(cleaned, self._kept) if self._kept else {}
+        return {**cleaned, "$defs": needed} if needed else cleaned
 
-    def _resolve(self, reference: str) -> JSONSchema:
-        target: Any = self._document
-        if not reference.startswith("#"):
-            raise SchemaError(f"The schema refers to {reference!r}, which is outside of it.")
-        for part in reference.removeprefix("#").split("/")[1:]:
-            key = part.replace("~1", "/").replace("~0", "~")
-            target = cast(dict[str, Any], target).get(key) if isinstance(target, dict) else None
-        if (found := as_schema(target)) is None:
-            raise SchemaError(f"The schema refers to {reference!r}, which it does not define.")
-        return found
+    def _followed(self, schema: JSONSchema) -> JSONSchema:
+        """What a schema that only points at another stands for."""
+        passed: set[str] = set()
+        while (name := _pointed(schema)) is not None:
+            if name in passed:
+                raise SchemaError(f"The schema defines {name} as nothing but itself.")
+            passed.add(name)
+            schema = {**self._kept[name], **{k: v for k, v in schema.items() if k in _NOTES}}
+        return schema
 
-    def _clean(self, schema: JSONSchema) -> tuple[JSONSchema, bool]:
+    def _clean(self, given: Any) -> tuple[JSONSchema, bool]:
         """The cleaned schema, and whether it admitted null (which the cleaned one does not say)."""
+        if isinstance(given, bool):
+            return ({} if given else {"not": {}}), False
+        schema = _expect(given, dict, "a schema")
         self._nodes += 1
         if self._nodes > MAX_NODES:
-            raise SchemaError(f"The schema grows beyond {MAX_NODES} parts when its references are written out.")
+            raise SchemaError(f"The schema grows beyond {MAX_NODES:,} parts when its references are written out.")
+        if self._depth >= MAX_DEPTH:
+            raise SchemaError("The schema is nested too deeply to be shown to a model.")
+        self._depth += 1
         if isinstance(reference := schema.get("$ref"), str):
-            return self._reference(reference, {k: v for k, v in schema.items() if k != "$ref"})
+            made = self._reference(reference, {k: v for k, v in schema.items() if k != "$ref"})
+        else:
+            made = self._plain(schema)
+        self._depth -= 1
+        return made
+
+    def _plain(self, schema: JSONSchema) -> tuple[JSONSchema, bool]:
         cleaned: JSONSchema = {}
-        required: list[str] = schema.get("required", [])
+        required: list[str] = _expect(schema.get("required", []), list, "a list of names")
         for keyword, value in schema.items():
-            if keyword in _DROPPED or keyword in ("required", "anyOf", "oneOf", "allOf"):
+            if keyword in _DROPPED or keyword in _COMBINED:
                 continue
-            if keyword in NAMED and isinstance(value, dict):
-                cleaned[keyword], optional = self._named(cast(dict[str, Any], value))
+            if keyword in ("$dynamicRef", "$recursiveRef"):
+                raise SchemaError(f"The schema uses {keyword!r}, which cannot be written out. Use '$ref'.")
+            if keyword in NAMED:
+                cleaned[keyword], optional = self._named(_expect(value, dict, "schemas by name"))
                 if keyword == "properties":
-                    required = [name for name in schema.get("required", ()) if name not in optional]
-            elif keyword in LISTED and isinstance(value, list):
-                cleaned[keyword] = [self._clean(child)[0] for child in cast(list[JSONSchema], value)]
-            elif keyword in SINGLE and (child := as_schema(value)) is not None:
-                cleaned[keyword] = self._clean(child)[0]
+                    required = [name for name in required if name not in optional]
+            elif keyword in LISTED or (keyword == "items" and isinstance(value, list)):  # items: how tuples were said
+                cleaned["prefixItems"] = [self._clean(child)[0] for child in _expect(value, list, "a list of schemas")]
+            elif keyword in SINGLE and not isinstance(value, bool):
+                cleaned[keyword] = self._clean(value)[0]
             else:
                 cleaned[keyword] = value
         if required:
             cleaned["required"] = required
-        return self._unions(schema, *_without_null(cleaned))
+        nullable = False if self._keep_null else _drop_null(cleaned)
+        _say_type(cleaned)
+        _say_items(cleaned)
+        return self._unions(schema, cleaned, nullable)
 
-    def _named(self, named: dict[str, Any]) -> tuple[dict[str, Any], set[str]]:
+    def _named(self, named: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
         """The cleaned schemas by name, and the names of those that admitted null."""
-        cleaned: dict[str, Any] = {}
-        optional: set[str] = set()
-        for name, child in named.items():
-            cleaned[name], nullable = (child, False) if (schema := as_schema(child)) is None else self._clean(schema)
-            if nullable:
-                optional.add(name)
-        return cleaned, optional
+        made = {name: self._clean(child) for name, child in named.items()}
+        return {name: child for name, (child, _) in made.items()}, [name for name, (_, null) in made.items() if null]
 
     def _unions(self, schema: JSONSchema, cleaned: JSONSchema, nullable: bool) -> tuple[JSONSchema, bool]:
         branches: list[JSONSchema] = []
         for keyword in ("anyOf", "oneOf"):
-            for child in cast(list[JSONSchema], schema.get(keyword, ())):
+            for child in _expect(schema.get(keyword, []), list, "a list of schemas"):
                 branch, null = self._clean(child)
-                nullable = nullable or null or branch == {"type": "null"}
-                if branch != {"type": "null"}:
+                nullable = nullable or null
+                if _is_null(branch) and not self._keep_null:
+                    nullable = True
+                else:
                     branches.extend(cast(list[JSONSchema], branch["anyOf"]) if set(branch) == {"anyOf"} else [branch])
-        unique = [branch for index, branch in enumerate(branches) if branch not in branches[:index]]
-        if len(unique) == 1:
-            cleaned = _merge(unique[0], cleaned)
-        elif unique:
-            cleaned["anyOf"] = unique
-        elif nullable and "type" not in cleaned and "enum" not in cleaned:
+        branches = unique(branches) if len(branches) > 1 else branches
+        if len(branches) == 1:
+            cleaned = _both(branches[0], cleaned)
+        elif branches:
+            cleaned["anyOf"] = branches
+        elif nullable and not {"type", "enum", "const", "anyOf"} & cleaned.keys():
             cleaned, nullable = {**cleaned, "type": "null"}, False
-        for child in cast(list[JSONSchema], schema.get("allOf", ())):
-            part, null = self._clean(child)
-            nullable = nullable or null
-            if len(schema["allOf"]) == 1:
-                cleaned = _merge(part, cleaned)
-            else:
-                cleaned.setdefault("allOf", []).append(part)
-        return cleaned, nullable
+        parts = [self._clean(child) for child in _expect(schema.get("allOf", []), list, "a list of schemas")]
+        for part, _ in parts:
+            cleaned = _both(part, cleaned)
+        return cleaned, nullable or (bool(parts) and all(null for _, null in parts))
 
     def _reference(self, reference: str, beside: JSONSchema) -> tuple[JSONSchema, bool]:
-        notes = {k: v for k, v in beside.items() if k not in _DROPPED}
+        more, _ = self._clean(beside) if beside else ({}, False)
         if reference not in self._recursive:
-            target, nullable = self._clean(self._resolve(reference))
-            return _merge(target, notes), nullable
-        if reference not in self._kept:
-            self._kept[reference] = None  # claimed before it is filled: it will meet itself
-            self._kept[reference] = self._clean(self._resolve(reference))[0]
-        pointer = {"$ref": f"#/$defs/{_name(reference)}"}
-        return ({"anyOf": [pointer], **notes} if notes else pointer), False
+            found, nullable = self._clean(target(self._document, reference))
+            return _both(found, more), nullable
+        if reference not in self._names:
+            name = short_name(reference)
+            while name in self._names.values():
+                name += "_"
+            self._names[reference] = name  # before it is filled: it will meet itself
+            self._kept[name] = {}
+            self._kept[name] = self._clean(target(self._document, reference))[0]
+        return _both({"$ref": f"#/$defs/{self._names[reference]}"}, more), False
 
 
-def _name(reference: str) -> str:
-    return reference.rpartition("/")[2] if reference != "#" else "root"
+def _expect(value: Any, kind: type[Any], what: str) -> Any:
+    if not isinstance(value, kind):
+        raise SchemaError(f"The schema is not valid: it has {str(value)[:80]!r} in the place of {what}.")
+    return value
 
 
-def _merge(target: JSONSchema, beside: JSONSchema) -> JSONSchema:
-    if "$ref" in target and beside:
-        return {"anyOf": [target], **beside}
-    return {**target, **beside}
+def _pointed(schema: JSONSchema) -> str | None:
+    """The name that a schema only points at, where it does."""
+    branches: list[JSONSchema] = schema.get("anyOf", [])
+    if len(branches) == 1 and schema.keys() - _NOTES == {"anyOf"}:
+        return _pointed(branches[0])
+    return str(schema["$ref"]).rpartition("/")[2] if schema.keys() == {"$ref"} else None
 
 
-def _without_null(cleaned: JSONSchema) -> tuple[JSONSchema, bool]:
-    """Null taken out of a list of types and of an enum; several types that remain become a union."""
+def _both(first: JSONSchema, second: JSONSchema) -> JSONSchema:
+    """What both say, in one schema where they do not get in each other's way; the second's notes win."""
+    if not first or not second:
+        return first or second
+    if "$ref" in second:
+        first, second = second, first
+    if "$ref" in first and "anyOf" not in second:
+        return {"anyOf": [first], **second}
+    if "$ref" in first or any(_clash(keyword, first, second) for keyword in first.keys() & second.keys()):
+        return {**second, "allOf": unique([*second.get("allOf", []), first])}
+    made = {**first, **second}
+    if "properties" in made:
+        made["properties"] = {**first.get("properties", {}), **second.get("properties", {})}
+    if "required" in made:
+        made["required"] = list(dict.fromkeys([*first.get("required", []), *second.get("required", [])]))
+    return made
+
+
+def _clash(keyword: str, first: JSONSchema, second: JSONSchema) -> bool:
+    one, other = first[keyword], second[keyword]
+    if keyword == "properties":
+        return any(one[name] != other[name] for name in cast(JSONSchema, one).keys() & other.keys())
+    return keyword == "allOf" or (one != other and keyword != "required" and keyword not in _NOTES)
+
+
+def _is_null(cleaned: JSONSchema) -> bool:
+    return cleaned.get("type") == "null"
+
+
+def _drop_null(cleaned: JSONSchema) -> bool:
+    """Take null out of a list of types and of an enum, and tell whether it was there. Several types become a union."""
     nullable = False
     types: Any = cleaned.get("type")
     if isinstance(types, list):
@@ -147,46 +202,33 @@ def _without_null(cleaned: JSONSchema) -> tuple[JSONSchema, bool]:
         if len(rest) > 1:
             del cleaned["type"]
             cleaned["anyOf"] = [{"type": kind} for kind in rest]
+            for branch in cleaned["anyOf"]:
+                _say_items(branch)
         else:
             cleaned["type"] = rest[0] if rest else "null"
     values: Any = cleaned.get("enum")
     if isinstance(values, list) and None in values and len(cast(list[Any], values)) > 1:
         nullable = True
         cleaned["enum"] = [value for value in cast(list[Any], values) if value is not None]
-    return cleaned, nullable
+    return nullable
 
 
-def _recursive_references(document: JSONSchema, resolve: Callable[[str], JSONSchema]) -> frozenset[str]:
-    """The references from which one can come back to themselves."""
-    edges: dict[str, set[str]] = {}
+def _say_type(cleaned: JSONSchema) -> None:
+    """Name the type of an enumeration that has only one: some providers insist on it."""
+    values: Any = [cleaned["const"]] if "const" in cleaned else cleaned.get("enum", [])
+    if "type" not in cleaned and len(kinds := {json_type(value) for value in values}) == 1:
+        cleaned["type"] = kinds.pop()
 
-    def references(schema: JSONSchema) -> set[str]:
-        found: set[str] = set()
-        pending = [schema]
-        while pending:
-            current = pending.pop()
-            if isinstance(reference := current.get("$ref"), str):
-                found.add(reference)
-            pending.extend(child for _, child in children(current))
-        return found
 
-    pending = references({k: v for k, v in document.items() if k not in ("$defs", "definitions")})
-    while pending:
-        reference = pending.pop()
-        if reference not in edges:
-            edges[reference] = references(resolve(reference))
-            pending |= edges[reference]
-
-    def comes_back(start: str) -> bool:
-        seen: set[str] = set()
-        ahead = set(edges[start])
-        while ahead:
-            here = ahead.pop()
-            if here == start:
-                return True
-            if here not in seen:
-                seen.add(here)
-                ahead |= edges[here]
-        return False
-
-    return frozenset(reference for reference in edges if comes_back(reference))
+def _say_items(cleaned: JSONSchema) -> None:
+    """Give every array its `items`, which OpenAI insists on; a tuple whose positions are all alike needs no more."""
+    if cleaned.get("type") != "array":
+        return
+    positions: list[JSONSchema] = cleaned.get("prefixItems", [])
+    rest = cleaned.pop("additionalItems", cleaned.get("items", {}))
+    if rest is False:
+        cleaned["maxItems"] = min(len(positions), cleaned.get("maxItems", len(positions)))
+    cleaned["items"] = as_schema(rest) or {}
+    if positions and len(unique(positions)) == 1 and cleaned.get("maxItems", len(positions) + 1) <= len(positions):
+        cleaned["items"] = positions[0]
+        del cleaned["prefixItems"]

@@ -4,13 +4,13 @@
 """
 
 from collections.abc import Callable, Mapping
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, cast
 
 from ..errors import SchemaError
 from ..types import JSONSchema
 from .gemini import gemini
 from .strict import strict
-from .walk import as_schema
+from .walk import LISTED, as_schema
 
 
 class Describable(Protocol):
@@ -38,17 +38,19 @@ class Describable(Protocol):
         ...
 
 
+_NOT_AT_ROOT = frozenset({"anyOf", "allOf", "not", "enum", "const", "if", "then", "else"})
+
 Dialect: TypeAlias = Callable[[Describable], JSONSchema]
 
 
 def claude(tool: Describable) -> JSONSchema:
     """Anthropic's Messages API."""
-    return {"name": tool.name, "description": tool.prompt, "input_schema": tool.input_schema}
+    return {"name": tool.name, "description": tool.prompt, "input_schema": flat(tool.input_schema)}
 
 
 def openai(tool: Describable) -> JSONSchema:
     """OpenAI's Chat Completions API."""
-    function = {"name": tool.name, "description": tool.prompt, "parameters": tool.input_schema}
+    function = {"name": tool.name, "description": tool.prompt, "parameters": flat(tool.input_schema)}
     return {"type": "function", "function": function}
 
 
@@ -58,14 +60,14 @@ def openai_responses(tool: Describable) -> JSONSchema:
         "type": "function",
         "name": tool.name,
         "description": tool.prompt,
-        "parameters": tool.input_schema,
+        "parameters": flat(tool.input_schema),
         "strict": False,
     }
 
 
 def openai_strict(tool: Describable) -> JSONSchema:
     """OpenAI's Chat Completions API with structured outputs."""
-    parameters = strict(tool.input_schema)
+    parameters = strict(flat(tool.input_schema))
     function = {"name": tool.name, "description": tool.prompt, "parameters": parameters, "strict": True}
     return {"type": "function", "function": function}
 
@@ -73,9 +75,24 @@ def openai_strict(tool: Describable) -> JSONSchema:
 def gemini_declaration(tool: Describable) -> JSONSchema:
     """A function declaration of Gemini. An empty object is not a valid `parameters` there, so it is left out."""
     declaration: JSONSchema = {"name": tool.name, "description": tool.prompt}
-    if tool.input_schema.get("properties"):
-        declaration["parameters"] = gemini(tool.input_schema)
+    parameters = flat(tool.input_schema)
+    if parameters.get("properties"):
+        declaration["parameters"] = gemini(parameters)
     return declaration
+
+
+def flat(schema: JSONSchema) -> JSONSchema:
+    """An input schema without unions at its root, which the providers' APIs refuse there.
+
+    Properties that only a branch has become optional ones; the tool's own validation still holds the rest.
+    """
+    if not (unions := _NOT_AT_ROOT & schema.keys()):
+        return schema
+    branches = [branch for keyword in sorted(unions & LISTED) for branch in cast("list[JSONSchema]", schema[keyword])]
+    properties: JSONSchema = {}
+    for part in (*branches, schema):
+        properties |= as_schema(part.get("properties")) or {}
+    return {**{k: v for k, v in schema.items() if k not in _NOT_AT_ROOT}, "properties": properties}
 
 
 def mcp(tool: Describable) -> JSONSchema:

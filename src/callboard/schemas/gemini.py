@@ -4,11 +4,12 @@ Constraints that the subset does not know are left out or loosened (the tool's o
 recursive type, which it cannot say at all, is refused with its name.
 """
 
+import math
 from typing import Any, cast
 
 from ..errors import SchemaError
 from ..types import JSONSchema
-from .walk import array_items, as_schema
+from .walk import array_items, as_schema, by_type, unique
 
 _KEPT = frozenset(
     {
@@ -24,7 +25,6 @@ _KEPT = frozenset(
         "maxItems",
         "minProperties",
         "maxProperties",
-        "required",
     }
 )
 _FORMATS = frozenset({"date-time", "int32", "int64", "float", "double"})
@@ -34,13 +34,15 @@ def gemini(schema: JSONSchema, path: str = "") -> JSONSchema:
     """A cleaned schema in Gemini's form. Raises `SchemaError` for what it cannot say."""
     if "$ref" in schema:
         name = str(schema["$ref"]).rpartition("/")[2]
-        raise SchemaError(
-            f"Gemini cannot say the recursive type {name}, which {path or 'the input'} is.", path=path, dialect="gemini"
-        )
+        raise _cannot(path, f"the recursive type {name}, which {{}} is")
     if "allOf" in schema or "not" in schema:
-        raise SchemaError(
-            f"Gemini cannot say 'allOf' or 'not', which {path or 'the input'} uses.", path=path, dialect="gemini"
-        )
+        raise _cannot(path, "'allOf' or 'not', which {} uses")
+    if "type" not in schema and "enum" in schema:
+        schema = {**{k: v for k, v in schema.items() if k != "enum"}, "anyOf": by_type(schema["enum"])}
+    if "anyOf" in schema and "properties" not in schema:
+        return _union(schema, path)
+    if "type" not in schema:
+        raise _cannot(path, "a value of any type, which {} is")
     made: JSONSchema = {keyword: value for keyword, value in schema.items() if keyword in _KEPT}
     if schema.get("format") in _FORMATS:
         made["format"] = schema["format"]
@@ -48,13 +50,30 @@ def gemini(schema: JSONSchema, path: str = "") -> JSONSchema:
     _bounds(schema, made)
     if properties := as_schema(schema.get("properties")):
         made["properties"] = {name: gemini(child, f"{path}.{name}".lstrip(".")) for name, child in properties.items()}
-    if (others := as_schema(schema.get("additionalProperties"))) is not None:
+        if required := [name for name in schema.get("required", []) if name in properties]:
+            made["required"] = required
+    if others := as_schema(schema.get("additionalProperties")):
         made["additionalProperties"] = gemini(others, f"{path}.*")
     if schema.get("type") == "array":
         made["items"] = gemini(array_items(schema), f"{path}[]")
-    if "anyOf" in schema:
-        made["anyOf"] = [gemini(branch, path) for branch in cast(list[JSONSchema], schema["anyOf"])]
     return made
+
+
+def _union(schema: JSONSchema, path: str) -> JSONSchema:
+    """A union, which must stand alone there: what was said beside it is said in every branch."""
+    beside = {keyword: value for keyword, value in schema.items() if keyword not in ("anyOf", "default", "description")}
+    branches: list[JSONSchema] = []
+    for branch in cast(list[JSONSchema], schema["anyOf"]):
+        texts = [part["description"] for part in (schema, branch) if part.get("description")]
+        described = {"description": "\n\n".join(texts)} if texts else {}
+        made = gemini({**beside, **branch, **described}, path)
+        branches.extend(cast(list[JSONSchema], made["anyOf"]) if "anyOf" in made else [made])
+    branches = unique(branches)
+    return branches[0] if len(branches) == 1 else {"anyOf": branches}
+
+
+def _cannot(path: str, what: str) -> SchemaError:
+    return SchemaError(f"Gemini cannot say {what.format(path or 'the input')}.", path=path, dialect="gemini")
 
 
 def _values(schema: JSONSchema, made: JSONSchema) -> None:
@@ -66,8 +85,10 @@ def _values(schema: JSONSchema, made: JSONSchema) -> None:
 
 def _bounds(schema: JSONSchema, made: JSONSchema) -> None:
     """Exclusive bounds, which the subset lacks: exact for integers, one notch looser for other numbers."""
-    step = 1 if schema.get("type") == "integer" else 0
+    whole = schema.get("type") == "integer"
     if (low := schema.get("exclusiveMinimum")) is not None:
-        made["minimum"] = max(low + step, made.get("minimum", low + step))
+        low = math.floor(low) + 1 if whole else low
+        made["minimum"] = max(low, made.get("minimum", low))
     if (high := schema.get("exclusiveMaximum")) is not None:
-        made["maximum"] = min(high - step, made.get("maximum", high - step))
+        high = math.ceil(high) - 1 if whole else high
+        made["maximum"] = min(high, made.get("maximum", high))

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from ..errors import SchemaError
 from ..types import JSONSchema
-from .walk import array_items, as_schema
+from .walk import array_items, as_schema, by_type
 
 _KEPT = frozenset(
     {
@@ -23,8 +23,6 @@ _KEPT = frozenset(
         "maximum",
         "exclusiveMinimum",
         "exclusiveMaximum",
-        "minLength",
-        "maxLength",
         "minItems",
         "maxItems",
     }
@@ -47,6 +45,10 @@ def _strict(schema: JSONSchema, path: str) -> JSONSchema:
     for keyword in _REFUSED:
         if keyword in schema:
             raise _cannot(path, f"{keyword!r}")
+    if "anyOf" in schema and "properties" in schema:
+        raise _cannot(path, "'anyOf' beside properties")
+    if "type" not in schema and "enum" in schema:
+        schema = {**{k: v for k, v in schema.items() if k != "enum"}, "anyOf": by_type(schema["enum"])}
     made = {keyword: value for keyword, value in schema.items() if keyword in _KEPT}
     if made.get("format") not in _FORMATS:
         made.pop("format", None)
@@ -58,14 +60,14 @@ def _strict(schema: JSONSchema, path: str) -> JSONSchema:
         made.update(_object(schema, path))
     elif schema.get("type") == "array":
         made["items"] = _strict(array_items(schema), f"{path}[]")
-    elif not {"type", "enum", "const"} & schema.keys():
+    elif "type" not in schema:
         raise _cannot(path, "a value of any type")
     return made
 
 
 def _object(schema: JSONSchema, path: str) -> JSONSchema:
     properties = as_schema(schema.get("properties")) or {}
-    if schema.get("additionalProperties", bool(not properties and path)) is not False:
+    if schema.get("additionalProperties", "properties" not in schema) is not False:
         raise _cannot(path, "an object with any keys (dict)")
     required: list[str] = schema.get("required", [])
     made: dict[str, Any] = {}
@@ -78,7 +80,7 @@ def _object(schema: JSONSchema, path: str) -> JSONSchema:
 def _nullable(schema: JSONSchema) -> JSONSchema:
     if "anyOf" in schema:
         return {**schema, "anyOf": [*schema["anyOf"], {"type": "null"}]}
-    if "$ref" in schema or "const" in schema or "type" not in schema:
+    if "$ref" in schema or "const" in schema:
         described = {"description": schema.pop("description")} if "description" in schema else {}
         return {"anyOf": [schema, {"type": "null"}], **described}
     made = {**schema, "type": [schema["type"], "null"]}

@@ -4,7 +4,8 @@ A JSON Schema mixes keywords, names chosen by people and plain data. Every trans
 so that a property which is *named* `title` or `$ref`, or a default that looks like a schema, is never mistaken for one.
 """
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from ..types import JSONSchema
@@ -18,6 +19,7 @@ LISTED = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
 SINGLE = frozenset(
     {
         "items",
+        "additionalItems",
         "additionalProperties",
         "not",
         "contains",
@@ -37,11 +39,36 @@ def as_schema(value: Any) -> JSONSchema | None:
     return cast(JSONSchema, value) if isinstance(value, dict) else None
 
 
+def unique(schemas: Iterable[JSONSchema]) -> list[JSONSchema]:
+    """The schemas without repetitions, in order. They are told apart as JSON: `1` is not `true`."""
+    return list({json.dumps(schema, sort_keys=True, default=repr): schema for schema in schemas}.values())
+
+
+def json_type(value: Any) -> str:
+    """The name that JSON Schema has for the type of a value."""
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else "boolean"
+    if isinstance(value, int | float):
+        return "integer" if isinstance(value, int) else "number"
+    return "string" if isinstance(value, str) else "array" if isinstance(value, list) else "object"
+
+
+def by_type(values: Iterable[Any]) -> list[JSONSchema]:
+    """An enumeration of several types as one enumeration for each."""
+    found: dict[str, list[Any]] = {}
+    for value in values:
+        found.setdefault(json_type(value), []).append(value)
+    return [{"type": kind, "enum": group} for kind, group in found.items()]
+
+
 def array_items(schema: JSONSchema) -> JSONSchema:
     """One schema for all items, also of a tuple (whose positions most dialects cannot tell apart)."""
-    if not (positions := cast(list[JSONSchema], schema.get("prefixItems", []))):
-        return as_schema(schema.get("items")) or {}
-    kinds = [kind for index, kind in enumerate(positions) if kind not in positions[:index]]
+    rest = as_schema(schema.get("items")) or {}
+    positions: list[JSONSchema] = schema.get("prefixItems", [])
+    if not positions:
+        return rest
+    closed = schema.get("maxItems", len(positions) + 1) <= len(positions)
+    kinds = unique(positions if closed else [*positions, rest])
     return kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
 
 
@@ -52,10 +79,10 @@ def children(schema: JSONSchema) -> Iterator[tuple[str, JSONSchema]]:
             for name, child in cast(dict[str, Any], value).items():
                 if isinstance(child, dict):
                     yield (f".{name}" if keyword == "properties" else ""), cast(JSONSchema, child)
-        elif keyword in LISTED and isinstance(value, list):
+        elif (keyword in LISTED or keyword == "items") and isinstance(value, list):
             for index, child in enumerate(cast(list[Any], value)):
                 if isinstance(child, dict):
-                    yield (f"[{index}]" if keyword == "prefixItems" else ""), cast(JSONSchema, child)
+                    yield (f"[{index}]" if keyword in ("prefixItems", "items") else ""), cast(JSONSchema, child)
         elif keyword in SINGLE and isinstance(value, dict):
             yield (
                 ("[]" if keyword == "items" else ".*" if keyword == "additionalProperties" else ""),

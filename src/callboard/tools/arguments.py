@@ -3,11 +3,13 @@
 `Arguments` is the port. Tools that come with a JSON schema and no Python types have their own in `schema_arguments`.
 """
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
-from pydantic import TypeAdapter, ValidationError
-from pydantic_core import from_json, to_json
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import CoreSchema, SchemaValidator, from_json, to_json
 
+from ..schemas.clean import clean
+from ..schemas.secrets import has_secrets
 from ..types import JSONSchema
 from .coercion import Fault, coerced
 from .document import check_text
@@ -39,24 +41,44 @@ class Arguments(Protocol):
         ...
 
 
+class AnyArguments:
+    """Takes anything, for a tool that is never run."""
+
+    model = dict[str, Any]
+    closed = False
+
+    def parse(self, tool: str, data: bytes) -> Any:
+        return from_json(data)
+
+    def schema(self) -> JSONSchema:
+        return {"type": "object"}
+
+
 class TypedArguments:
     """Arguments validated by Pydantic, in JSON mode, whatever form they came in."""
 
-    __slots__ = ("_adapter", "_lax", "_validate", "closed", "model")
+    __slots__ = ("_adapter", "_facts", "_lax", "_validate", "closed", "model")
 
     def __init__(self, model: Any, adapter: TypeAdapter[Any], *, lax: bool, closed: bool = True) -> None:
         self.model = model
         self.closed = closed
         self._adapter = adapter
         self._lax = lax
-        self._validate = adapter.validator.validate_json
+        self._facts = _facts(adapter.core_schema)
+        validator = adapter.validator
+        if closed and issubclass(model, BaseModel):
+            # Else Pydantic would put the model's own validator in place of this one, which refuses more.
+            validator = SchemaValidator(adapter.core_schema, _use_prebuilt=False)
+        self._validate = validator.validate_json
 
     def parse(self, tool: str, data: bytes) -> Any:
         try:
             value = self._validate(data) if self._lax else self._validate(data, strict=True)
         except ValidationError as error:
             value = self._put_right(tool, data, error)
-        check_text(data, value)
+            check_text(data, value, exact=False)
+        else:
+            check_text(data, value, exact=self._facts.exact, floats=self._facts.floats)
         return value
 
     def schema(self) -> JSONSchema:
@@ -69,11 +91,49 @@ class TypedArguments:
             if any(entry["type"] in ("json_invalid", "extra_forbidden") for entry in errors):
                 break
             faults = [Fault(entry["loc"], entry["type"] == "missing") for entry in errors]
-            if (better := coerced(from_json(data), faults)) is None:
-                break
-            data = to_json(better)
             try:
+                if (better := coerced(from_json(data), faults)) is None:
+                    break
+                data = to_json(better)
                 return self._validate(data)
             except ValidationError as again:
                 error = again
-        raise validation_error(tool, problems_of(first)) from None
+            except (ValueError, RecursionError):  # what was put together is nested too deeply
+                break
+        reveal = not has_secrets(clean(self.schema()))
+        raise validation_error(tool, problems_of(first, reveal=reveal)) from None
+
+
+class _Facts(NamedTuple):
+    """What a validated value can be relied on for."""
+
+    exact: bool
+    """It has just the keys that were given: no dictionary is filled, nothing is computed."""
+    floats: bool
+    """It may hold fractions."""
+
+
+_RECORDS = frozenset({"typed-dict", "typed-dict-field", "model", "model-fields", "model-field"})
+_WRAPPERS = frozenset({"definitions", "definition-ref", "default", "nullable", "list"})
+_NO_FLOATS = _RECORDS | _WRAPPERS | {"str", "int", "bool", "none", "literal", "enum"}
+
+
+def _facts(schema: CoreSchema) -> _Facts:
+    exact, floats = True, False
+    pending: list[Any] = [schema]
+    for node in pending:  # it grows while it is walked
+        if isinstance(node, dict):
+            entry = cast("dict[str, Any]", node)
+            kind = entry.get("type")
+            if isinstance(kind, str):
+                computed = (
+                    kind.startswith("function-") or kind == "json" or isinstance(entry.get("validation_alias"), list)
+                )
+                filled = kind == "typed-dict-field" and entry["schema"]["type"] == "default"
+                exact = exact and not computed and not filled
+                floats = floats or kind not in _NO_FLOATS or (kind == "list" and "items_schema" not in entry)
+            floats = floats or "allow" in (entry.get("extra_behavior"), entry.get("extra_fields_behavior"))
+            pending += [value for key, value in entry.items() if key not in ("default", "metadata", "serialization")]
+        elif isinstance(node, list | tuple):
+            pending += cast("list[Any]", node)
+    return _Facts(exact, floats)

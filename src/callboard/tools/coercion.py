@@ -5,9 +5,12 @@ null for a property that has a default, and a nullable property that was left ou
 failed, on exactly the places that validation named, and its result is validated again.
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, cast
+
+from pydantic_core import from_json
+
+from .document import check_text
 
 
 class Fault(NamedTuple):
@@ -63,14 +66,15 @@ def _place(root: list[Any], fault: Fault) -> tuple[Any, Any]:
 
 
 def _parsed(text: str) -> Any:
-    """The object or list that a text holds, else None."""
+    """The object or list that a text holds, else None. It is held to the same rules as the document around it."""
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
-        value: Any = json.loads(text)
-    except (ValueError, RecursionError):
+        value: Any = from_json(text, allow_inf_nan=False)
+    except ValueError:
         return None
-    return cast(Any, value) if isinstance(value, dict | list) else None
+    check_text(text.encode(), value)
+    return value
 
 
 def _copy(value: Any) -> Any:

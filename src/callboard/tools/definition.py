@@ -16,6 +16,7 @@ from pydantic_core import to_json
 from ..errors import RegistrationError
 from ..schemas.clean import clean
 from ..schemas.dialects import dialect
+from ..schemas.secrets import has_secrets
 from ..types import JSON, JSONSchema, Logout, Mode, Wake
 from .arguments import Arguments
 from .gates import Gate, check_gate
@@ -80,6 +81,7 @@ class Tool:
     lifetime: AbstractAsyncContextManager[Any] | None = field(default=None, repr=False)
     """What must be entered before the first call and left after the last, for tools that hold a connection."""
     _cache: dict[str, JSONSchema | None] = field(default_factory=dict[str, "JSONSchema | None"], repr=False, init=False)
+    _secrets: bool | None = field(default=None, repr=False, init=False)
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -118,6 +120,15 @@ class Tool:
         if "input" not in self._cache:
             self._cache["input"] = _object(clean(self.arguments.schema()), self.arguments.closed)
         return cast(JSONSchema, self._cache["input"])
+
+    @property
+    def has_secrets(self) -> bool:
+        """Whether any field of the input is secret, and masked wherever people see it."""
+        known = self._secrets
+        if known is None:
+            known = has_secrets(self.input_schema)
+            object.__setattr__(self, "_secrets", known)
+        return known
 
     @property
     def output_schema(self) -> JSONSchema | None:

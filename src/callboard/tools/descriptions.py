@@ -9,9 +9,9 @@ import types
 from collections.abc import Iterator
 from enum import Enum
 from functools import lru_cache
-from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NotRequired, Required, Union, cast, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel
+from pydantic import BaseModel, RootModel
 from pydantic.fields import FieldInfo
 from typing_extensions import TypeAliasType, is_typeddict
 
@@ -24,13 +24,23 @@ def undescribed(annotation: Any) -> tuple[str, ...]:
     return tuple(_within(annotation, "", ()))
 
 
-def undescribed_in_schema(schema: JSONSchema, path: str = "") -> Iterator[str]:
+def undescribed_in_schema(schema: JSONSchema) -> Iterator[str]:
     """The same for a cleaned JSON schema, which is all that a dynamic tool has."""
-    for step, child in children({key: value for key, value in schema.items() if key != "$defs"}):
+    root = {key: value for key, value in schema.items() if key != "$defs"}
+    yield from _below(root, "", cast("dict[str, JSONSchema]", schema.get("$defs", {})), set())
+
+
+def _below(schema: JSONSchema, path: str, definitions: dict[str, JSONSchema], seen: set[str]) -> Iterator[str]:
+    name = str(schema.get("$ref", "")).rpartition("/")[2]
+    if name in definitions and name not in seen:
+        seen.add(name)
+        yield from _below(definitions[name], path, definitions, seen)
+    for step, child in children(schema):
         below = f"{path}{step}".lstrip(".")
-        if step.startswith(".") and step != ".*" and not child.get("description"):
+        target = definitions.get(str(child.get("$ref", "")).rpartition("/")[2], {})
+        if step.startswith(".") and step != ".*" and not (child.get("description") or target.get("description")):
             yield below
-        yield from undescribed_in_schema(child, below)
+        yield from _below(child, below, definitions, seen)
 
 
 def _within(annotation: Any, path: str, above: tuple[Any, ...]) -> Iterator[str]:
@@ -42,7 +52,10 @@ def _within(annotation: Any, path: str, above: tuple[Any, ...]) -> Iterator[str]
     elif origin is Literal:
         return
     elif isinstance(annotation, type) and origin is None:
-        if annotation not in above:
+        if issubclass_safe(annotation, RootModel):  # its one field is no property
+            root = cast("type[RootModel[Any]]", annotation).model_fields["root"].annotation
+            yield from _within(root, path, (*above, annotation)) if annotation not in above else ()
+        elif annotation not in above:
             for name, inner, described in _fields(annotation):
                 below = f"{path}.{name}".lstrip(".")
                 if not described:
@@ -70,8 +83,19 @@ def _fields(cls: Any) -> tuple[tuple[str, Any, bool], ...]:
     if is_typeddict(cls) or (dataclasses.is_dataclass(cls) and not issubclass_safe(cls, Enum)):
         hints = get_type_hints(cls, include_extras=True)
         names = hints if is_typeddict(cls) else [f.name for f in dataclasses.fields(cls)]
-        return tuple((name, hints[name], _annotated(hints[name]) or _described(hints[name])) for name in names)
+        infos: dict[str, Any] = getattr(cls, "__pydantic_fields__", {})
+        return tuple(
+            (name, hint, _annotated(hint) or _described(hint) or bool(getattr(infos.get(name), "description", None)))
+            for name, hint in ((name, _bare(hints[name])) for name in names)
+        )
     return ()
+
+
+def _bare(annotation: Any) -> Any:
+    """The type without the marks of a typed dictionary."""
+    while get_origin(annotation) in (Required, NotRequired):
+        annotation = get_args(annotation)[0]
+    return annotation
 
 
 def _annotated(annotation: Any) -> bool:

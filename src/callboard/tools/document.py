@@ -5,6 +5,8 @@ such a document could see two different calls, and one of them may be the person
 """
 
 import json
+import math
+import re
 from enum import Enum
 from typing import Any, Literal, get_args, get_origin
 
@@ -27,6 +29,24 @@ def encode(arguments: Any) -> bytes:
     return data
 
 
+def encode_text(text: str) -> bytes:
+    """A JSON text as bytes. Raises `ToolError` (validation) for one that is not valid Unicode."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise ToolError(f"The arguments are not JSON: {_reason(error)}.", category="validation") from error
+
+
+def same_document(one: bytes, other: bytes) -> bool:
+    """Whether two documents say the same, however they are spaced and ordered."""
+    if one == other:
+        return True
+    try:
+        return from_json(one) == from_json(other)
+    except ValueError:
+        return False
+
+
 def too_large(size: int, limit: int) -> ToolError:
     """The error for a document over the limit."""
     return ToolError(
@@ -34,34 +54,50 @@ def too_large(size: int, limit: int) -> ToolError:
     )
 
 
-def check_text(data: bytes, validated: Any) -> None:
-    """Refuse a document that validation took and that is not JSON, or gives a key twice in one object.
+def check_text(data: bytes, validated: Any, *, exact: bool = True, floats: bool = True) -> None:
+    """Refuse a document that validation took and that is not JSON, gives a key twice in one object, or holds a number
+    too large to be one.
 
-    The number of keys in the text is held against those that validation found, which is exact and cheap for plain
-    documents; only where they differ (ignored keys, colons inside strings, defaults) is the text read again.
+    The number of keys in the text is held against those that validation found, which is cheap. `exact` says that
+    validation added none (no defaults, no functions); else they are counted in the document itself. Only where the
+    numbers differ (ignored keys, colons inside strings) is the text read again. `floats` says that the types admit
+    fractions, which can be too large.
     """
     text = data.decode("latin-1")  # searching a text is twice as fast as searching bytes
-    if "NaN" in text or "Infinity" in text:
-        _check_constants(data)
-    if text.count(":") != _keys_given(validated):
-        _check_keys(data)
+    if "NaN" in text or "Infinity" in text or (floats and _may_overflow(text)):
+        _read_again(data)
+        return
+    keys = text.count(":")
+    if (not exact or keys != _keys_given(validated)) and keys != _keys_given(from_json(data)):
+        _read_again(data)
 
 
-def _check_constants(data: bytes) -> None:
+def _may_overflow(text: str) -> bool:
+    """Whether it has what looks like an exponent of three digits, or a number of hundreds of digits."""
+    return (
+        _EXPONENT.search(text) is not None
+        or _UPPER_EXPONENT.search(text) is not None
+        or (len(text) > 300 and any(text[i : i + 150].isdigit() for i in range(0, len(text), 150)))
+    )
+
+
+_EXPONENT, _UPPER_EXPONENT = re.compile(r"e\+?[0-9]{3}"), re.compile(r"E\+?[0-9]{3}")  # a known first letter is fast
+
+
+def _read_again(data: bytes) -> None:
     try:
-        from_json(data, allow_inf_nan=False)
-    except ValueError:
-        raise ToolError(
-            "The arguments contain NaN or Infinity, which are not JSON. Use a number, or a string.",
-            category="validation",
-        ) from None
-
-
-def _check_keys(data: bytes) -> None:
-    try:
-        json.loads(data, object_pairs_hook=_unique)
+        json.loads(data, object_pairs_hook=_unique, parse_float=_finite, parse_constant=_finite)
     except RecursionError:
         raise ToolError("The arguments are nested too deeply.", category="validation") from None
+
+
+def _finite(number: str) -> float:
+    if not math.isfinite(value := float(number)):
+        raise ToolError(
+            f"The arguments contain {shorten(number, 40)}, which is not a finite number. Use one that is, or a string.",
+            category="validation",
+        )
+    return value
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> None:

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, cast, overload
 
-from pydantic import TypeAdapter
-
 from ..errors import RegistrationError
 from ..types import JSON, Logout, Mode, Wake
 from .definition import Tool
@@ -15,7 +13,6 @@ from .docstrings import documentation
 from .gates import Gate
 from .handler import HandlerKind
 from .policies import BreakerPolicy, RetryPolicy
-from .result import Result
 from .signature import Signature
 
 P = ParamSpec("P")
@@ -165,7 +162,7 @@ def _make(function: Any, options: Options, scope: Mapping[str, Any], *, origin: 
         name=name,
         description=description or documented.description,
         arguments=signature.arguments(lax=lax, flatten=flatten),
-        result=signature.result() if answer is None else Result(answer, TypeAdapter(answer)),
+        result=signature.result() if answer is None else signature.adapted(answer),
         handler=signature.handler(flatten=flatten) if answer is None else None,
         answer=answer,
         origin=origin,

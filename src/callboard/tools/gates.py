@@ -4,6 +4,7 @@ A gate is a callable that answers now. A string in a definition is short for one
 any other name at the settings (`Settings.gates`, or `CALLBOARD_GATE_<NAME>`), where a flag that nobody set is closed.
 """
 
+import inspect
 import os
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
@@ -40,3 +41,5 @@ def check_gate(gate: Gate | None) -> None:
     """Refuse what can be neither looked up nor called."""
     if gate is not None and not (callable(gate) or (isinstance(gate, str) and gate)):
         raise RegistrationError(f"A gate is a flag's name, 'env:NAME' or a callable, not {gate!r}.")
+    if inspect.iscoroutinefunction(gate):
+        raise RegistrationError("A gate answers at once: it cannot be an async function, which would always look open.")

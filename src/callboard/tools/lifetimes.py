@@ -39,7 +39,8 @@ class Lifetimes:
         self._stop.set()
         group, self._group = self._group, None
         self._ready.clear()
-        return await group.__aexit__(kind, error, trace)
+        await group.__aexit__(None, None, None)  # without the error: it would come out wrapped in a group
+        return None
 
     async def ensure(self, tool: Tool) -> None:
         """Return once the tool is entered. Raises `ToolError` (configuration) where that failed, or cannot be done."""
@@ -67,14 +68,16 @@ class Lifetimes:
 
     async def _live(self, lifetime: AbstractAsyncContextManager[Any], ready: asyncio.Future[None]) -> None:
         assert self._stop is not None
-        try:
-            async with lifetime:
-                ready.set_result(None)
-                await self._stop.wait()
-        except Exception as error:
-            if ready.done():
-                raise
-            ready.set_exception(error)
-        finally:
-            if not ready.done():
+        with anyio.CancelScope() as scope:  # around all of it, because the lifetime may leave scopes of its own open
+            try:
+                await lifetime.__aenter__()
+            except Exception as error:
+                ready.set_exception(error)
+                return
+            except BaseException:
                 ready.cancel()
+                raise
+            scope.shield = True  # cleaning up is not interrupted, nor harmed by another tool's failure
+            ready.set_result(None)
+            await self._stop.wait()
+            await lifetime.__aexit__(None, None, None)

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypedDict, cast
 
 from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError, to_json
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from ..errors import ToolError
+from ..schemas.secrets import MASK
 from .document import shorten
 
 MAX_PROBLEMS = 20
@@ -31,13 +32,13 @@ def validation_error(tool: str, problems: Sequence[Problem]) -> ToolError:
     return ToolError(message, category="validation", details=shown)
 
 
-def problems_of(error: ValidationError) -> list[Problem]:
-    """The problems that Pydantic found."""
-    return [_problem(dict(entry)) for entry in error.errors(include_url=False, include_context=True)]
+def problems_of(error: ValidationError, *, reveal: bool = True) -> list[Problem]:
+    """The problems that Pydantic found. Without `reveal` the received values, some of which are secret, are masked."""
+    return [_problem(dict(entry), reveal) for entry in error.errors(include_url=False, include_context=True)]
 
 
-def _problem(entry: dict[str, Any]) -> Problem:
-    kind, message = str(entry["type"]), str(entry["msg"])
+def _problem(entry: dict[str, Any], reveal: bool) -> Problem:
+    kind, message = str(entry["type"]), shorten(str(entry["msg"]), 1000)
     received: Any = shown(entry.get("input"))
     if kind == "missing":
         message, received = "This property is required and was not given.", None
@@ -45,14 +46,16 @@ def _problem(entry: dict[str, Any]) -> Problem:
         message = "There is no such property. Leave it out."
     elif kind == "json_invalid":
         received = None
-    else:
+    elif reveal:
         message = f"{message}, not {_words(received)}."
+    received = MASK if received is not None and not reveal else received
     return Problem(path=path_of(cast("tuple[int | str, ...]", entry["loc"])), message=message, received=received)
 
 
 def path_of(location: Iterable[int | str]) -> str:
     """A location as people write it: `lines[0].sku`."""
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+    return shorten(path.lstrip("."))
 
 
 def shown(value: Any) -> Any:
@@ -64,10 +67,10 @@ def shown(value: Any) -> Any:
     if isinstance(value, str):
         return shorten(value)
     try:
-        text = to_json(value).decode()
+        text = to_json(value, inf_nan_mode="strings").decode()
     except (PydanticSerializationError, ValueError, RecursionError):
         return f"<{type(value).__name__}>"
-    return value if len(text) <= 200 else shorten(text)
+    return from_json(text) if len(text) <= 200 else shorten(text)
 
 
 def _words(value: Any) -> str:

@@ -20,17 +20,17 @@ from ..errors import CATEGORIES, RegistrationError, ToolError
 from ..settings import Settings
 from .changes import Change, ChangeKind, Subscription
 from .context import ToolContext
-from .definition import RESERVED_NAMESPACE, Tool
+from .definition import Tool
 from .descriptions import undescribed, undescribed_in_schema
-from .document import encode, shorten, too_large
+from .document import encode, encode_text, shorten, too_large
 from .function import tool as make_tool
-from .gates import is_open
 from .lifetimes import Lifetimes
 from .manifest import manifest
 from .schema_arguments import SchemaArguments
 from .snapshot import Snapshot
 from .stats import Statistics, ToolStats
 from .toolset import Toolset
+from .view import View
 
 log = logging.getLogger("callboard.tools")
 
@@ -170,20 +170,15 @@ class Registry:
 
         The built-in namespace is always visible.
         """
+        return self.look(View.of(namespaces, channel, allow))
+
+    def look(self, view: View) -> Snapshot:
+        """The tools that a view shows now, less those that hide while their breaker is open."""
         flags = self.settings.gates
-        return Snapshot(
-            tool
-            for tool in self._tools.values()
-            if (tool.gate is None or is_open(tool.gate, flags))
-            and (
-                tool.namespace == RESERVED_NAMESPACE
-                or (
-                    (namespaces is None or tool.namespace in namespaces)
-                    and (allow is None or tool.name in allow)
-                    and tool.serves(channel)
-                )
-            )
-        )
+        return Snapshot(tool for tool in self._tools.values() if view.shows(tool, flags) and not self._is_hidden(tool))
+
+    def _is_hidden(self, tool: Tool) -> bool:
+        return tool.breaker is not None and tool.breaker.hide_when_open and self._stats[tool.name].breaker == "open"
 
     def manifest(self, dialects: Iterable[str] = ()) -> dict[str, Any]:
         """All tools as JSON data, gated ones with the state of their gate."""
@@ -195,12 +190,20 @@ class Registry:
 
     def reset_stats(self, name: str | None = None) -> None:
         """Start the statistics of one tool, or of all, from nothing."""
-        for counters in self._stats.values() if name is None else [self.counters(name)]:
+        for counters in self._stats.values() if name is None else [self.counters(self[name].name)]:
             counters.reset()
 
     def counters(self, name: str) -> ToolStats:
         """The live counters of a tool, for whoever runs it."""
         return self._stats[name]
+
+    def counters_of(self, tool: Tool) -> ToolStats:
+        """The same for a tool that may have been removed while it ran; nobody reads those counters."""
+        return self._stats.get(tool.name) or ToolStats()
+
+    async def start(self, tool: Tool) -> None:
+        """Return once what a tool holds is entered. Raises `ToolError` (configuration)."""
+        await self._lifetimes.ensure(tool)
 
     # Calling
 
@@ -216,7 +219,9 @@ class Registry:
         counters = self._stats[name]
         start = time.perf_counter()
         try:
-            data = arguments.encode() if isinstance(arguments, str) else arguments
+            if len(arguments) > self._max_bytes:  # before a copy of it is made
+                raise too_large(len(arguments), self._max_bytes)
+            data = encode_text(arguments) if isinstance(arguments, str) else arguments
             if len(data) > self._max_bytes:
                 raise too_large(len(data), self._max_bytes)
             parsed = tool.arguments.parse(name, data)

@@ -1,8 +1,9 @@
 """The output side of a tool: what a handler returned, checked against its promise and written as JSON once."""
 
-from typing import Any
+import math
+from typing import Any, cast
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, SchemaSerializer, from_json, to_json
 
 from ..errors import ToolError
@@ -13,7 +14,7 @@ from .problems import problems_of
 class Result:
     """Writes results. With `adapter` None anything that JSON can say is admitted; `schema` then is what is promised."""
 
-    __slots__ = ("_adapter", "_declared", "_serialize", "_validate", "model")
+    __slots__ = ("_adapter", "_declared", "_dump", "_exact", "_serialize", "_validate", "model")
 
     def __init__(
         self, model: Any = Any, adapter: TypeAdapter[Any] | None = None, declared: JSONSchema | None = None
@@ -24,13 +25,24 @@ class Result:
         self._validate = None if adapter is None else adapter.validator.validate_python
         serializer = None if adapter is None else adapter.serializer
         self._serialize = serializer.to_json if isinstance(serializer, SchemaSerializer) else to_json
+        self._exact = model if _is_exact(model) and adapter is not None else None
+        """The class whose instances need not be validated, because validation would give back the same."""
+        self._dump = serializer.to_python if isinstance(serializer, SchemaSerializer) else None
 
     def write(self, tool: str, value: Any) -> bytes:
         """The value as JSON. Raises `ToolError` (execution) where it is not what the tool promises, or not JSON."""
         try:
+            if value.__class__ is self._exact and b"null" not in (written := self._serialize(value)):
+                return written
             if self._validate is not None:
                 value = self._validate(value)
-            return self._serialize(value)
+            written = self._serialize(value)
+            if self._dump is None:
+                if b"NaN" in written or b"Infinity" in written:
+                    from_json(written, allow_inf_nan=False)
+            elif b"null" in written:  # which a type makes of NaN, without a word
+                _check_finite(self._dump(value))
+            return written
         except ValidationError as error:
             problems = "; ".join(f"{p['path'] or 'result'}: {p['message']}" for p in problems_of(error)[:5])
             raise ToolError(
@@ -42,6 +54,13 @@ class Result:
                 f"The tool {tool} failed: its result cannot be written as JSON.", report=f"{tool}: {error}"
             ) from error
 
+    def encode(self, value: Any) -> bytes:
+        """A part of a result as JSON, whatever its type. Raises `ToolError` (execution) where it is not JSON."""
+        try:
+            return to_json(value, inf_nan_mode="null")
+        except (PydanticSerializationError, RecursionError, ValueError) as error:
+            raise ToolError("A partial result cannot be written as JSON.", report=str(error)) from error
+
     def data(self, tool: str, value: Any) -> Any:
         """The value as JSON data."""
         return from_json(self.write(tool, value))
@@ -51,3 +70,23 @@ class Result:
         if self._adapter is None:
             return self._declared
         return self._adapter.json_schema(mode="serialization")
+
+
+def _is_exact(model: Any) -> bool:
+    if model in (int, str, bool):
+        return True
+    if not (isinstance(model, type) and issubclass(model, BaseModel)):
+        return False
+    return "revalidate_instances" not in model.model_config and not model.__pydantic_decorators__.model_validators
+
+
+def _check_finite(dumped: Any) -> None:
+    """Raise `ValueError` for a number in plain data that JSON cannot say."""
+    pending: list[Any] = [dumped]
+    for value in pending:  # it grows while it is walked
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"the result contains {value}")
+        if isinstance(value, dict):
+            pending += cast("dict[Any, Any]", value).values()
+        elif isinstance(value, list | tuple | set | frozenset):
+            pending += cast("list[Any]", value)

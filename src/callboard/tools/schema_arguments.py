@@ -4,6 +4,7 @@ The schema may come from a stranger (a remote server), so it never leads to a re
 refused, and the validator has nothing to fetch with.
 """
 
+import math
 from collections.abc import Iterator
 from typing import Any, NoReturn, cast
 
@@ -14,8 +15,11 @@ from ..schemas.clean import clean
 from ..types import JSONSchema
 from .arguments import ROUNDS
 from .coercion import Fault, coerced
-from .document import check_text
+from .document import check_text, shorten
 from .problems import Problem, path_of, shown, validation_error
+
+_COMPOSED = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"})
+"""Keywords that declare properties elsewhere than in `properties`."""
 
 
 class SchemaArguments:
@@ -24,12 +28,18 @@ class SchemaArguments:
     __slots__ = ("_lax", "_schema", "_validator", "closed", "model")
 
     def __init__(self, schema: JSONSchema, *, lax: bool) -> None:
-        clean(schema)  # refuses what is too deep, too large or refers to elsewhere, before a validator sees it
+        if not isinstance(cast(Any, schema), dict):
+            raise RegistrationError("The input schema is not a JSON schema: an object is wanted.")
+        try:
+            clean(schema)  # refuses what is too deep, too large or refers to elsewhere, before a validator sees it
+        except (AttributeError, KeyError, TypeError):  # a schema stands where there is none
+            raise RegistrationError("The input schema is not a valid JSON schema.") from None
         if schema.get("type", "object") != "object":
             raise RegistrationError(f"The input of a tool is an object, and the schema says {schema['type']!r}.")
         self.model = dict[str, Any]
         self.closed = schema.get("additionalProperties", False) is False
-        self._schema = {"additionalProperties": False, **schema, "type": "object"}
+        closing = "unevaluatedProperties" if _COMPOSED & schema.keys() else "additionalProperties"
+        self._schema = {**({closing: False} if self.closed else {}), **schema, "type": "object"}
         self._lax = lax
         self._validator = _validator(self._schema)
 
@@ -40,15 +50,19 @@ class SchemaArguments:
             problem = Problem(path="", message=f"Invalid JSON: {error}", received=None)
             raise validation_error(tool, [problem]) from None
         found = first = list(self._problems(value))
-        for _ in range(ROUNDS if self._lax else 0):
+        exact = not found
+        for _ in range(ROUNDS if self._lax and found else 0):
             faults = [fault for fault, _ in found]
-            better = coerced(value, faults) if faults else None
-            if better is None and (better := _literals(value, faults)) is None:
+            try:
+                better = coerced(value, faults) if faults else None
+                if better is None and (better := _literals(value, faults)) is None:
+                    break
+                value, found = better, list(self._problems(better))
+            except (ValueError, RecursionError):  # what was put together is nested too deeply
                 break
-            value, found = better, list(self._problems(better))
         if found:
             raise validation_error(tool, [problem for _, problem in first])
-        check_text(data, value)
+        check_text(data, value, exact=exact)
         return cast("dict[str, Any]", value)
 
     def schema(self) -> JSONSchema:
@@ -61,11 +75,11 @@ class SchemaArguments:
             if kind == "Required":
                 location.append(error.kind.property)
                 message, received = "This property is required and was not given.", None
-            elif kind == "AdditionalProperties":
+            elif kind in ("AdditionalProperties", "UnevaluatedProperties"):
                 names = ", ".join(map(repr, error.kind.unexpected))
-                message, received = f"There is no such property: {names}. Leave it out.", None
+                message, received = f"There is no such property: {shorten(names)}. Leave it out.", None
             else:
-                message, received = f"{error.message}.", shown(error.instance)
+                message, received = f"{shorten(error.message)}.", shown(error.instance)
             yield (
                 Fault(location, kind == "Required"),
                 Problem(path=path_of(location), message=message, received=received),
@@ -86,7 +100,7 @@ def _literals(value: Any, faults: list[Fault]) -> Any:
                 literal = from_json(text.strip().lower(), allow_inf_nan=False)
             except ValueError:
                 continue
-            if isinstance(literal, bool | int | float):
+            if isinstance(literal, bool | int | float) and math.isfinite(literal):
                 cast("Any", parent)[key], changed = literal, True
     return root[0] if changed else None
 

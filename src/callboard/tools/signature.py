@@ -48,10 +48,12 @@ class Signature:
     @property
     def kind(self) -> HandlerKind:
         """How the function is entered."""
-        function = inspect.unwrap(self._function)
-        if inspect.isasyncgenfunction(function):
-            return HandlerKind.STREAM
-        return HandlerKind.ASYNC if inspect.iscoroutinefunction(function) else HandlerKind.SYNC
+        for function in (self._function, inspect.unwrap(self._function)):  # a wrapper may be async around a sync one
+            if inspect.isasyncgenfunction(function):
+                return HandlerKind.STREAM
+            if inspect.iscoroutinefunction(function):
+                return HandlerKind.ASYNC
+        return HandlerKind.SYNC
 
     def handler(self, *, flatten: bool) -> Handler:
         """How the function is entered with the input that `arguments` gives."""
@@ -75,9 +77,11 @@ class Signature:
         returns = self.returns
         if get_origin(returns) in _STREAMS:
             returns = get_args(returns)[0]
-        if returns in (Any, object):
-            return Result()
-        return Result(returns, self._adapter(returns))
+        return Result() if returns in (Any, object) else self.adapted(returns)
+
+    def adapted(self, kind: Any) -> Result:
+        """An output of that type. Raises `RegistrationError` for one that cannot be used."""
+        return Result(kind, self._adapter(kind))
 
     def _hints(self, scope: Mapping[str, Any]) -> dict[str, Any]:
         function = inspect.unwrap(self._function)
@@ -120,7 +124,9 @@ class Signature:
 
     def _adapter(self, source: Any) -> TypeAdapter[Any]:
         try:
-            return TypeAdapter(source)
+            adapter: TypeAdapter[Any] = TypeAdapter(source)
+            adapter.rebuild()  # says so now if a type is not defined yet
+            return adapter
         except (PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError, TypeError) as error:
             reason = str(error).partition("\n")[0]
             raise RegistrationError(f"The types of the tool {self._name} cannot be used: {reason}") from error

@@ -17,7 +17,7 @@ class Toolset(Protocol):
 
     async def __aenter__(self) -> Self: ...
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> bool | None: ...
 
     def tools(self) -> Sequence[Tool]:

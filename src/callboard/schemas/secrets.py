@@ -1,0 +1,40 @@
+"""Secret fields: those whose type says so (`SecretStr`, `SecretBytes`) or whose schema does (`writeOnly: true`)."""
+
+from typing import Any, cast
+
+from ..types import JSONSchema
+from .walk import as_schema, children
+
+MASK = "********"
+
+
+def has_secrets(schema: JSONSchema) -> bool:
+    """Whether any field below a cleaned schema is secret."""
+    pending = [schema]
+    for current in pending:
+        if current.get("writeOnly"):
+            return True
+        pending.extend(child for _, child in children(current))
+    return False
+
+
+def masked(value: Any, schema: JSONSchema) -> Any:
+    """A copy of the value in which whatever a cleaned schema calls secret is masked."""
+    return _masked(value, schema, as_schema(schema.get("$defs")) or {})
+
+
+def _masked(value: Any, schema: JSONSchema, definitions: JSONSchema) -> Any:
+    if isinstance(reference := schema.get("$ref"), str):
+        schema = as_schema(definitions.get(reference.rpartition("/")[2])) or {}
+    if schema.get("writeOnly"):
+        return MASK
+    for branch in cast(list[JSONSchema], schema.get("anyOf", ())):
+        value = _masked(value, branch, definitions)
+    if isinstance(value, dict):
+        properties = as_schema(schema.get("properties")) or {}
+        others = as_schema(schema.get("additionalProperties")) or {}
+        given = cast(dict[str, Any], value)
+        return {key: _masked(child, properties.get(key, others), definitions) for key, child in given.items()}
+    if isinstance(value, list) and (items := as_schema(schema.get("items"))) is not None:
+        return [_masked(child, items, definitions) for child in cast(list[Any], value)]
+    return cast(Any, value)

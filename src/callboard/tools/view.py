@@ -1,0 +1,37 @@
+"""Which tools one session sees."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from .definition import RESERVED_NAMESPACE, Tool
+from .gates import is_open
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """Namespaces (None: all), a channel (None: any) and an allow list (None: everything)."""
+
+    namespaces: frozenset[str] | None = None
+    channel: str | None = None
+    allow: frozenset[str] | None = None
+
+    @classmethod
+    def of(
+        cls, namespaces: Collection[str] | None = None, channel: str | None = None, allow: Collection[str] | None = None
+    ) -> "View":
+        """A view from whatever collections the caller has."""
+        return cls(
+            namespaces=None if namespaces is None else frozenset(namespaces),
+            channel=channel,
+            allow=None if allow is None else frozenset(allow),
+        )
+
+    def shows(self, tool: Tool, flags: Mapping[str, bool]) -> bool:
+        """Whether a tool is visible now. The built-in namespace always is, while its gates are open."""
+        if tool.gate is not None and not is_open(tool.gate, flags):
+            return False
+        if tool.namespace == RESERVED_NAMESPACE:
+            return True
+        if self.namespaces is not None and tool.namespace not in self.namespaces:
+            return False
+        return (self.allow is None or tool.name in self.allow) and tool.serves(self.channel)

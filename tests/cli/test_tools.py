@@ -1,0 +1,303 @@
+"""`callboard tools`, as a user and as a script see it (G5): what is printed where, and the exit codes."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from callboard.cli import app, main
+from callboard.schemas.dialects import DIALECTS
+
+MODULE = '''
+from typing import Annotated
+from callboard import Registry, tool
+
+@tool(namespace="files", group="io", tags=("read",), gate="beta")
+async def read_file(path: Annotated[str, "Which [file] to read"]) -> str:
+    """Read a [bold]file[/bold].
+
+    All of it."""
+    return path
+
+@tool(mode="background")
+async def count(a: Annotated[int, "Ä"]) -> int:
+    """Zählen — 数."""
+    return a
+
+registry = Registry([read_file, count])
+several = [read_file, count]
+number = 5
+empty = []
+nothing = Registry()
+'''
+
+
+class Done(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+class Command:
+    """Runs the command in this process, in a folder with a few modules."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        self._capsys, self._monkeypatch = capsys, monkeypatch
+
+    def __call__(self, *arguments: str) -> Done:
+        self._monkeypatch.setattr(sys, "argv", ["callboard", *arguments])
+        code = app.run()
+        out, err = self._capsys.readouterr()
+        assert "Traceback" not in err
+        return Done(int(code), out, err)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "cli_sample.py").write_text(MODULE)
+    (tmp_path / "cli_broken.py").write_text("1 / 0")
+    (tmp_path / "cli_syntax.py").write_text("def (")
+    (tmp_path / "cli_needs.py").write_text("import surely_not_installed")
+    (tmp_path / "cli_bad_tool.py").write_text(
+        "from callboard import Registry, tool\n@tool\ndef f(a) -> None:\n    '''F.'''\nregistry = Registry([f])\n"
+    )
+    (tmp_path / "cli_package").mkdir()
+    (tmp_path / "cli_package" / "__init__.py").write_text("")
+    (tmp_path / "cli_package" / "tools.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in sys.modules if name.startswith("cli_")]:
+        monkeypatch.delitem(sys.modules, name)
+    return tmp_path
+
+
+@pytest.fixture
+def run(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    monkeypatch.setenv("COLUMNS", "200")
+    return Command(capsys, monkeypatch)
+
+
+# What is shown
+
+
+def test_g5_list_is_a_table(run: Command) -> None:
+    done = run("tools", "list")
+    assert (done.code, done.err) == (0, "")
+    header, *rows = [line.split() for line in done.out.splitlines()]
+    assert header[:4] == ["tool", "namespace", "mode", "what"]
+    assert {row[0]: row[1:3] for row in rows}["get_current_time"] == ["time", "inline"]
+    assert {row[0] for row in rows} >= {"get_current_time", "convert_time", "think", "http_fetch"}
+
+
+def test_g5_list_shows_markup_as_text_and_says_what_is_hidden(run: Command) -> None:
+    done = run("tools", "list", "--tools", "cli_sample:registry")
+    assert done.code == 0
+    assert "Read a [bold]file[/bold]. (hidden: beta is off)" in done.out
+    assert "All of it" not in done.out
+
+
+def test_g5_a_gate_in_the_environment_is_honoured(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CALLBOARD_GATE_BETA", "1")
+    assert "hidden" not in run("tools", "list", "--tools", "cli_sample:registry").out
+
+
+def test_g5_list_as_json(run: Command) -> None:
+    done = run("tools", "list", "--tools", "cli_sample:registry", "--json")
+    assert (done.code, done.err) == (0, "")
+    assert json.loads(done.out) == [
+        {
+            "name": "read_file",
+            "namespace": "files",
+            "mode": "inline",
+            "description": "Read a [bold]file[/bold].\n\nAll of it.",
+        },
+        {"name": "count", "namespace": "default", "mode": "background", "description": "Zählen — 数."},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        (["--namespace", "files"], ["read_file"]),
+        (["--tag", "read"], ["read_file"]),
+        (["--namespace", "default", "--tag", "read"], []),
+        (["--namespace", "nowhere"], []),
+        ([], ["read_file", "count"]),
+    ],
+)
+def test_g5_list_is_narrowed(run: Command, options: list[str], names: list[str]) -> None:
+    done = run("tools", "list", "--tools", "cli_sample:registry", "--json", *options)
+    assert [each["name"] for each in json.loads(done.out)] == names
+
+
+def test_g5_an_empty_list_says_so(run: Command) -> None:
+    assert run("tools", "list", "--tools", "cli_sample:nothing") == (0, "No tools.\n", "")
+    assert run("tools", "list", "--tools", "cli_sample:nothing", "--json") == (0, "[]\n", "")
+
+
+@pytest.mark.parametrize("source", ["cli_sample:registry", "cli_sample:several", "cli_package.tools:registry"])
+def test_g5_registries_lists_and_packages_are_loaded(run: Command, source: str) -> None:
+    done = run("tools", "list", "--tools", source, "--json")
+    assert [each["name"] for each in json.loads(done.out)] == ["read_file", "count"]
+
+
+def test_g5_a_single_tool_is_loaded(run: Command) -> None:
+    done = run("tools", "list", "--tools", "cli_sample:count", "--json")
+    assert [each["name"] for each in json.loads(done.out)] == ["count"]
+
+
+def test_g5_loading_leaves_the_search_path_as_it_was(run: Command) -> None:
+    before = list(sys.path)
+    run("tools", "list", "--tools", "cli_sample:count")
+    run("tools", "list", "--tools", "cli_broken:count")
+    assert sys.path == before
+
+
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+def test_g5_a_schema_in_every_dialect(run: Command, dialect: str) -> None:
+    from callboard.toolkits.time import convert_time
+
+    done = run("tools", "schema", "convert_time", "--dialect", dialect)
+    assert (done.code, done.err) == (0, "")
+    assert json.loads(done.out) == convert_time.schema(dialect)
+
+
+def test_g5_the_default_dialect_is_claude(run: Command) -> None:
+    assert json.loads(run("tools", "schema", "think").out).keys() == {"name", "description", "input_schema"}
+
+
+def test_g5_the_manifest(run: Command) -> None:
+    done = run("tools", "manifest", "--tools", "cli_sample:registry")
+    shown = json.loads(done.out)
+    assert (done.code, done.err, shown["version"]) == (0, "", 1)
+    assert [each["name"] for each in shown["tools"]] == ["read_file", "count"]
+    assert shown["tools"][0]["gate"] == {"name": "beta", "open": False}
+    assert "schemas" not in shown["tools"][0]
+    assert run("tools", "manifest", "--tools", "cli_sample:registry", "--json").out == done.out
+    both = json.loads(run("tools", "manifest", "--dialect", "mcp", "--dialect", "gemini").out)
+    assert set(both["tools"][0]["schemas"]) == {"mcp", "gemini"}
+
+
+# What goes wrong
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["schema", "get_curent_time"], "There is no tool 'get_curent_time'. Did you mean get_current_time"),
+        (["schema", "qqqqqq"], "There is no tool 'qqqqqq'. See: callboard tools list"),
+        (["schema", "[red]x[/red]"], "There is no tool '[red]x[/red]'."),
+        (["schema", "think", "--dialect", "latin"], "There is no dialect 'latin'. Dialects: claude"),
+        (["manifest", "--dialect", "latin"], "There is no dialect 'latin'"),
+        (["list", "--tools", "cli_sample"], "--tools 'cli_sample' is not of the form package.module:registry."),
+        (["list", "--tools", ":registry"], "is not of the form"),
+        (["list", "--tools", "cli_sample:"], "is not of the form"),
+        (["list", "--tools", ""], "is not of the form"),
+        (["list", "--tools", "cli_nowhere:registry"], "There is no module 'cli_nowhere' here"),
+        (["list", "--tools", "cli_package.nowhere:registry"], "There is no module 'cli_package.nowhere'"),
+        (["list", "--tools", "cli_needs:registry"], "cli_needs needs the module 'surely_not_installed'"),
+        (["list", "--tools", "cli_sample:missing"], "The module 'cli_sample' has no 'missing'."),
+        (["list", "--tools", "cli_sample:number"], "cli_sample:number is a int; a Registry, a Tool or a list"),
+        (["list", "--tools", "cli_sample:empty"], "cli_sample:empty is a list;"),
+        (["list", "--tools", "cli_broken:registry"], "cli_broken cannot be imported: ZeroDivisionError"),
+        (["list", "--tools", "cli_syntax:registry"], "cli_syntax cannot be imported: SyntaxError"),
+        (["list", "--tools", "cli_bad_tool:registry"], "'a' of the tool f has no type. Annotate it."),
+        (["list", "--tools", ".relative:registry"], ".relative cannot be imported"),
+    ],
+)
+def test_g5_an_error_is_one_sentence_on_standard_error(run: Command, arguments: list[str], message: str) -> None:
+    done = run("tools", *arguments)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("error: ")
+    assert message in done.err
+
+
+def test_g5_a_bad_setting_is_an_error(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CALLBOARD_MAX_THREADS", "many")
+    done = run("tools", "list")
+    assert (done.code, done.out) == (1, "")
+    assert "CALLBOARD_MAX_THREADS is 'many'" in done.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nonsense"],
+        ["tools", "nonsense"],
+        ["tools", "list", "--nonsense"],
+        ["tools", "schema"],
+        ["tools", "list", "extra"],
+        [],
+        ["tools"],
+    ],
+)
+def test_a_command_that_is_not_understood_exits_with_two(run: Command, arguments: list[str]) -> None:
+    done = run(*arguments)
+    assert done.code == 2
+    assert "Usage" in done.out + done.err
+
+
+def test_an_option_without_its_value_exits_with_two(run: Command) -> None:
+    done = run("tools", "list", "--tools")
+    assert (done.code, done.out) == (2, "")
+    assert "'--tools' requires an argument" in done.err
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["tools", "--help"], ["tools", "schema", "-h"]])
+def test_help_exits_with_zero(run: Command, arguments: list[str]) -> None:
+    done = run(*arguments)
+    assert done.code == 0
+    assert "Usage" in done.out
+
+
+def test_the_version(run: Command) -> None:
+    import callboard
+
+    assert run("--version") == (0, f"callboard {callboard.__version__}\n", "")
+
+
+def test_an_interrupt_exits_with_130(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(address: str | None) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("callboard.cli.tools.load_registry", interrupted)
+    done = run("tools", "list")
+    assert (done.code, done.out) == (130, "")
+
+
+def test_main_ends_with_the_exit_code(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["callboard", "tools", "schema", "nope"])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code == 1
+
+
+# As a process
+
+
+def process(*arguments: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-c", "from callboard.cli import main; main()", *arguments],
+        capture_output=True,
+        check=False,
+        env={**os.environ, "FORCE_COLOR": "", **environment},
+    )
+
+
+def test_g5_output_to_a_pipe_is_plain_json(folder: Path) -> None:
+    done = process("tools", "manifest", "--tools", "cli_sample:registry", PYTHONUTF8="1", COLUMNS="20")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"\x1b" not in done.stdout
+    assert json.loads(done.stdout)["tools"][1]["description"] == "Zählen — 数."
+    assert done.stdout.endswith(b"}\n")
+
+
+def test_g5_an_error_of_the_process_has_no_traceback(folder: Path) -> None:
+    done = process("tools", "schema", "get_curent_time")
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr.startswith(b"error: There is no tool 'get_curent_time'. Did you mean get_current_time")
+    assert b"Traceback" not in done.stderr
+    assert b"\x1b" not in done.stderr

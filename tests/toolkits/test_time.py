@@ -1,0 +1,117 @@
+"""The time toolkit."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from callboard import Registry, ToolError
+from callboard.toolkits.time import tools
+
+pytestmark = pytest.mark.anyio
+
+registry = Registry(tools)
+
+
+async def refused(name: str, arguments: dict[str, Any]) -> ToolError:
+    with pytest.raises(ToolError) as caught:
+        await registry.call(name, arguments)
+    assert caught.value.category == "validation"
+    assert "/" not in caught.value.message.replace("Europe/", "").replace("America/", "").replace("Asia/", "")
+    return caught.value
+
+
+@pytest.mark.parametrize(("arguments", "zone"), [({}, "UTC"), ({"timezone": "Asia/Tokyo"}, "Asia/Tokyo")])
+async def test_the_current_time_is_now_in_the_zone(arguments: dict[str, str], zone: str) -> None:
+    before = datetime.now(UTC).replace(microsecond=0)
+    value = await registry.call("get_current_time", arguments)
+    told = datetime.fromisoformat(value["time"])
+    assert before <= told <= datetime.now(UTC)
+    assert value["timezone"] == zone
+    assert told.utcoffset() == timedelta(hours=9 if zone == "Asia/Tokyo" else 0)
+    assert value["weekday"] == told.strftime("%A")
+    assert re.fullmatch(r"[+-]\d\d:\d\d", value["utc_offset"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (
+            {"time": "2026-01-15T12:00", "to_timezone": "Europe/Berlin"},
+            {
+                "time": "2026-01-15T13:00:00+01:00",
+                "timezone": "Europe/Berlin",
+                "weekday": "Thursday",
+                "utc_offset": "+01:00",
+            },
+        ),
+        (
+            {"time": "2026-07-15T12:00", "to_timezone": "Europe/Berlin"},
+            {
+                "time": "2026-07-15T14:00:00+02:00",
+                "timezone": "Europe/Berlin",
+                "weekday": "Wednesday",
+                "utc_offset": "+02:00",
+            },
+        ),
+        (
+            {"time": "2026-01-15T23:30", "from_timezone": "America/New_York", "to_timezone": "Asia/Kolkata"},
+            {
+                "time": "2026-01-16T10:00:00+05:30",
+                "timezone": "Asia/Kolkata",
+                "weekday": "Friday",
+                "utc_offset": "+05:30",
+            },
+        ),
+        (  # an offset in the time wins
+            {"time": "2026-01-15T12:00-03:30", "from_timezone": "Asia/Tokyo", "to_timezone": "UTC"},
+            {"time": "2026-01-15T15:30:00+00:00", "timezone": "UTC", "weekday": "Thursday", "utc_offset": "+00:00"},
+        ),
+        (
+            {"time": "2026-01-15", "to_timezone": "America/St_Johns"},
+            {
+                "time": "2026-01-14T20:30:00-03:30",
+                "timezone": "America/St_Johns",
+                "weekday": "Wednesday",
+                "utc_offset": "-03:30",
+            },
+        ),
+    ],
+)
+async def test_times_are_converted(arguments: dict[str, str], expected: dict[str, str]) -> None:
+    assert await registry.call("convert_time", arguments) == expected
+
+
+@pytest.mark.parametrize("time", ["yesterday", "", "2026-13-01", "25:00"])
+async def test_what_is_no_time_is_refused(time: str) -> None:
+    error = await refused("convert_time", {"time": time, "to_timezone": "UTC"})
+    assert "is not an ISO 8601 time" in error.message
+
+
+@pytest.mark.parametrize("time", ["0001-01-01T00:00", "9999-12-31T23:59"])
+async def test_a_time_that_leaves_the_calendar_is_refused(time: str) -> None:
+    zone = "America/New_York" if time < "1" else "Asia/Tokyo"
+    error = await refused("convert_time", {"time": time, "to_timezone": zone})
+    assert "outside of the years" in error.message
+
+
+@pytest.mark.parametrize("name", ["", "Mars/Base", "../../etc/passwd", "/etc/localtime", "Europe", "\x00", "a" * 5000])
+async def test_what_is_no_zone_is_refused_and_no_file_is_read(name: str) -> None:
+    with pytest.raises(ToolError) as caught:
+        await registry.call("get_current_time", {"timezone": name})
+    assert caught.value.category == "validation"
+    assert caught.value.message.startswith("There is no time zone ")
+    assert len(caught.value.message) < 300
+
+
+async def test_a_misspelt_zone_is_answered_with_those_that_are_near() -> None:
+    error = await refused("get_current_time", {"timezone": "Europe/Berlln"})
+    assert error.message.startswith("There is no time zone 'Europe/Berlln'. Did you mean Europe/Berlin")
+
+
+def test_both_tools_may_be_repeated() -> None:
+    assert [(each.name, each.namespace, each.idempotent) for each in tools] == [
+        ("get_current_time", "time", True),
+        ("convert_time", "time", True),
+    ]

@@ -1,0 +1,732 @@
+"""What is made of a call's arguments: bad ones are validation errors that a model can act on (T5), small mistakes are
+put right (T6), and nothing that is sent does any harm.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import AliasPath, BaseModel, Field, model_validator
+from typing_extensions import TypedDict
+
+import callboard
+from callboard import Registry, Settings, Tool, ToolError, dynamic_tool, tool
+
+pytestmark = pytest.mark.anyio
+
+
+class Line(BaseModel):
+    """One line."""
+
+    sku: Annotated[str, Field(description="Article")]
+    count: Annotated[int, Field(description="How many")] = 1
+    price: Annotated[float, Field(description="For one")] = 0.0
+
+
+class Order(BaseModel):
+    """An order."""
+
+    lines: Annotated[list[Line], Field(description="What is wanted")]
+    address: Annotated[Line | None, Field(description="Where to")] = None
+    labels: Annotated[dict[str, int], Field(description="Labels")] = {}
+
+
+@tool
+async def weather(
+    hours: Annotated[int, "How far ahead"],
+    place: Annotated[str, "Where"] = "Rome",
+    exact: Annotated[bool, "Exact"] = False,
+) -> Any:
+    """Tell the weather."""
+    return [hours, place, exact]
+
+
+@tool
+async def order(it: Order) -> Any:
+    """Order."""
+    return it.model_dump()
+
+
+@tool
+async def nested(one: Annotated[Line, "One"], rest: Annotated[list[Line], "Rest"] = []) -> Any:  # noqa: B006
+    """Take lines."""
+    return [one.model_dump(), len(rest)]
+
+
+@tool
+async def anything(value: Annotated[Any, "Anything"], scale: Annotated[float, "A factor"] = 1.0) -> Any:
+    """Take anything."""
+    return value
+
+
+@tool
+async def wide(
+    a: Annotated[dict[str, float], "Numbers"] = {},  # noqa: B006
+    b: Annotated[list[int | str], "Mixed"] = [],  # noqa: B006
+    c: Annotated[Literal["x", "y"] | None, "Choice"] = None,
+    d: Annotated[tuple[int, str] | None, "Pair"] = None,
+) -> Any:
+    """Take much."""
+    return [a, b, c, d]
+
+
+async def echo(arguments: dict[str, Any]) -> Any:
+    return arguments
+
+
+dynamic = dynamic_tool(
+    "dynamic",
+    {
+        "type": "object",
+        "properties": {
+            "n": {"type": "integer", "description": "A number"},
+            "o": {"type": "object", "description": "An object"},
+            "any": {"description": "Anything"},
+            "list": {"type": "array", "items": {"type": "number"}, "description": "Numbers"},
+        },
+    },
+    echo,
+    description="Take data.",
+)
+
+TOOLS: list[Tool] = [weather, order, nested, anything, wide, dynamic]
+
+GOOD: dict[str, Any] = {
+    "weather": {"hours": 1},
+    "order": {"lines": [{"sku": "a"}]},
+    "nested": {"one": {"sku": "a"}},
+    "anything": {"value": 1},
+    "wide": {},
+    "dynamic": {"n": 1},
+}
+
+
+@pytest.fixture
+def registry() -> Registry:
+    return Registry(TOOLS, settings=Settings())
+
+
+async def refused(registry: Registry, name: str, arguments: Any) -> ToolError:
+    """The error of a call that must be refused as invalid, after which the process must be as well as before."""
+    with pytest.raises(ToolError) as caught:
+        await (registry.call_json if isinstance(arguments, str | bytes) else registry.call)(name, arguments)
+    error = caught.value
+    assert error.category == "validation", error.report
+    assert not error.may_retry
+    shown = json.dumps(error.to_model(), allow_nan=False)
+    assert len(shown) < 20_000
+    for secret in (
+        str(Path(callboard.__file__).parent),
+        "site-packages",
+        "Traceback",
+        "pydantic",
+        "0x",
+        ".py",
+        "callboard.",
+    ):
+        assert secret not in shown
+    for problem in error.details or ():
+        assert set(problem) == {"path", "message", "received"}
+    await registry.call(name, GOOD[name])
+    return error
+
+
+# T5: wrong, missing and undeclared
+
+
+async def test_t5_a_wrong_type_says_where_what_and_what_was_received(registry: Registry) -> None:
+    error = await refused(registry, "weather", {"hours": "soon", "place": 5})
+    assert error.details == [
+        {
+            "path": "hours",
+            "message": "Input should be a valid integer, unable to parse string as an integer, not 'soon'.",
+            "received": "soon",
+        },
+        {"path": "place", "message": "Input should be a valid string, not 5.", "received": 5},
+    ]
+    assert error.message == (
+        "The arguments of weather are not valid. Correct them and call again:\n"
+        "- hours: Input should be a valid integer, unable to parse string as an integer, not 'soon'.\n"
+        "- place: Input should be a valid string, not 5."
+    )
+    assert error.to_model() == {"category": "validation", "message": error.message, "details": error.details}
+
+
+async def test_t5_a_missing_property_is_named(registry: Registry) -> None:
+    error = await refused(registry, "weather", {})
+    assert error.details == [
+        {"path": "hours", "message": "This property is required and was not given.", "received": None}
+    ]
+
+
+async def test_t5_paths_go_into_lists_and_objects(registry: Registry) -> None:
+    error = await refused(registry, "order", {"lines": [{"sku": "a"}, {"count": []}], "labels": {"x": "y"}})
+    assert [problem["path"] for problem in error.details] == ["lines[1].sku", "lines[1].count", "labels.x"]
+
+
+async def test_t5_at_most_twenty_problems_are_shown(registry: Registry) -> None:
+    error = await refused(registry, "order", {"lines": [{}] * 30})
+    assert len(error.details) == 20
+    assert error.message.endswith("- and 10 more")
+
+
+@pytest.mark.parametrize(
+    ("text", "received"),
+    [("[]", []), ('"x"', "x"), ("3", 3), ("null", None), ("true", True), ("1.5", 1.5)],
+)
+@pytest.mark.parametrize("name", ["weather", "order", "dynamic"])
+async def test_t5_arguments_must_be_an_object(registry: Registry, name: str, text: str, received: Any) -> None:
+    error = await refused(registry, name, text)
+    assert [(problem["path"], problem["received"]) for problem in error.details] == [("", received)]
+    assert "object" in error.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "{",
+        '{"hours": 1',
+        '{"hours": 1,}',
+        "{'hours': 1}",
+        '{"hours": 1}{"hours": 2}',
+        '{"hours": 1} x',
+        "\ufeff{}",
+        '{"hours": 01}',
+        '{"place": "a\nb"}',
+        '{"place": "\\x"}',
+        b'{"place": "\xff"}',
+        b"\xff\xfe{\x00}\x00",
+        b'{"place": "\xed\xa0\x80"}',
+        b"\x00",
+        "undefined",
+    ],
+)
+@pytest.mark.parametrize("name", ["weather", "order", "dynamic"])
+async def test_t5_broken_json_is_refused(registry: Registry, name: str, text: str | bytes) -> None:
+    error = await refused(registry, name, text)
+    assert "Invalid JSON" in error.message
+    assert error.details[0]["path"] == ""
+
+
+@pytest.mark.parametrize("text", ['{"value": "\\ud800"}', '{"value": "\\udc00\\ud800"}', '{"\\ud800": 1}'])
+@pytest.mark.parametrize("name", ["anything", "dynamic"])
+async def test_t5_lone_surrogates_in_escapes_are_refused(registry: Registry, name: str, text: str) -> None:
+    await refused(registry, name, text)
+
+
+async def test_t5_lone_surrogates_in_python_text_are_refused(registry: Registry) -> None:
+    for arguments in ({"value": "\ud800"}, {"\udfff": 1}, '{"value": "\ud800"}'):
+        error = await refused(registry, "anything", arguments)
+        assert "lone surrogate" in error.message
+
+
+async def test_t5_valid_surrogate_pairs_and_nul_pass(registry: Registry) -> None:
+    assert await registry.call_json("anything", '{"value": "\\ud83d\\ude00\\u0000"}') == b'"\xf0\x9f\x98\x80\\u0000"'
+
+
+# Numbers that are none
+
+
+@pytest.mark.parametrize(
+    "number", ["NaN", "Infinity", "-Infinity", "1e999", "-1E+999", "9" * 400 + ".0", "1" + "0" * 320 + "e1"]
+)
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("anything", '{"value": 1, "scale": %s}'),
+        ("anything", '{"value": %s}'),
+        ("anything", '{"value": [{"deep": %s}]}'),
+        ("nested", '{"one": {"sku": "a", "price": %s}}'),
+        ("order", '{"lines": [{"sku": "a", "price": %s}]}'),
+        ("wide", '{"a": {"k": %s}}'),
+        ("dynamic", '{"any": %s}'),
+        ("dynamic", '{"list": [%s]}'),
+        ("dynamic", '{"o": {"k": %s}}'),
+    ],
+)
+async def test_t5_a_number_that_is_not_finite_is_refused(registry: Registry, name: str, form: str, number: str) -> None:
+    await refused(registry, name, form % number)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+@pytest.mark.parametrize("shape", [lambda x: x, lambda x: [x], lambda x: {"k": {"l": x}}])
+async def test_t5_a_python_number_that_is_not_finite_is_refused(
+    registry: Registry, number: float, shape: Callable[[float], Any]
+) -> None:
+    await refused(registry, "anything", {"value": shape(number)})
+    await refused(registry, "dynamic", {"any": shape(number)})
+    await refused(registry, "weather", {"hours": shape(number)})
+
+
+@pytest.mark.parametrize(
+    "text", ['{"value": "NaN"}', '{"value": "1e999"}', '{"value": 1e308}', '{"value": "e999: Infinity"}']
+)
+async def test_t5_what_only_looks_infinite_is_taken(registry: Registry, text: str) -> None:
+    assert await registry.call_json("anything", text) is not None
+    assert await registry.call("anything", json.loads(text)) == json.loads(text)["value"]
+
+
+async def test_t5_a_number_of_too_many_digits_is_refused(registry: Registry) -> None:
+    await refused(registry, "anything", '{"value": ' + "1" * 5000 + "}")
+    await refused(registry, "anything", {"value": 10**5000})
+    await refused(registry, "weather", '{"hours": 1, "place": ' + "1" * 4300 + "}")
+
+
+# Depth and size
+
+
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
+@pytest.mark.parametrize("levels", [300, 10_000])
+@pytest.mark.parametrize(("name", "key"), [("anything", "value"), ("dynamic", "any"), ("weather", "hours")])
+async def test_t5_deep_json_is_refused(
+    registry: Registry, name: str, key: str, levels: int, opening: str, closing: str
+) -> None:
+    error = await refused(registry, name, f'{{"{key}":' + opening * levels + "1" + closing * levels + "}")
+    assert "recursion limit" in error.message
+
+
+async def test_t5_deep_python_data_is_refused(registry: Registry) -> None:
+    deep: Any = 1
+    for _ in range(10_000):
+        deep = {"value": deep}
+    for name in ("anything", "dynamic"):
+        error = await refused(registry, name, deep)
+        assert "nested too deeply" in error.message
+    while isinstance(deep, dict):  # taken apart by hand: the interpreter's own way is recursive
+        deep = deep.pop("value")
+
+
+@pytest.mark.parametrize("levels", [100, 190, 300, 600, 900, 10_000])
+@pytest.mark.parametrize(("name", "key"), [("nested", "one"), ("dynamic", "o"), ("wide", "b")])
+async def test_t6_a_deep_json_text_inside_a_text_is_refused(
+    registry: Registry, name: str, key: str, levels: int
+) -> None:
+    if name == "wide":
+        await refused(registry, name, json.dumps({"b": "[" * levels + "]" * levels}))
+        return
+    inner = json.dumps({"sku": "[" * levels + "]" * levels, "count": "{" * levels})
+    await refused(registry, name, json.dumps({key: "[" * levels + inner + "]" * levels}))
+
+
+async def test_t5_a_document_over_the_limit_is_refused_before_it_is_read() -> None:
+    registry = Registry([anything], settings=Settings(max_argument_bytes=100))
+    assert await registry.call_json("anything", '{"value": "' + "a" * 80 + '"}') == b'"' + b"a" * 80 + b'"'
+    for big in ('{"value": "' + "a" * 100 + '"}', b"[" * 101, '{"value": "' + "ä" * 50 + '"}', {"value": "a" * 100}):
+        error = await refused_large(registry, big)
+        assert "at most 100 are taken" in error.message
+
+
+async def refused_large(registry: Registry, arguments: Any) -> ToolError:
+    with pytest.raises(ToolError, match="too large") as caught:
+        await (registry.call_json if isinstance(arguments, str | bytes) else registry.call)("anything", arguments)
+    assert caught.value.category == "validation"
+    return caught.value
+
+
+FIFTY_MEGABYTES = """
+import asyncio, resource
+from typing import Annotated, Any
+from callboard import Registry, ToolError, tool
+
+@tool
+async def anything(value: Annotated[Any, "Anything"]) -> Any:
+    '''Take.'''
+    return value
+
+async def main():
+    registry = Registry([anything])
+    await registry.call("anything", {"value": 1})
+    big = "a" * 50_000_000
+    for form, arguments in (("text", '{"value": "' + big + '"}'), ("data", {"value": big})):
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        try:
+            await (registry.call_json if form == "text" else registry.call)("anything", arguments)
+        except ToolError as error:
+            grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024
+            print(form, error.category, len(error.message) < 200, grown)
+        assert await registry.call("anything", {"value": 1}) == 1
+
+asyncio.run(main())
+"""
+
+
+def test_t5_fifty_megabytes_are_refused_and_cost_little_memory() -> None:
+    """A text is not copied at all; data must be written once to be measured."""
+    done = subprocess.run([sys.executable, "-c", FIFTY_MEGABYTES], capture_output=True, text=True, check=True)
+    (text, *of_text, text_grown), (data, *of_data, data_grown) = (line.split() for line in done.stdout.splitlines())
+    assert (text, of_text) == ("text", ["validation", "True"])
+    assert (data, of_data) == ("data", ["validation", "True"])
+    assert int(text_grown) < 10
+    assert int(data_grown) < 200
+
+
+async def test_t5_long_values_and_long_names_are_cut_in_the_error(registry: Registry) -> None:
+    long = "z" * 100_000
+    for name in ("weather", "dynamic", "order"):
+        error = await refused(registry, name, {long: 1})
+        assert len(error.message) < 1000
+    for name, arguments in (
+        ("weather", {"hours": long}),
+        ("weather", {"hours": [long] * 10}),
+        ("dynamic", {"n": long}),
+        ("dynamic", {"list": [long]}),
+    ):
+        error = await refused(registry, name, arguments)
+        assert len(error.message) < 1000
+        assert "100,0" in str(error.details) or "1,000,0" in str(error.details)
+
+
+# Python data that is not JSON
+
+
+async def test_t5_circular_data_is_refused(registry: Registry) -> None:
+    loop: dict[str, Any] = {}
+    loop["value"] = loop
+    ring: list[Any] = []
+    ring.append(ring)
+    for arguments in (loop, {"value": ring}):
+        error = await refused(registry, "anything", arguments)
+        assert "contain themselves" in error.message
+
+
+@pytest.mark.parametrize("value", [object(), Registry, lambda: 1, {object(): 1}, {1: object()}, ...])
+async def test_t5_objects_that_are_not_json_are_refused(registry: Registry, value: Any) -> None:
+    error = await refused(registry, "anything", {"value": value})
+    assert error.message == "The arguments cannot be written as JSON: they contain a value that is not JSON data."
+
+
+# Keys given twice
+
+
+class Filled(TypedDict):
+    a: Annotated[int, Field(description="A")]
+    b: Annotated[int, Field(description="B")]
+
+
+class Computing(BaseModel):
+    a: Annotated[int, Field(description="A")]
+    b: Annotated[int, Field(description="B")] = 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def more(cls, data: Any) -> Any:
+        return {**data, "b": 5}
+
+
+class Pathed(BaseModel):
+    a: Annotated[int, Field(description="A", validation_alias=AliasPath("pair", 0))]
+    b: Annotated[int, Field(description="B", validation_alias=AliasPath("pair", 1))]
+
+
+class Nullable(BaseModel):
+    a: Annotated[int, Field(description="A")]
+    b: Annotated[int | None, Field(description="B")]
+
+
+@tool
+async def optional(a: Annotated[int, "A"], b: Annotated[int, "B"] = 0, c: Annotated[int | None, "C"] = None) -> Any:
+    """Take."""
+    return a
+
+
+@tool
+async def filled(one: Annotated[Filled, "One"], b: Annotated[dict[str, int], "B"] = {"x": 1, "y": 2}) -> Any:  # noqa: B006
+    """Take."""
+    return one
+
+
+@tool
+async def computing(one: Annotated[Computing, "One"], two: Annotated[int, "Two"]) -> Any:
+    """Take."""
+    return two
+
+
+@tool
+async def pathed(one: Annotated[Pathed, "One"], two: Annotated[int, "Two"]) -> Any:
+    """Take."""
+    return two
+
+
+@tool
+async def nullable(one: Annotated[Nullable, "One"], two: Annotated[int, "Two"]) -> Any:
+    """Take."""
+    return two
+
+
+TWICE = [
+    ("weather", '{"hours": 1, "hours": 2}'),
+    ("weather", '{"hours": 1, "hours": 1, "place": "x", "exact": true}'),
+    ("weather", '{"hours": 1, "ho\\u0075rs": 2}'),
+    ("weather", '{"hours": 1, "place": "a:b", "place": "c"}'),
+    ("order", '{"lines": [], "lines": [{"sku": "a"}]}'),
+    ("order", '{"lines": [{"sku": "a", "sku": "b"}]}'),
+    ("order", '{"lines": [], "address": {"sku": "a", "count": 1, "count": 2}}'),
+    ("order", '{"lines": [], "labels": {"x": 1, "x": 2}}'),
+    ("nested", '{"one": {"sku": "a", "ignored": 1, "ignored": 2}}'),
+    ("nested", '{"one": {"sku": "a", "sku": "b"}}'),
+    ("nested", '{"one": {"sku": "a"}, "rest": [{"sku": "a"}, {"sku": "b", "sku": "c"}]}'),
+    ("nested", '{"one": "{\\"sku\\": \\"a\\", \\"sku\\": \\"b\\"}"}'),
+    ("anything", '{"value": [{"a": {"b": 1, "b": 2}}]}'),
+    ("anything", '{"value": {"a": 1, "\\u0061": 2}}'),
+    ("dynamic", '{"n": 1, "n": 2}'),
+    ("dynamic", '{"o": {"a": [{"b": 1, "b": 2}]}}'),
+    ("dynamic", '{"o": "{\\"a\\": 1, \\"a\\": 2}"}'),
+    ("optional", '{"a": 1, "a": 2}'),
+    ("optional", '{"a": 1, "a": 2, "b": null}'),
+    ("optional", '{"a": 1, "a": 2, "a": 3}'),
+    ("filled", '{"one": {"a": 1, "b": 1, "b": 2}}'),
+    ("filled", '{"one": {"a": 1, "b": 1, "b": 2, "a": 1}}'),
+    ("computing", '{"one": {"a": 1}, "two": 1, "two": 2}'),
+    ("pathed", '{"one": {"pair": [1, 2]}, "two": 1, "two": 2}'),
+    ("nullable", '{"one": {"a": 1}, "two": 1, "two": 2}'),
+]
+
+
+@pytest.mark.parametrize(("name", "text"), TWICE)
+async def test_t5_a_key_given_twice_is_refused(name: str, text: str) -> None:
+    registry = Registry([*TOOLS, optional, filled, computing, pathed, nullable])
+    with pytest.raises(ToolError, match=r"The arguments give '\w+' twice. Give each property once.") as caught:
+        await registry.call_json(name, text)
+    assert caught.value.category == "validation"
+
+
+async def test_t5_the_same_key_in_different_objects_is_no_duplicate(registry: Registry) -> None:
+    text = '{"value": {"a": {"a": [{"a": 1}, {"a": ":\\"a\\": 2"}]}, "b": {"a": "{\\"a\\":1,\\"a\\":2}"}}}'
+    assert await registry.call_json("anything", text) is not None
+
+
+# T6: what is put right
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        ("weather", {"hours": "168"}, [168, "Rome", False]),
+        ("weather", {"hours": 168.0, "exact": "true"}, [168, "Rome", True]),
+        ("weather", {"hours": 1, "place": None, "exact": None}, [1, "Rome", False]),
+        ("nested", {"one": '{"sku": "a"}'}, [{"sku": "a", "count": 1, "price": 0.0}, 0]),
+        ("nested", {"one": {"sku": "a", "count": None}}, [{"sku": "a", "count": 1, "price": 0.0}, 0]),
+        ("nested", {"one": {"sku": "a"}, "rest": '[{"sku": "a"}]'}, [{"sku": "a", "count": 1, "price": 0.0}, 1]),
+        ("nested", {"one": {"sku": "a"}, "rest": ['{"sku": "a"}']}, [{"sku": "a", "count": 1, "price": 0.0}, 1]),
+        (
+            "nested",
+            {"one": {"sku": "a"}, "rest": '["{\\"sku\\": \\"a\\"}"]'},
+            [{"sku": "a", "count": 1, "price": 0.0}, 1],
+        ),
+        ("order", '{"lines": []}', {"lines": [], "address": None, "labels": {}}),
+        ("order", {"lines": "[]", "address": '{"sku": "a"}'}, None),
+        ("dynamic", {"n": "168"}, {"n": 168}),
+        ("dynamic", {"list": ["1.5", "2"]}, {"list": [1.5, 2]}),
+        ("dynamic", {"o": '{"a": 1}', "list": "[1]"}, {"o": {"a": 1}, "list": [1]}),
+        ("dynamic", {"n": None, "list": '["1"]'}, {"list": [1]}),
+    ],
+)
+async def test_t6_common_mistakes_are_put_right(registry: Registry, name: str, arguments: Any, expected: Any) -> None:
+    value = await registry.call(name, arguments)
+    if expected is not None:
+        assert value == expected
+
+
+async def test_t6_arguments_that_are_wholly_a_json_text_are_read(registry: Registry) -> None:
+    text = '{"hours": "3"}'
+    assert await registry.call_json("weather", json.dumps(text)) == b'[3,"Rome",false]'
+    assert await registry.call("weather", text) == [3, "Rome", False]
+    assert await registry.call_json("dynamic", json.dumps('{"n": 1}')) == b'{"n":1}'
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("weather", {"hours": "168"}),
+        ("weather", {"hours": 1, "place": None}),
+        ("weather", {"hours": 1, "exact": "true"}),
+        ("nested", {"one": '{"sku": "a"}'}),
+        ("nested", {"one": {"sku": "a"}, "rest": "[]"}),
+        ("weather", '"{\\"hours\\": 1}"'),
+        ("dynamic", {"n": "168"}),
+        ("dynamic", {"o": '{"a": 1}'}),
+        ("dynamic", {"n": None}),
+    ],
+)
+async def test_t6_lax_false_puts_nothing_right(name: str, arguments: Any) -> None:
+    strict = {
+        "weather": tool(lax=False)(of(weather)),
+        "nested": tool(lax=False)(of(nested)),
+        "dynamic": dynamic_tool("dynamic", dynamic.arguments.schema(), echo, description="d", lax=False),
+    }
+    await refused(Registry([strict[name]]), name, arguments)
+
+
+def of(made: Tool) -> Callable[..., Any]:
+    """The function that a tool was made from."""
+    assert made.handler is not None
+    return made.handler.function
+
+
+async def test_t6_a_text_stays_a_text_where_one_is_wanted(registry: Registry) -> None:
+    assert await registry.call("weather", {"hours": 1, "place": '{"a": 1}'}) == [1, '{"a": 1}', False]
+    assert await registry.call("anything", {"value": '{"a": 1}'}) == '{"a": 1}'
+    assert await registry.call("dynamic", {"any": "5"}) == {"any": "5"}
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "path"),
+    [
+        ("weather", {"hours": None}, "hours"),
+        ("order", {"lines": None}, "lines"),
+        ("order", {"lines": [None]}, "lines[0]"),
+        ("nested", {"one": '{"count": 1}'}, "one"),
+        ("nested", {"one": '"just text"'}, "one"),
+        ("nested", {"one": '{"sku": "a"'}, "one"),
+        ("nested", {"one": '{"sku": NaN}'}, "one"),
+        ("nested", {"one": '{"sku": "\\ud800"}'}, "one"),
+        ("dynamic", {"n": "1.5"}, "n"),
+        ("dynamic", {"n": "1e999"}, "n"),
+        ("dynamic", {"o": "[1]"}, "o"),
+    ],
+)
+async def test_t6_what_cannot_be_put_right_is_reported_as_it_was_sent(
+    registry: Registry, name: str, arguments: Any, path: str
+) -> None:
+    error = await refused(registry, name, arguments)
+    assert [problem["path"] for problem in error.details] == [path]
+
+
+async def test_t6_the_data_of_the_caller_is_not_changed(registry: Registry) -> None:
+    arguments: dict[str, Any] = {"one": '{"sku": "a"}', "rest": ['{"sku": "b", "count": null}']}
+    before = json.dumps(arguments)
+    await registry.call("nested", arguments)
+    assert json.dumps(arguments) == before
+
+
+# Properties
+
+
+values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.sampled_from(["{", "[1]", '{"sku":"a"}', "NaN"]),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.text(max_size=3)
+            | st.sampled_from(["hours", "one", "sku", "rest", "lines", "n", "o", "any", "list", "a", "b", "c"]),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+SHARED = Registry(TOOLS, settings=Settings())
+
+
+async def outcome(name: str, arguments: Any) -> Any:
+    """The value as JSON text, or the error; any other exception is the test's failure."""
+    try:
+        if isinstance(arguments, str | bytes):
+            return (await SHARED.call_json(name, arguments)).decode()
+        return json.dumps(await SHARED.call(name, arguments), allow_nan=False)
+    except ToolError as error:
+        return error
+
+
+def check_outcome(found: Any) -> None:
+    if isinstance(found, ToolError):
+        assert found.category == "validation", found.report
+        json.dumps(found.to_model(), allow_nan=False)
+    else:
+        json.loads(found, parse_constant=pytest.fail)
+
+
+@given(name=st.sampled_from(sorted(GOOD)), value=values)
+@settings(max_examples=300, deadline=None)
+async def test_t5_any_json_value_gives_a_value_or_a_validation_error(name: str, value: Any) -> None:
+    check_outcome(await outcome(name, value))
+    check_outcome(await outcome(name, json.dumps(value)))
+
+
+@given(name=st.sampled_from(sorted(GOOD)), data=st.binary(max_size=60) | st.text(max_size=60))
+@settings(max_examples=200, deadline=None)
+async def test_t5_any_text_gives_a_value_or_a_validation_error(name: str, data: bytes | str) -> None:
+    check_outcome(await outcome(name, data))
+
+
+class Written:
+    """JSON text of a value, with one key of one object given twice if `twice` says so. Remembers whether it was."""
+
+    def __init__(self, choose: Callable[[int], int], twice: bool) -> None:
+        self.choose, self.twice, self.done = choose, twice, False
+
+    def text(self, value: Any) -> str:
+        if isinstance(value, list):
+            return "[" + ", ".join(self.text(item) for item in value) + "]"
+        if not isinstance(value, dict):
+            return json.dumps(value)
+        pairs = [(self.key(key), self.text(inner)) for key, inner in value.items()]
+        if self.twice and not self.done and pairs and self.choose(2):
+            key = list(value)[self.choose(len(value))]
+            pairs.insert(self.choose(len(pairs) + 1), (self.key(key), self.text(value[key])))
+            self.done = True
+        colon = (":", " : ", ": ")[self.choose(3)]
+        return "{" + ",".join(key + colon + inner for key, inner in pairs) + "}"
+
+    def key(self, key: str) -> str:
+        if self.choose(4) or not key or ord(key[0]) > 0xFFFF:
+            return json.dumps(key)
+        return json.dumps(key)[:1] + f"\\u{ord(key[0]):04x}" + json.dumps(key[1:])[1:]
+
+
+documents = st.recursive(
+    st.none() | st.integers(-5, 5) | st.text(alphabet='a:{"\\,', max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(alphabet='ab:"é', max_size=2), inner, max_size=3)
+    ),
+    max_leaves=10,
+)
+
+
+@given(value=documents, twice=st.booleans(), data=st.data())
+@settings(max_examples=400, deadline=None)
+@pytest.mark.parametrize(("name", "key"), [("anything", "value"), ("dynamic", "any")])
+async def test_t5_duplicates_are_always_found_and_never_made_up(
+    name: str, key: str, value: Any, twice: bool, data: st.DataObject
+) -> None:
+    written = Written(lambda limit: data.draw(st.integers(0, limit - 1)), twice)
+    found = await outcome(name, f'{{"{key}": {written.text(value)}}}')
+    if written.done:
+        assert isinstance(found, ToolError)
+        assert "twice" in found.message
+    else:
+        assert json.loads(found) == (value if name == "anything" else {key: value})
+
+
+@given(
+    value=st.fixed_dictionaries(
+        {"hours": st.integers(0, 9)}, optional={"place": st.text(alphabet="a:", max_size=3), "exact": st.booleans()}
+    ),
+    twice=st.booleans(),
+    data=st.data(),
+)
+@settings(max_examples=200, deadline=None)
+async def test_t5_duplicates_are_found_whatever_defaults_are_filled_in(
+    value: dict[str, Any], twice: bool, data: st.DataObject
+) -> None:
+    written = Written(lambda limit: data.draw(st.integers(0, limit - 1)), twice)
+    found = await outcome("weather", written.text(value))
+    if written.done:
+        assert isinstance(found, ToolError)
+        assert "twice" in found.message
+    else:
+        assert json.loads(found) == [value["hours"], value.get("place", "Rome"), value.get("exact", False)]

@@ -1,0 +1,39 @@
+"""What a tool may say about retrying and breaking (X5, X6): values that make no sense are refused."""
+
+from typing import Any
+
+import pytest
+
+from callboard import BreakerPolicy, CallboardError, ErrorCategory, RetryPolicy
+from callboard.tools.policies import BackoffStrategy, PolicyError
+
+
+def test_x5_the_defaults_of_a_retry_policy() -> None:
+    policy = RetryPolicy()
+    assert (policy.max_attempts, policy.base_delay, policy.max_delay, policy.multiplier) == (3, 1.0, 30.0, 2.0)
+    assert policy.strategy is BackoffStrategy.EXPONENTIAL_JITTER
+    assert policy.retry_on == {ErrorCategory.TRANSIENT, ErrorCategory.TIMEOUT, ErrorCategory.RATE_LIMITED}
+
+
+def test_x6_the_defaults_of_a_breaker_policy() -> None:
+    policy = BreakerPolicy()
+    assert (policy.failure_threshold, policy.recovery_time, policy.success_threshold) == (5, 60.0, 2)
+    assert (policy.per_session, policy.hide_when_open) == (False, False)
+
+
+def test_x5_words_are_taken_for_strategies_and_categories() -> None:
+    policy = RetryPolicy(strategy="linear", retry_on=["timeout"])  # type: ignore[arg-type]
+    assert (policy.strategy, policy.retry_on) == (BackoffStrategy.LINEAR, frozenset({ErrorCategory.TIMEOUT}))
+
+
+@pytest.mark.parametrize("values", [{"max_attempts": 0}, {"base_delay": -1}, {"max_delay": -1}, {"multiplier": 0.5}])
+def test_x5_a_retry_policy_that_makes_no_sense_is_refused(values: dict[str, Any]) -> None:
+    with pytest.raises(PolicyError) as caught:
+        RetryPolicy(**values)
+    assert isinstance(caught.value, CallboardError)
+
+
+@pytest.mark.parametrize("values", [{"failure_threshold": 0}, {"success_threshold": 0}, {"recovery_time": 0}])
+def test_x6_a_breaker_policy_that_makes_no_sense_is_refused(values: dict[str, Any]) -> None:
+    with pytest.raises(PolicyError):
+        BreakerPolicy(**values)

@@ -1,0 +1,178 @@
+"""Transforms show the tools of a toolset differently, compose by wrapping, and change nothing inside (T8)."""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Self
+
+import pytest
+
+from callboard import LocalToolset, RegistrationError, Registry, Tool, Toolset, tool
+from callboard.tools.transforms import (
+    Transformed,
+    allowed,
+    approval_required,
+    filtered,
+    namespaced,
+    prefixed,
+    renamed,
+    truncated,
+)
+from callboard.types import Mode
+
+pytestmark = pytest.mark.anyio
+
+
+@tool(tags=("read",))
+async def look(at: Annotated[str, "What"]) -> str:
+    """Look."""
+    return f"looked at {at}"
+
+
+@tool(tags=("write",), result_limit=50)
+async def change(what: Annotated[str, "What"]) -> str:
+    """Change."""
+    return f"changed {what}"
+
+
+class Remote:
+    """A second, trivial implementation of the port: its tools are there while it is entered, and may change."""
+
+    def __init__(self, tools: Sequence[Tool]) -> None:
+        self.source = list(tools)
+        self.entered = False
+        self.callback: Callable[[], Any] = lambda: None
+        self.left_with: BaseException | None = None
+
+    async def __aenter__(self) -> Self:
+        self.entered = True
+        return self
+
+    async def __aexit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        self.entered, self.left_with = False, error
+
+    def tools(self) -> Sequence[Tool]:
+        return self.source if self.entered else []
+
+    def on_change(self, callback: Callable[[], Any]) -> None:
+        self.callback = callback
+
+
+def names(toolset: Toolset) -> list[str]:
+    return [each.name for each in toolset.tools()]
+
+
+@pytest.fixture
+def local() -> LocalToolset:
+    return LocalToolset([look, change])
+
+
+def test_t8_both_implementations_and_every_transform_are_toolsets(local: LocalToolset) -> None:
+    for each in (local, Remote([]), prefixed(local, "x_"), filtered(Remote([]), bool)):
+        assert isinstance(each, Toolset)
+    assert not isinstance(look, Toolset)
+
+
+def test_t8_filtered(local: LocalToolset) -> None:
+    assert names(filtered(local, lambda each: "read" in each.tags)) == ["look"]
+
+
+def test_t8_allowed(local: LocalToolset) -> None:
+    assert names(allowed(local, ["change", "unknown"])) == ["change"]
+    assert names(allowed(local, [])) == []
+
+
+async def test_t8_prefixed(local: LocalToolset) -> None:
+    shown = prefixed(local, "git_")
+    assert names(shown) == ["git_look", "git_change"]
+    assert shown.tools()[0].schema("claude")["name"] == "git_look"
+    registry = Registry([shown, local])
+    assert await registry.call("git_look", {"at": "x"}) == await registry.call("look", {"at": "x"}) == "looked at x"
+
+
+def test_t8_a_prefix_that_makes_a_bad_name_is_refused(local: LocalToolset) -> None:
+    with pytest.raises(RegistrationError, match="cannot be the name"):
+        prefixed(local, "a b ").tools()
+
+
+def test_t8_renamed(local: LocalToolset) -> None:
+    assert names(renamed(local, {"look": "see", "unknown": "x"})) == ["see", "change"]
+
+
+def test_t8_namespaced(local: LocalToolset) -> None:
+    assert [each.namespace for each in namespaced(local, "files").tools()] == ["files", "files"]
+
+
+def test_t8_approval_required(local: LocalToolset) -> None:
+    assert [each.mode for each in approval_required(local).tools()] == [Mode.HUMAN, Mode.HUMAN]
+    some = approval_required(local, lambda each: "write" in each.tags)
+    assert [each.mode for each in some.tools()] == [Mode.INLINE, Mode.HUMAN]
+
+
+def test_t8_truncated_never_widens_a_limit(local: LocalToolset) -> None:
+    assert [each.result_limit for each in truncated(local, 100).tools()] == [100, 50]
+    assert [each.result_limit for each in truncated(local, 10).tools()] == [10, 10]
+
+
+async def test_t8_transforms_compose_and_the_tools_inside_are_unchanged(local: LocalToolset) -> None:
+    before = [(each.name, each.namespace, each.mode, each.result_limit, each.schema("mcp")) for each in local.tools()]
+    shown = truncated(
+        approval_required(
+            prefixed(renamed(filtered(local, lambda each: each.name != "look"), {"change": "edit"}), "repo_"),
+            lambda each: each.name == "repo_edit",
+        ),
+        5,
+    )
+    (made,) = shown.tools()
+    assert (made.name, made.mode, made.result_limit) == ("repo_edit", Mode.HUMAN, 5)
+    assert made.input_schema == change.input_schema
+    after = [(each.name, each.namespace, each.mode, each.result_limit, each.schema("mcp")) for each in local.tools()]
+    assert after == before
+    assert list(local.tools()) == [look, change]
+
+
+async def test_t8_a_transform_enters_leaves_and_follows_what_it_wraps() -> None:
+    remote = Remote([look])
+    shown = prefixed(namespaced(remote, "remote"), "r_")
+    assert names(shown) == []
+    told: list[int] = []
+    async with shown as entered:
+        assert entered is shown
+        assert remote.entered
+        assert names(shown) == ["r_look"]
+        shown.on_change(lambda: told.append(1))
+        remote.source.append(change)
+        remote.callback()
+        assert told == [1]
+        assert names(shown) == ["r_look", "r_change"]
+    assert not remote.entered
+
+
+async def test_t8_a_transform_tells_the_inner_toolset_of_an_error() -> None:
+    remote = Remote([look])
+    with pytest.raises(RuntimeError, match="in the block"):
+        async with allowed(remote, ["look"]):
+            raise RuntimeError("in the block")
+    assert str(remote.left_with) == "in the block"
+
+
+async def test_t8_an_inner_toolset_may_suppress_an_error() -> None:
+    class Forgiving(Remote):
+        async def __aexit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:  # type: ignore[override]
+            return True
+
+    async with Transformed(Forgiving([]), lambda each: each):
+        raise RuntimeError("forgiven")
+
+
+async def test_t8_a_registry_takes_a_remote_toolset_while_it_is_entered() -> None:
+    async with Remote([look]) as remote:
+        registry = Registry([prefixed(remote, "r_")])
+    assert registry.names() == ("r_look",)
+    assert await registry.call("r_look", {"at": "x"}) == "looked at x"
+
+
+async def test_t8_a_local_toolset_is_always_complete(local: LocalToolset) -> None:
+    local.on_change(lambda: None)
+    async with local as entered:
+        assert entered is local
+        assert names(local) == ["look", "change"]
+    assert names(local) == ["look", "change"]
