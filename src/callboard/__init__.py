@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from .errors import RegistrationError as RegistrationError
     from .errors import SchemaError as SchemaError
     from .errors import ToolError as ToolError
+    from .events.event import Event as Event
+    from .execution.limits import Limits as Limits
+    from .execution.outcome import Outcome as Outcome
+    from .runtime import Runtime as Runtime
+    from .sessions.session import Session as Session
     from .settings import Settings as Settings
     from .tools.context import ToolContext as ToolContext
     from .tools.definition import Tool as Tool
@@ -28,6 +33,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Limits": "execution.limits",
+    "Session": "sessions.session",
+    "Runtime": "runtime",
+    "Outcome": "execution.outcome",
+    "Event": "events.event",
     "BreakerPolicy": "tools.policies",
     "CallboardError": "errors",
     "ErrorCategory": "errors",
@@ -52,11 +62,16 @@ __all__ = [
     "CallboardError",
     "ErrorCategory",
     "ErrorTable",
+    "Event",
+    "Limits",
     "LocalToolset",
+    "Outcome",
     "RegistrationError",
     "Registry",
     "RetryPolicy",
+    "Runtime",
     "SchemaError",
+    "Session",
     "Settings",
     "Snapshot",
     "Tool",

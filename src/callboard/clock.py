@@ -4,20 +4,30 @@
 """
 
 import asyncio
-import time
-from datetime import UTC, datetime
-from typing import Protocol
+import time as host
+from collections.abc import Callable
+from typing import Any, Protocol
+
+
+class Timer(Protocol):
+    """Something that will happen, and can be called off."""
+
+    def cancel(self) -> None: ...
 
 
 class Clock(Protocol):
-    """Two readings and one wait."""
+    """Two readings and two ways to wait."""
 
-    def now(self) -> datetime:
-        """The date and time in UTC, for records. It may jump when the host's clock is set."""
+    def time(self) -> float:
+        """Seconds since the epoch, for records. It may jump when the host's clock is set."""
         ...
 
     def monotonic(self) -> float:
         """Seconds from an arbitrary start that never go back, for durations and deadlines."""
+        ...
+
+    def call_later(self, seconds: float, callback: Callable[[], Any]) -> Timer:
+        """Call back on the running event loop after that many seconds of `monotonic`."""
         ...
 
     async def sleep(self, seconds: float) -> None:
@@ -30,10 +40,11 @@ class SystemClock:
 
     __slots__ = ()
 
-    monotonic = staticmethod(time.monotonic)
+    time = staticmethod(host.time)
+    monotonic = staticmethod(host.monotonic)
 
-    def now(self) -> datetime:
-        return datetime.now(UTC)
+    def call_later(self, seconds: float, callback: Callable[[], Any]) -> Timer:
+        return asyncio.get_running_loop().call_later(seconds, callback)
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

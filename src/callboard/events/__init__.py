@@ -1,0 +1,1 @@
+"""Events: what can happen in a session, and the board on which everyone posts and reads it."""

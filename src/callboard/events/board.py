@@ -1,0 +1,163 @@
+"""The board of one session: an append-only log that everyone posts to and reads from a cursor of their own.
+
+There is no queue per reader. A reader is a cursor; it reads what lies after it, and is woken when there is more. A slow
+reader therefore costs nothing and slows nobody: it simply reads later.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any, Self
+
+from ..errors import CallboardError
+from .event import Event
+
+log = logging.getLogger("callboard.events")
+
+
+class CursorExpired(CallboardError):
+    """The events after a reader's cursor are not kept any more; it has to start again from `first`."""
+
+    code = "cursor_expired"
+
+    def __init__(self, after: int, first: int) -> None:
+        super().__init__(f"The events after {after} are not kept any more. Start again; the first kept one is {first}.")
+        self.first = first
+
+
+class Board:
+    """The log in memory. The newest `retention` events are kept, at least."""
+
+    __slots__ = ("_first", "_flushing", "_lines", "_next", "_readers", "_retention", "_waiting")
+
+    def __init__(self, retention: int = 10_000) -> None:
+        self._lines: list[bytes] = []
+        self._first = 1
+        self._next = 1
+        self._retention = retention
+        self._waiting: list[asyncio.Future[None]] = []
+        self._readers: list[Subscription] = []
+        self._flushing = False
+
+    @property
+    def last_seq(self) -> int:
+        """The number of the newest event, 0 where there is none."""
+        return self._next - 1
+
+    @property
+    def first_seq(self) -> int:
+        """The number of the oldest event that is kept."""
+        return self._first
+
+    def append(self, *drafts: bytes) -> int:
+        """Give events their numbers, keep them and wake who waits for them. Returns the last number."""
+        number = self._next
+        for draft in drafts:
+            self._lines.append(b'{"seq":%d%b' % (number, draft))
+            number += 1
+        self._next = number
+        if number - self._first > 2 * self._retention:
+            self._forget()
+        if self._waiting:
+            self._wake()
+        if self._readers and not self._flushing:
+            self._flush_soon()
+        return number - 1
+
+    def read(self, after: int, limit: int | None = None) -> list[Event]:
+        """The kept events after a cursor, oldest first. Raises `CursorExpired`."""
+        start = after + 1 - self._first
+        if start < 0:
+            raise CursorExpired(after, self._first)
+        lines = self._lines[start:] if limit is None else self._lines[start : start + limit]
+        return [Event(number, line) for number, line in enumerate(lines, after + 1)]
+
+    async def wait(self, after: int) -> None:
+        """Return as soon as there is an event after the cursor."""
+        while self._next <= after + 1:
+            future = asyncio.get_running_loop().create_future()
+            self._waiting.append(future)
+            try:
+                await future
+            finally:
+                if future in self._waiting:
+                    self._waiting.remove(future)
+
+    async def follow(self, after: int = 0) -> AsyncIterator[Event]:
+        """Every event after the cursor, those that are there and those that come. Ends only when it is left."""
+        while True:
+            await self.wait(after)
+            for event in self.read(after):
+                after = event.seq
+                yield event
+
+    def subscribe(self, callback: Callable[[Sequence[Event]], Any], after: int | None = None) -> "Subscription":
+        """Have events delivered in batches, at most one batch per turn of the event loop, until it is closed."""
+        return Subscription(self, callback, self.last_seq if after is None else after)
+
+    def attach(self, reader: "Subscription") -> None:
+        """Begin to call a reader."""
+        self._readers.append(reader)
+        if self.last_seq > reader.cursor and not self._flushing:
+            self._flush_soon()
+
+    def detach(self, reader: "Subscription") -> None:
+        """Stop calling a reader."""
+        if reader in self._readers:
+            self._readers.remove(reader)
+
+    def _forget(self) -> None:
+        gone = len(self._lines) - self._retention
+        del self._lines[:gone]
+        self._first += gone
+
+    def _wake(self) -> None:
+        for future in self._waiting:
+            if not future.done():
+                future.set_result(None)
+        self._waiting.clear()
+
+    def _flush_soon(self) -> None:
+        self._flushing = True
+        asyncio.get_running_loop().call_soon(self._flush)
+
+    def _flush(self) -> None:
+        """Give every called reader what it has not had: once per turn of the loop, however much was posted."""
+        self._flushing = False
+        for reader in tuple(self._readers):
+            reader.deliver()
+
+
+class Subscription:
+    """A reader that is called, between its start and `close` (or the end of its `with`)."""
+
+    __slots__ = ("_board", "_callback", "cursor")
+
+    def __init__(self, board: Board, callback: Callable[[Sequence[Event]], Any], after: int) -> None:
+        self._board = board
+        self._callback = callback
+        self.cursor = after
+        """The last event that it was given."""
+        board.attach(self)
+
+    def close(self) -> None:
+        """Stop the delivery."""
+        self._board.detach(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def deliver(self) -> None:
+        """Hand over what is new. A reader that fails harms nobody else, and is not called again."""
+        if self._board.last_seq <= self.cursor:
+            return
+        events = self._board.read(max(self.cursor, self._board.first_seq - 1))
+        self.cursor = events[-1].seq
+        try:
+            self._callback(events)
+        except Exception:
+            self.close()
+            log.exception("a reader of a board failed, and is not called again")

@@ -1,0 +1,66 @@
+"""One entry of a board, and how it is written.
+
+An event is encoded once, when it is posted, as one line of JSON: `{"seq":…,"kind":…,"at":…,"data":{…}}`. The same bytes
+serve every reader and are all that is kept; `Event` reads them back for those who want Python values.
+"""
+
+import time
+from datetime import datetime
+from typing import Any
+
+from pydantic_core import from_json
+
+
+class Event:
+    """A line of the log, as a Python object. Not to be changed."""
+
+    __slots__ = ("_fields", "encoded", "seq")
+
+    def __init__(self, seq: int, encoded: bytes) -> None:
+        self.seq = seq
+        """Its number: the first event of a session is 1, and there are no gaps."""
+        self.encoded = encoded
+        """The whole event as one line of JSON, shared by all readers."""
+        self._fields: dict[str, Any] | None = None
+
+    @property
+    def kind(self) -> str:
+        """An `EventKind`, or the name of one that this version does not know."""
+        return self._read()["kind"]
+
+    @property
+    def at(self) -> datetime:
+        """When it was posted, in UTC."""
+        return datetime.fromisoformat(self._read()["at"])
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What it says. Its fields depend on its kind."""
+        return self._read()["data"]
+
+    def _read(self) -> dict[str, Any]:
+        fields = self._fields
+        if fields is None:
+            fields = self._fields = from_json(self.encoded)
+        return fields
+
+    def __repr__(self) -> str:
+        return f"Event(seq={self.seq}, kind={self.kind!r}, data={self.data!r})"
+
+
+def draft(kind: str, timestamp: float, data: bytes) -> bytes:
+    """An event that has no number yet: what follows the number in its line. `data` is one line of JSON."""
+    return b',"kind":"%b","at":"%b","data":%b}' % (kind.encode(), written(timestamp), data)
+
+
+_latest = (-1, b"")
+
+
+def written(timestamp: float) -> bytes:
+    """A time in ISO 8601, to the millisecond. Made once for all events of the same millisecond."""
+    global _latest
+    millisecond = int(timestamp * 1000)
+    if _latest[0] != millisecond:
+        second, rest = divmod(millisecond, 1000)
+        _latest = (millisecond, b"%b.%03dZ" % (time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second)).encode(), rest))
+    return _latest[1]

@@ -1,0 +1,1 @@
+"""Executions: carrying one call out, from validation to the last retry."""

@@ -1,0 +1,105 @@
+"""The circuit breaker: a tool that keeps failing is refused for a while, then tried with a few probes.
+
+A state machine without a clock or tasks: every method is told the time. One per tool, or per tool and session.
+"""
+
+from enum import StrEnum
+
+from ..errors import ErrorCategory, ToolError
+from ..tools.policies import BreakerPolicy
+
+COUNTED = frozenset(
+    {
+        ErrorCategory.EXECUTION,
+        ErrorCategory.TIMEOUT,
+        ErrorCategory.TRANSIENT,
+        ErrorCategory.RESOURCE,
+        ErrorCategory.CONFIGURATION,
+        ErrorCategory.UNKNOWN,
+    }
+)
+"""Failures that say something about the tool. A bad argument, a refusal or a cancellation does not."""
+
+
+class BreakerState(StrEnum):
+    """Whether calls get through."""
+
+    CLOSED = "closed"
+    """All of them."""
+    OPEN = "open"
+    """None, until the recovery time is over."""
+    HALF_OPEN = "half_open"
+    """A few, to see whether it works again."""
+
+
+class Breaker:
+    """Counts one tool's failures in a row and decides who gets through."""
+
+    __slots__ = ("_failures", "_opened_at", "_policy", "_probes", "_successes", "state")
+
+    def __init__(self, policy: BreakerPolicy) -> None:
+        self._policy = policy
+        self.state = BreakerState.CLOSED
+        self._failures = 0
+        self._successes = 0
+        self._probes = 0
+        self._opened_at = 0.0
+
+    @property
+    def pristine(self) -> bool:
+        """Whether there is nothing to remember: closed, and no failure since the last success."""
+        return self.state is BreakerState.CLOSED and not self._failures
+
+    def admit(self, now: float) -> float | None:
+        """Let an attempt through (None), or refuse it with the seconds until the next probe.
+
+        In the half-open state as many probes are inside at once as successes are still needed, and no more.
+        """
+        if self.state is BreakerState.CLOSED:
+            return None
+        if self.state is BreakerState.OPEN:
+            left = self._opened_at + self._policy.recovery_time - now
+            if left > 0:
+                return left
+            self.state = BreakerState.HALF_OPEN
+            self._successes = self._probes = 0
+        if self._probes >= self._policy.success_threshold - self._successes:
+            return self._policy.recovery_time
+        self._probes += 1
+        return None
+
+    def succeeded(self) -> None:
+        """An attempt that was let through gave a result."""
+        if self.state is BreakerState.HALF_OPEN:
+            self._probes = max(0, self._probes - 1)
+            self._successes += 1
+            if self._successes < self._policy.success_threshold:
+                return
+        elif self.state is BreakerState.OPEN:
+            return  # it was let through before the breaker opened
+        self.state = BreakerState.CLOSED
+        self._failures = 0
+
+    def failed(self, category: ErrorCategory, now: float) -> None:
+        """An attempt that was let through failed."""
+        if self.state is BreakerState.HALF_OPEN:
+            self._probes = max(0, self._probes - 1)
+        if category not in COUNTED or self.state is BreakerState.OPEN:
+            return
+        self._failures += 1
+        if self.state is BreakerState.HALF_OPEN or self._failures >= self._policy.failure_threshold:
+            self.state = BreakerState.OPEN
+            self._opened_at = now
+            self._failures = self._successes = self._probes = 0
+
+
+class BreakerOpen(ToolError):
+    """A call that an open breaker does not let through. Nothing was done."""
+
+    def __init__(self, tool: str, seconds: float) -> None:
+        super().__init__(
+            f"The tool {tool} has failed several times in a row and is paused. Try again in {seconds:.0f} seconds.",
+            category=ErrorCategory.TRANSIENT,
+            retryable=False,
+            retry_after=round(seconds, 3),
+        )

@@ -1,0 +1,548 @@
+"""The execution manager: the one path that every call takes, whoever makes it and whatever its mode.
+
+It owns the tasks of all executions, from `async with` until its end. Below it are pure decisions (lifecycle, retry,
+breaker) and small mechanisms (places, deadlines); above it are sessions, which know who may call what. It knows no
+store and no protocol.
+"""
+
+import asyncio
+import itertools
+import logging
+import random
+import secrets
+import sys
+from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from anyio import CapacityLimiter
+from pydantic_core import to_json
+
+from ..clock import Clock
+from ..errors import CATEGORIES, ErrorCategory, ToolError
+from ..events.event import draft, written
+from ..events.kinds import EventKind
+from ..tools.arguments import AnyArguments
+from ..tools.context import ToolContext
+from ..tools.definition import Tool
+from ..tools.document import encode, same_document, too_large
+from ..tools.handler import Handler
+from ..tools.policies import BreakerPolicy, RetryPolicy
+from ..tools.registry import Registry
+from ..tools.result import Result
+from ..types import Mode
+from .book import Book
+from .breaker import BreakerOpen
+from .breakers import Breakers
+from .deadlines import Deadlines
+from .execution import Execution, Priority, Scope
+from .lifecycle import Status, move
+from .limits import Gatekeeper, Limits
+from .masking import shown_arguments
+from .outcome import Outcome, OutcomeStatus
+from .reporting import AttemptReporter
+from .retry import decide
+
+log = logging.getLogger("callboard.execution")
+
+# Looking a member up in its enumeration costs more than what is done with it here.
+_INLINE = Mode.INLINE
+_VALIDATING, _EXECUTING, _SUCCEEDED = Status.VALIDATING, Status.EXECUTING, Status.SUCCEEDED
+_CANCELLED = ErrorCategory.CANCELLED
+
+NO_TOOL = Tool(name="none", description="Stands for no tool.", arguments=AnyArguments(), result=Result(), handler=None)
+"""The tool of a call that named none."""
+
+
+class CallScope(Scope, Protocol):
+    """A session, as the manager sees it."""
+
+    @property
+    def book(self) -> Book: ...
+
+    def find(self, name: str) -> Tool:
+        """The tool that the session sees under that name. Raises `ToolError` (not_found)."""
+        ...
+
+
+class ExecutionManager:
+    """Carries calls out. Every method is called on the event loop that entered it."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        *,
+        clock: Clock,
+        limits: Limits | None = None,
+        retry: RetryPolicy | None = None,
+        breaker: BreakerPolicy | None = None,
+        grace: float = 5.0,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self._registry = registry
+        self._max_bytes = registry.settings.max_argument_bytes
+        self._clock = clock
+        self._limits = limits or Limits()
+        self._retry = retry or RetryPolicy()
+        self._grace = grace
+        self._chance = chance
+        self._breakers = Breakers(breaker or BreakerPolicy(), registry, clock)
+        self._live: dict[str, Execution] = {}
+        self._abandoned: set[asyncio.Task[None]] = set()
+        self._gate = Gatekeeper(self._limits, self._begin)
+        self._deadlines = Deadlines(clock, self._live.values(), self._due)
+        self._prefix = f"x{secrets.token_hex(6)}-"
+        self._numbers = itertools.count(1)
+        self._threads: CapacityLimiter
+        self._loop: asyncio.AbstractEventLoop
+
+    async def __aenter__(self) -> Self:
+        self._loop = asyncio.get_running_loop()
+        self._threads = CapacityLimiter(self._limits.threads)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Cancel what runs, wait for its clean-up at most the grace time, and end the rest as cancelled."""
+        tasks = [execution.task for execution in self.live if execution.task is not None]
+        for execution in self.live:
+            self.cancel(execution)
+        if tasks:
+            await asyncio.wait(tasks, timeout=self._grace)
+        for execution in self.live:
+            self._give_up(execution)
+        self._deadlines.close()
+
+    @property
+    def live(self) -> tuple[Execution, ...]:
+        """Every execution that has not ended."""
+        return tuple(self._live.values())
+
+    @property
+    def queued(self) -> int:
+        """How many executions wait for a place."""
+        return self._gate.queued
+
+    # Calling
+
+    async def call(
+        self,
+        scope: CallScope,
+        tool: Tool,
+        document: bytes,
+        call_id: str | None = None,
+        priority: Priority = Priority.NORMAL,
+    ) -> Outcome:
+        """Carry a call out. An inline call that ends within its budget gives its result, any other an acknowledgement.
+
+        Cancelling the caller does not cancel the execution: it goes on, and is on the board. The same `call_id` runs
+        once; with other arguments it is a conflict, which is an outcome like any other failure.
+        """
+        if call_id is not None and (known := scope.book.by_call(call_id)) is not None:
+            if known.name != tool.name or not same_document(known.document, document):
+                return _conflict(known, tool)
+            execution = known
+        else:
+            execution = self._submit(scope, tool, document, call_id, priority)
+        if execution.ended is None and tool.mode is _INLINE and not execution.promoted:
+            if execution.budget_at is None:
+                execution.budget_at = execution.queued + tool.inline_budget
+                self._deadlines.watch(execution.budget_at)
+            await self._released(execution)
+        return execution.outcome()
+
+    async def refuse(self, scope: CallScope, name: str, call_id: str | None, error: ToolError) -> Outcome:
+        """Record a call that cannot be carried out at all: of a tool that the caller does not see."""
+        execution = self._new(scope, NO_TOOL, name, b"null", call_id)
+        self._announce(execution)
+        self._finish(execution, Status.FAILED, error, placed=False)
+        return execution.outcome()
+
+    async def wait(self, execution: Execution) -> None:
+        """Return when it has ended."""
+        while execution.ended is None:
+            await self._released(execution)
+
+    async def nested(self, parent: Execution, name: str, arguments: Any) -> Any:
+        """A call that a handler makes: it ends no later than its parent, and is cancelled with it."""
+        scope: Any = parent.scope
+        execution = self._submit(scope, scope.find(name), encode(arguments), None, parent.priority, parent)
+        try:
+            await self.wait(execution)
+        except asyncio.CancelledError:
+            self.cancel(execution)
+            raise
+        outcome = execution.outcome()
+        if outcome.error is not None:
+            raise outcome.error
+        return outcome.value
+
+    def cancel(self, execution: Execution) -> bool:
+        """Stop an execution. Its handler may clean up for the grace time. False where it had ended already."""
+        if execution.terminal:
+            return False
+        self._stop(execution, _cancelled())
+        return True
+
+    def remaining(self, execution: Execution) -> float | None:
+        """Seconds until the attempt or the execution must have ended, whichever comes first."""
+        times = [when for when in (execution.deadline, execution.attempt_deadline) if when is not None]
+        return max(0.0, min(times) - self._clock.monotonic()) if times else None
+
+    def post(self, execution: Execution, kind: EventKind, fields: bytes = b"}") -> None:
+        """Post an event of an execution. `fields` goes on where the ids end: `,"name":value}`."""
+        execution.scope.post(draft(kind, self._clock.time(), execution.head + fields))
+
+    # From the call to the first attempt
+
+    def _new(self, scope: CallScope, tool: Tool, name: str, document: bytes, call_id: str | None) -> Execution:
+        number = f"{self._prefix}{next(self._numbers):x}"
+        clock = self._clock
+        execution = Execution(number, call_id or number, tool, name, scope, document, clock.monotonic(), clock.time())
+        scope.book.add(execution)
+        self._live[number] = execution
+        return execution
+
+    def _submit(
+        self,
+        scope: CallScope,
+        tool: Tool,
+        document: bytes,
+        call_id: str | None,
+        priority: Priority,
+        parent: Execution | None = None,
+    ) -> Execution:
+        execution = self._new(scope, tool, tool.name, document, call_id)
+        execution.max_attempts = (tool.retry or self._retry).max_attempts
+        if priority is not Priority.NORMAL:
+            execution.priority = priority
+        if tool.total_timeout is not None:
+            execution.deadline = execution.queued + tool.total_timeout
+        if parent is not None:
+            _adopt(parent, execution)
+        try:
+            placed = self._gate.enter(execution)
+        except ToolError as error:
+            self._announce(execution)
+            self._finish(execution, Status.FAILED, error, placed=False)
+            return execution
+        if placed:
+            self._begin(execution)
+        else:
+            self._announce(execution)
+        if execution.deadline is not None and execution.ended is None:
+            self._deadlines.watch(execution.deadline)
+        return execution
+
+    def _announce(self, execution: Execution) -> None:
+        """Tell that a call was accepted, before its arguments were looked at."""
+        execution.shown = shown_arguments(execution.tool, execution.document)
+        self.post(execution, EventKind.TOOL_STARTED, b',"arguments":%b}' % execution.shown)
+
+    def _begin(self, execution: Execution) -> None:
+        """An execution that has its place: read its arguments, and let its task run.
+
+        Nothing can be seen between the events that are posted together here, so they share one time and one append.
+        """
+        head, at = execution.head, written(self._clock.time())
+        failure: ToolError | None = None
+        try:
+            self._parse(execution)
+        except ToolError as error:
+            failure = error
+        validating = b',"kind":"tool_validating","at":"%b","data":%b}}' % (at, head)
+        if execution.shown is None:
+            shown = execution.document
+            if failure is not None or b"\n" in shown or b"\r" in shown or execution.tool.has_secrets:
+                shown = shown_arguments(execution.tool, shown)
+            execution.shown = shown
+            started = b',"kind":"tool_started","at":"%b","data":%b,"arguments":%b}}' % (at, head, shown)
+            execution.scope.post(started, validating)
+        else:
+            execution.scope.post(validating)
+        execution.status = move(execution.status, _VALIDATING)
+        if failure is not None:
+            self._finish(execution, Status.FAILED, failure)
+            return
+        execution.started = self._clock.monotonic()
+        task = _task(self._carry_out(execution), self._loop)
+        if execution.ended is None:
+            execution.task = task
+        elif not task.done():  # it was stopped before it first waited
+            self._abandon(task)
+            task.cancel()
+
+    def _parse(self, execution: Execution) -> None:
+        if len(execution.document) > self._max_bytes:
+            raise too_large(len(execution.document), self._max_bytes)
+        execution.arguments = execution.tool.arguments.parse(execution.tool.name, execution.document)
+
+    # Attempts
+
+    async def _carry_out(self, execution: Execution) -> None:
+        """The task of an execution: attempts, and the delays between them, until it ends."""
+        try:
+            while True:
+                execution.attempt += 1
+                try:
+                    value = await self._enter(execution)
+                    if execution.stop is not None:
+                        raise execution.stop
+                    encoded = execution.tool.result.write(execution.name, value)
+                except BaseException as error:
+                    failure = self._failed(execution, error)
+                else:
+                    self._finish(execution, _SUCCEEDED, encoded=encoded)
+                    return
+                if execution.ended is not None:
+                    return
+                if failure.category is _CANCELLED:
+                    self._finish(execution, Status.CANCELLED, failure)
+                    return
+                tool = execution.tool
+                decision = decide(
+                    tool.retry or self._retry,
+                    failure,
+                    attempt=execution.attempt,
+                    idempotent=tool.idempotent,
+                    chance=self._chance(),
+                )
+                if not decision.retry:
+                    self._finish(execution, Status.FAILED, failure)
+                    return
+                await self._delay(execution, failure, decision.delay)
+        except asyncio.CancelledError:  # in a delay
+            self._end_stopped(execution)
+        except Exception as error:
+            log.exception("the runtime failed while it carried out %s", execution.name)
+            fault = ToolError("The system failed.", category=ErrorCategory.UNKNOWN, report=repr(error))
+            self._finish(execution, Status.FAILED, fault)
+
+    def _enter(self, execution: Execution) -> Coroutine[Any, Any, Any]:
+        """Begin an attempt: what is to be awaited for its value. Raises why it cannot begin."""
+        tool = execution.tool
+        if self._breakers:
+            self._breakers.admit(execution)
+        execution.status = move(execution.status, _EXECUTING)
+        execution.scope.post(
+            b',"kind":"tool_executing","at":"%b","data":%b,"attempt":%d,"maximum":%d}}'
+            % (written(self._clock.time()), execution.head, execution.attempt, execution.max_attempts)
+        )
+        if tool.timeout is not None:
+            execution.attempt_deadline = self._clock.monotonic() + tool.timeout
+            self._deadlines.watch(execution.attempt_deadline)
+        if (handler := tool.handler) is None:
+            raise ToolError(f"The tool {tool.name} asks a person.", category=ErrorCategory.CONFIGURATION)
+        if handler.plain and tool.lifetime is None:
+            return handler.enter(execution.arguments, None)
+        return self._run(execution, handler)
+
+    async def _run(self, execution: Execution, handler: Handler) -> Any:
+        """A handler that needs something first: what its tool holds, a context, or a thread."""
+        if execution.tool.lifetime is not None:
+            await self._registry.start(execution.tool)
+        return await handler.run(execution.arguments, self._context(execution), self._threads)
+
+    def _failed(self, execution: Execution, error: BaseException) -> ToolError:
+        """What an attempt's exception means: why it was told to stop, or what went wrong in it."""
+        failure = execution.stop or self._registry.errors.translate(error)
+        execution.attempt_deadline = execution.forced_at = None
+        if execution.stop is not None:
+            execution.stop = None
+            while execution.task is not None and execution.task.uncancel():
+                pass
+        if execution.ended is None and not isinstance(failure, BreakerOpen):
+            self._breakers.failed(execution, failure)
+        if isinstance(error, KeyboardInterrupt):  # a person wants the process to end
+            self._finish(execution, Status.FAILED, failure)
+            raise error
+        return failure
+
+    async def _delay(self, execution: Execution, failure: ToolError, seconds: float) -> None:
+        """Wait before the next attempt, which begins with its own copy of the arguments."""
+        execution.errors = (*execution.errors, failure)
+        execution.status = move(execution.status, Status.WAITING)
+        fields = {
+            "attempt": execution.attempt,
+            "maximum": execution.max_attempts,
+            "error": failure.to_model(),
+            "delay": seconds,
+        }
+        self.post(execution, EventKind.TOOL_RETRYING, b"," + to_json(fields, inf_nan_mode="null")[1:])
+        self._registry.counters_of(execution.tool).retries += 1
+        await self._clock.sleep(seconds)
+        self._parse(execution)
+
+    def _context(self, execution: Execution) -> ToolContext:
+        return ToolContext(
+            tool=execution.tool.name,
+            session_id=execution.scope.id,
+            user_id=execution.scope.user_id,
+            call_id=execution.call_id,
+            execution_id=execution.id,
+            attempt=execution.attempt,
+            idempotency_key=execution.id,
+            reporter=AttemptReporter(self, execution),
+        )
+
+    # Ends
+
+    def _stop(self, execution: Execution, reason: ToolError) -> None:
+        """Tell an execution to stop. It ends when its handler does, or when the grace time is over."""
+        if execution.stop is not None:
+            if reason.category is _CANCELLED:  # it was timing out; now nobody wants another attempt either
+                execution.stop = reason
+            return
+        execution.stop = reason
+        for child in execution.children:
+            self.cancel(child)
+        if execution.task is None:
+            self._give_up(execution)
+            return
+        execution.forced_at = self._clock.monotonic() + self._grace
+        self._deadlines.watch(execution.forced_at)
+        execution.task.cancel()
+
+    def _give_up(self, execution: Execution) -> None:
+        """End an execution that does not end by itself: it is queued, or its handler ignores the cancellation."""
+        if execution.task is not None:
+            log.warning("%s goes on although it was told to stop; its result is discarded", execution.name)
+            self._abandon(execution.task)
+            self._breakers.failed(execution, execution.stop or _cancelled())
+        self._end_stopped(execution, placed=not self._gate.withdraw(execution))
+
+    def _end_stopped(self, execution: Execution, *, placed: bool = True) -> None:
+        reason = execution.stop or _cancelled()
+        status = Status.CANCELLED if reason.category is _CANCELLED else Status.FAILED
+        self._finish(execution, status, reason, placed=placed)
+
+    def _abandon(self, task: asyncio.Task[None]) -> None:
+        """Keep hold of a task whose execution has ended, until it ends too."""
+        self._abandoned.add(task)
+        task.add_done_callback(self._abandoned.discard)
+
+    def _due(self, execution: Execution, now: float) -> None:
+        """Something's time has come."""
+        if execution.forced_at is not None and execution.forced_at <= now:
+            execution.forced_at = None
+            self._give_up(execution)
+            return
+        if execution.deadline is not None and execution.deadline <= now:
+            execution.deadline = None
+            self._stop(execution, _timeout(execution.name, retryable=False))
+        if execution.attempt_deadline is not None and execution.attempt_deadline <= now:
+            execution.attempt_deadline = None
+            self._stop(execution, _timeout(execution.name))
+        if execution.budget_at is not None and execution.budget_at <= now:
+            execution.budget_at = None
+            execution.promoted = True
+            _release(execution)
+
+    def _finish(
+        self,
+        execution: Execution,
+        status: Status,
+        error: ToolError | None = None,
+        *,
+        encoded: bytes | None = None,
+        placed: bool = True,
+    ) -> None:
+        """The end: the record, the one terminal event, the statistics, the place. Only the first call has an effect."""
+        if execution.ended is not None:
+            return
+        execution.status = move(execution.status, status)
+        execution.ended = now = self._clock.monotonic()
+        execution.encoded = encoded
+        execution.error = error
+        execution.arguments = execution.task = None
+        at = self._clock.time()
+        counters = self._registry.counters_of(execution.tool)
+        spent = now - (execution.started or execution.queued)
+        if error is None:
+            execution.scope.post(
+                b',"kind":"tool_result","at":"%b","data":%b,"status":"succeeded","value":%b}}'
+                % (written(at), execution.head, encoded)
+            )
+            counters.ended(spent)
+            if self._breakers:
+                self._breakers.succeeded(execution)
+        else:
+            shown = to_json(error.to_model(), inf_nan_mode="null")
+            self.post(execution, EventKind.TOOL_RESULT, b',"status":"%b","error":%b}' % (status.encode(), shown))
+            counters.failed(error.category, spent, datetime.fromtimestamp(at, UTC))
+            _report(execution, error)
+        del self._live[execution.id]
+        scope: Any = execution.scope
+        scope.book.finished(execution)
+        if placed:
+            self._gate.leave(execution)
+        for child in execution.children:
+            self.cancel(child)
+        if execution.waiters:
+            _release(execution)
+
+    async def _released(self, execution: Execution) -> None:
+        """Return when the execution has ended, or was promoted."""
+        future = self._loop.create_future()
+        execution.waiters = (*execution.waiters, future)
+        await future
+
+
+if sys.version_info >= (3, 12):
+
+    def _task(coroutine: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop) -> asyncio.Task[None]:
+        """A task that begins at once, in the caller's turn of the loop: most handlers end without ever waiting."""
+        return asyncio.Task(coroutine, loop=loop, eager_start=True)
+
+else:
+
+    def _task(coroutine: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop) -> asyncio.Task[None]:
+        return loop.create_task(coroutine)
+
+
+def _adopt(parent: Execution, child: Execution) -> None:
+    child.parent = parent
+    parent.children = (*(known for known in parent.children if not known.terminal), child)
+    times = (parent.deadline, parent.attempt_deadline, child.deadline)
+    child.deadline = min((when for when in times if when is not None), default=None)
+
+
+def _release(execution: Execution) -> None:
+    waiters, execution.waiters = execution.waiters, ()
+    for future in waiters:
+        if not future.done():
+            future.set_result(None)
+
+
+def _cancelled() -> ToolError:
+    return ToolError(CATEGORIES[_CANCELLED].message, category=_CANCELLED)
+
+
+def _timeout(tool: str, *, retryable: bool | None = None) -> ToolError:
+    return ToolError(
+        f"The tool {tool} did not finish in time. It is not known whether it took effect.",
+        category=ErrorCategory.TIMEOUT,
+        retryable=retryable,
+    )
+
+
+def _conflict(known: Execution, tool: Tool) -> Outcome:
+    error = ToolError(
+        f"The call id {known.call_id!r} was used before, for {known.name} with other arguments. Use a new id.",
+        category=ErrorCategory.VALIDATION,
+    )
+    return Outcome(OutcomeStatus.FAILED, known.id, known.call_id, tool.name, None, error)
+
+
+def _report(execution: Execution, error: ToolError) -> None:
+    if CATEGORIES[error.category].reported:
+        log.warning(
+            "%s failed (%s) after %d attempts: %s",
+            execution.name,
+            error.category,
+            execution.attempt,
+            error.report or error.message,
+            extra={"session_id": execution.scope.id, "execution_id": execution.id, "tool": execution.name},
+        )

@@ -1,0 +1,22 @@
+"""Arguments as people, records and logs may see them: one line of JSON, with secret fields masked."""
+
+from typing import Any
+
+from pydantic_core import from_json, to_json
+
+from ..schemas.secrets import masked
+from ..tools.definition import Tool
+
+SHOWN_BYTES = 2_000
+"""How much is shown of a document that is not JSON at all."""
+
+
+def shown_arguments(tool: Tool, document: bytes) -> bytes:
+    """What may be shown of a document. One that is not JSON is shown as a text, cut."""
+    try:
+        value: Any = from_json(document)
+    except ValueError:
+        if tool.has_secrets:  # there is no telling where in it they are
+            return b'"(not JSON, and not shown because it may hold secrets)"'
+        return to_json(document[:SHOWN_BYTES].decode(errors="replace"))
+    return to_json(masked(value, tool.input_schema), inf_nan_mode="strings")

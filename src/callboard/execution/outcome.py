@@ -1,0 +1,45 @@
+"""What a caller is told about a call: how it ended, or that it goes on."""
+
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from pydantic_core import from_json
+
+from ..errors import ToolError
+
+
+class OutcomeStatus(StrEnum):
+    """How a call stands for its caller."""
+
+    SUCCEEDED = "succeeded"
+    """It gave a value."""
+    FAILED = "failed"
+    """It gave an error."""
+    CANCELLED = "cancelled"
+    """It was stopped."""
+    STARTED = "started"
+    """It goes on; the value is the acknowledgement, the result comes later."""
+    WAITING = "waiting"
+    """It waits for a person; the value is the acknowledgement."""
+
+
+class Outcome(NamedTuple):
+    """The answer to a call. `value` is JSON data, `error` says why there is none."""
+
+    status: OutcomeStatus
+    execution_id: str
+    call_id: str
+    tool: str
+    encoded: bytes | None = None
+    """The value as JSON, as it was written once."""
+    error: ToolError | None = None
+
+    @property
+    def value(self) -> Any:
+        """The result, or the acknowledgement of a call that goes on; None for an error."""
+        return None if self.encoded is None else from_json(self.encoded)
+
+    @property
+    def done(self) -> bool:
+        """Whether it has ended."""
+        return self.status not in (OutcomeStatus.STARTED, OutcomeStatus.WAITING)

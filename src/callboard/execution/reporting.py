@@ -1,0 +1,51 @@
+"""What a running handler can say and ask: the reporter behind a `ToolContext` of an execution."""
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from pydantic_core import to_json
+
+from ..events.kinds import EventKind
+from .execution import Execution
+
+if TYPE_CHECKING:
+    from .manager import ExecutionManager
+
+log = logging.getLogger("callboard.execution")
+
+
+class AttemptReporter:
+    """Speaks for one attempt. Once that attempt is over it is silent: nothing comes after the terminal event."""
+
+    __slots__ = ("_attempt", "_execution", "_manager")
+
+    def __init__(self, manager: "ExecutionManager", execution: Execution) -> None:
+        self._manager = manager
+        self._execution = execution
+        self._attempt = execution.attempt
+
+    async def progress(self, stage: str, fraction: float | None, message: str | None) -> None:
+        body = to_json({"stage": stage, "fraction": fraction, "message": message})
+        self._post(EventKind.TOOL_PROGRESS, b"," + body[1:])
+
+    async def partial(self, value: Any) -> None:
+        self._post(EventKind.TOOL_PARTIAL, b',"value":%b}' % self._execution.tool.result.encode(value))
+
+    async def call(self, name: str, arguments: Any) -> Any:
+        return await self._manager.nested(self._execution, name, arguments)
+
+    def cancelled(self) -> bool:
+        return self._over or self._execution.stop is not None
+
+    def remaining(self) -> float | None:
+        return self._manager.remaining(self._execution)
+
+    @property
+    def _over(self) -> bool:
+        return self._execution.terminal or self._execution.attempt != self._attempt
+
+    def _post(self, kind: EventKind, fields: bytes) -> None:
+        if self._over:
+            log.warning("%s reported %s after its end; it is left out", self._execution.tool.name, kind)
+            return
+        self._manager.post(self._execution, kind, fields)

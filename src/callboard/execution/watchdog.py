@@ -1,0 +1,93 @@
+"""Finds handlers that block the event loop, and names them.
+
+A thread asks the loop for a sign of life while anything runs. When none comes in time it looks at what the loop's
+thread is doing: a frame that belongs to a tool's handler tells which tool it is. Nothing is measured per call.
+"""
+
+import asyncio
+import inspect
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Any, Self
+
+from ..tools.registry import Registry
+from .manager import ExecutionManager
+
+log = logging.getLogger("callboard.watchdog")
+
+
+class Watchdog:
+    """Watches one event loop, between `async with` and its end."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        manager: ExecutionManager,
+        report: Callable[[str, float], Any],
+        *,
+        threshold: float = 1.0,
+    ) -> None:
+        self._registry = registry
+        self._manager = manager
+        self._report = report
+        self._threshold = threshold
+        self._ended = threading.Event()
+        self._seen = 0.0
+
+    async def __aenter__(self) -> Self:
+        self._ended.clear()
+        self._seen = time.monotonic()
+        loop, thread = asyncio.get_running_loop(), threading.get_ident()
+        threading.Thread(target=self._watch, args=(loop, thread), name="callboard-watchdog", daemon=True).start()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        self._ended.set()
+
+    def _watch(self, loop: asyncio.AbstractEventLoop, thread: int) -> None:
+        blocked: str | None = None
+        since = 0.0
+        while not self._ended.wait(self._threshold / 2):
+            silence = time.monotonic() - self._seen
+            if silence >= self._threshold and blocked is None:
+                since = self._seen
+                blocked = self._culprit(thread)
+                if blocked is not None:
+                    log.warning("the handler of %s blocks the event loop since %.1f s", blocked, silence)
+            elif silence < self._threshold and blocked is not None:
+                self._call(loop, self._report, blocked, self._seen - since)
+                blocked = None
+            self._call(loop, self._sign)
+
+    def _sign(self) -> None:
+        self._seen = time.monotonic()
+
+    def _call(self, loop: asyncio.AbstractEventLoop, callback: Callable[..., Any], *args: Any) -> None:
+        try:
+            loop.call_soon_threadsafe(callback, *args)
+        except RuntimeError:  # the loop is closed
+            self._ended.set()
+
+    def _culprit(self, thread: int) -> str | None:
+        """The tool whose handler the thread is in, if it is in one."""
+        codes = {code: name for name, code in _handlers(self._registry)}
+        frame: FrameType | None = sys._current_frames().get(thread)  # pyright: ignore[reportPrivateUsage]
+        while frame is not None:
+            if frame.f_code in codes:
+                return codes[frame.f_code]
+            frame = frame.f_back
+        return None
+
+
+def _handlers(registry: Registry) -> list[tuple[str, CodeType]]:
+    found: list[tuple[str, CodeType]] = []
+    for tool in registry:
+        function: Any = inspect.unwrap(tool.handler.function) if tool.handler is not None else None
+        code: Any = getattr(function, "__code__", None)
+        if isinstance(code, CodeType):
+            found.append((tool.name, code))
+    return found

@@ -1,0 +1,92 @@
+"""The runtime: the composition root. One async context manager that makes every part, joins them and ends them.
+
+Any number can live in one process; nothing is global. Adapters are chosen here and nowhere else.
+"""
+
+from collections.abc import Callable, Collection, Iterable
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import Any, Self
+
+from .clock import Clock, SystemClock
+from .errors import CallboardError
+from .execution.limits import Limits
+from .execution.manager import ExecutionManager
+from .execution.watchdog import Watchdog
+from .sessions.scheduler import Scheduler
+from .sessions.session import Session
+from .settings import Settings
+from .tools.definition import Tool
+from .tools.policies import BreakerPolicy, RetryPolicy
+from .tools.registry import Registry
+from .tools.toolset import Toolset
+
+
+class StoreError(CallboardError):
+    """The store cannot be used as it is named."""
+
+    code = "store"
+
+
+class Runtime:
+    """Runs tools for sessions, between `async with` and its end.
+
+    `retry` and `breaker` hold for tools that do not have their own. `grace` is how long a stopped handler may clean up.
+    """
+
+    def __init__(
+        self,
+        tools: Registry | Iterable[Tool | Toolset | Callable[..., Any]] = (),
+        *,
+        store: str = "memory://",
+        settings: Settings | None = None,
+        clock: Clock | None = None,
+        limits: Limits | None = None,
+        retry: RetryPolicy | None = None,
+        breaker: BreakerPolicy | None = None,
+        grace: float = 5.0,
+        keep_events: int = 10_000,
+        keep_executions: int = 1_000,
+        blocked_after: float = 1.0,
+    ) -> None:
+        if store != "memory://":
+            raise StoreError(f"There is no store for {store.partition('://')[0]!r} addresses. Use store='memory://'.")
+        self.registry = tools if isinstance(tools, Registry) else Registry(tools, settings=settings)
+        self.clock = clock or SystemClock()
+        self.manager = ExecutionManager(
+            self.registry, clock=self.clock, limits=limits, retry=retry, breaker=breaker, grace=grace
+        )
+        self.sessions = Scheduler(
+            self.registry, self.manager, self.clock, keep_events=keep_events, keep_executions=keep_executions
+        )
+        self._watchdog = Watchdog(self.registry, self.manager, self._blocked, threshold=blocked_after)
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self.registry)
+            await stack.enter_async_context(self.manager)
+            await stack.enter_async_context(self._watchdog)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self._stack.__aexit__(kind, error, trace)
+
+    async def open(
+        self,
+        session_id: str,
+        user_id: str,
+        namespaces: Collection[str] | None = None,
+        channel: str | None = None,
+        allow: Collection[str] | None = None,
+    ) -> Session:
+        """The session of that id: made, or found if it is this user's. Raises `SessionNotFound` for another user's."""
+        return self.sessions.open(session_id, user_id, namespaces=namespaces, channel=channel, allow=allow)
+
+    def _blocked(self, tool: str, seconds: float) -> None:
+        """A handler held the event loop: tell the people whose calls waited for it."""
+        for session in self.sessions.running(tool):
+            session.notice(f"The tool {tool} blocked everything for {seconds:.1f} seconds.", tool=tool, seconds=seconds)

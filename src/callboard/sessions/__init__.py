@@ -1,0 +1,1 @@
+"""Sessions: one user's conversation, isolated from every other."""
