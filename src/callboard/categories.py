@@ -5,10 +5,11 @@ first class in the exception's method resolution order that the table knows deci
 """
 
 import asyncio
+import errno
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from .errors import CATEGORIES, ErrorCategory, ToolError
 
@@ -55,14 +56,21 @@ def _from_status(error: Any) -> ToolError:
         getattr(error, "status_code", None) or getattr(error, "status", None) or getattr(response, "status_code", 0)
     )
     headers: Any = getattr(response, "headers", None) or getattr(error, "headers", None)
-    category = category_of_status(status if isinstance(status, int) else 0)
+    category = category_of_status(status) if isinstance(status, int) and status else ErrorCategory.TRANSIENT
     after: Any = None if headers is None else headers.get("retry-after") or headers.get("Retry-After")
+    answered = f" answered with HTTP status {status}" if status else " gave no answer"
     return ToolError(
-        f"A service that the tool uses answered with HTTP status {status}. {CATEGORIES[category].message}",
+        f"A service that the tool uses{answered}. {CATEGORIES[category].message}",
         category=category,
         retry_after=retry_after_seconds(after if isinstance(after, str) else None),
     )
 
+
+def _from_system(error: OSError) -> ToolError:
+    return _of_category(ErrorCategory.RESOURCE if error.errno in _EXHAUSTED else ErrorCategory.EXECUTION)
+
+
+_EXHAUSTED = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 _DEFAULT_RULES: Mapping[type[BaseException] | str, Rule] = {
     TimeoutError: ErrorCategory.TIMEOUT,
@@ -70,6 +78,7 @@ _DEFAULT_RULES: Mapping[type[BaseException] | str, Rule] = {
     ConnectionError: ErrorCategory.TRANSIENT,
     PermissionError: ErrorCategory.PERMISSION,
     FileNotFoundError: ErrorCategory.NOT_FOUND,
+    OSError: _from_system,
     MemoryError: ErrorCategory.RESOURCE,
     RecursionError: ErrorCategory.RESOURCE,
     NotImplementedError: ErrorCategory.CONFIGURATION,
@@ -106,7 +115,9 @@ class ErrorTable:
     __slots__ = ("_rules",)
 
     def __init__(self, rules: Mapping[type[BaseException] | str, Rule] = _DEFAULT_RULES) -> None:
-        self._rules = MappingProxyType(dict(rules))
+        self._rules = MappingProxyType(
+            {key: rule if callable(rule) else ErrorCategory(rule) for key, rule in rules.items()}
+        )
 
     def extended(self, rules: Mapping[type[BaseException] | str, Rule]) -> "ErrorTable":
         """This table with more rules, which win over those it had."""
@@ -116,14 +127,14 @@ class ErrorTable:
         """The `ToolError` for any exception: itself, or one whose message holds nothing of the host."""
         if isinstance(error, ToolError):
             return error
-        report = f"{type(error).__qualname__}: {error}"
-        rule = self._find(type(error))
-        if callable(rule):
-            made = rule(error)
-            made.report = made.report or report
-        else:
-            category = ErrorCategory(rule)
-            made = ToolError(CATEGORIES[category].message, category=category, report=report)
+        if len(inner := _members(error)) == 1:
+            return self.translate(inner[0])
+        try:
+            rule = self._find(type(error))
+            made = rule(error) if callable(rule) else _of_category(ErrorCategory(rule))
+        except Exception:  # a rule of the user's that fails itself must not hide the failure
+            made = _of_category(ErrorCategory.UNKNOWN)
+        made.report = made.report or _described(error)
         made.__cause__ = error
         return made
 
@@ -134,6 +145,23 @@ class ErrorTable:
                 if (rule := self._rules.get(key)) is not None:
                     return rule
         return ErrorCategory.EXECUTION
+
+
+def _members(error: BaseException) -> tuple[BaseException, ...]:
+    """The exceptions of a group, none for any other."""
+    return cast("BaseExceptionGroup[BaseException]", error).exceptions if isinstance(error, BaseExceptionGroup) else ()
+
+
+def _of_category(category: ErrorCategory) -> ToolError:
+    return ToolError(CATEGORIES[category].message, category=category)
+
+
+def _described(error: BaseException) -> str:
+    """An exception for operators, even one that cannot describe itself."""
+    try:
+        return f"{type(error).__qualname__}: {error}"
+    except Exception:
+        return type(error).__qualname__
 
 
 DEFAULT_ERRORS = ErrorTable()

@@ -235,9 +235,7 @@ async def test_t5_valid_surrogate_pairs_and_nul_pass(registry: Registry) -> None
 # Numbers that are none
 
 
-@pytest.mark.parametrize(
-    "number", ["NaN", "Infinity", "-Infinity", "1e999", "-1E+999", "9" * 400 + ".0", "1" + "0" * 320 + "e1"]
-)
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
 @pytest.mark.parametrize(
     ("name", "form"),
     [
@@ -254,6 +252,11 @@ async def test_t5_valid_surrogate_pairs_and_nul_pass(registry: Registry) -> None
 )
 async def test_t5_a_number_that_is_not_finite_is_refused(registry: Registry, name: str, form: str, number: str) -> None:
     await refused(registry, name, form % number)
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1E+999", "9" * 400 + ".0", "1" + "0" * 320 + "e1"])
+async def test_t5_a_number_that_overflows_is_refused(registry: Registry, number: str) -> None:
+    await refused(registry, "anything", f'{{"value": 1, "scale": {number}}}')
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])

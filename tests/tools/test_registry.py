@@ -34,13 +34,14 @@ from callboard.tools.stats import ToolStats
 pytestmark = pytest.mark.anyio
 
 
-def named(name: str, **options: Any) -> Tool:
+def named(name: str, *, origin: str | None = None, **options: Any) -> Tool:
     async def handler(a: Annotated[int, "A number"] = 0) -> int:
         """Do something."""
         return a
 
     handler.__qualname__ = f"named.{name}"
-    return tool(name=name, **options)(handler)
+    made = tool(name=name, **options)(handler)
+    return made if origin is None else made.with_(origin=origin)
 
 
 # G1: names
@@ -540,13 +541,18 @@ def test_g5_a_dialect_that_cannot_say_a_tool_is_noted_in_its_entry() -> None:
 # G6: who sees what
 
 
+def test_g6_the_reserved_namespace_is_refused_to_others() -> None:
+    with pytest.raises(RegistrationError, match="reserved"):
+        Registry([named("task_list", namespace="callboard")])
+
+
 def test_g6_a_session_sees_its_namespaces_its_channel_and_what_it_is_allowed() -> None:
     registry = Registry(
         [
             named("a", namespace="n"),
             named("b", namespace="m", channels=("voice",)),
             named("c"),
-            named("task_status", namespace="callboard", channels=("text",)),
+            named("task_status", namespace="callboard", channels=("text",), origin="callboard.toolkits.tasks"),
         ]
     )
 
@@ -577,7 +583,7 @@ async def test_g6_a_closed_gate_hides_the_tool_while_its_handler_stays(monkeypat
             named("called", gate=lambda: opened[0]),
             named("failing", gate=failing),
             named("env", gate="env:SOME_FLAG"),
-            named("internal", namespace="callboard", gate="gamma"),
+            named("internal", namespace="callboard", gate="gamma", origin="callboard.toolkits.x"),
         ],
         settings=Settings(gates={"beta": True}),
     )

@@ -176,3 +176,48 @@ async def test_t8_a_local_toolset_is_always_complete(local: LocalToolset) -> Non
         assert entered is local
         assert names(local) == ["look", "change"]
     assert names(local) == ["look", "change"]
+
+
+class Changing:
+    """A toolset whose tools are known only while it is entered, and change."""
+
+    def __init__(self) -> None:
+        self.entered = False
+        self.known: list[Tool] = []
+        self.changed: Callable[[], Any] = lambda: None
+
+    async def __aenter__(self) -> "Changing":
+        self.entered = True
+        self.known = [make("far")]
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        self.entered = False
+
+    def tools(self) -> list[Tool]:
+        return self.known
+
+    def on_change(self, callback: Callable[[], Any]) -> None:
+        self.changed = callback
+
+
+def make(name: str) -> Tool:
+    async def far() -> str:
+        """Answer from far away."""
+        return name
+
+    return tool(name=name)(far)
+
+
+async def test_t8_an_included_toolset_is_entered_with_the_registry_and_followed() -> None:
+    remote = Changing()
+    registry = Registry([prefixed(remote, "r_")])
+    assert registry.names() == ()
+    async with registry:
+        assert remote.entered
+        assert await registry.call("r_far") == "far"
+        remote.known = [make("near")]
+        remote.changed()
+        assert registry.names() == ("r_near",)
+        assert await registry.call("r_near") == "near"
+    assert not remote.entered

@@ -42,6 +42,10 @@ def run() -> int:
         return app(standalone_mode=False) or Exit.OK
     except CallboardError as error:
         return fail(str(error), Exit.FAILED)
+    except BrokenPipeError:  # whoever read the output has enough
+        return Exit.OK
+    except (OSError, UnicodeEncodeError) as error:
+        return fail(f"the output cannot be written: {error}", Exit.FAILED)
     except typer.Abort:
         return fail("stopped", Exit.INTERRUPTED)
     except Exception as error:

@@ -12,7 +12,8 @@ err = Console(stderr=True, highlight=False)
 
 def print_json(data: Any) -> None:
     """JSON for programs: no colours, no wrapping, when it does not go to a terminal."""
-    text = json.dumps(data, indent=2, ensure_ascii=False)
+    unicode = (out.encoding or "").lower().startswith("utf")
+    text = json.dumps(data, indent=2, ensure_ascii=not unicode)
     if out.is_terminal:
         out.print_json(text)
     else:

@@ -27,7 +27,7 @@ def load_registry(address: str | None) -> Registry:
     try:
         module = import_module(module_name)
     except ModuleNotFoundError as error:
-        if error.name is None or not module_name.startswith(error.name):
+        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
             raise LoadingError(f"{module_name} needs the module {error.name!r}, which is not installed.") from error
         raise LoadingError(f"There is no module {module_name!r} here or among the installed packages.") from error
     except CallboardError:

@@ -88,5 +88,5 @@ def _table(registry: Registry, chosen: list[Tool]) -> Table:
         summary = escape(each.description.partition("\n")[0])
         if each.gate is not None and not is_open(each.gate, registry.settings.gates):
             summary = f"[dim]{summary} (hidden: {escape(str(gate_label(each.gate)))} is off)[/]"
-        table.add_row(each.name, each.namespace, each.mode, summary)
+        table.add_row(escape(each.name), escape(each.namespace), each.mode, summary)
     return table

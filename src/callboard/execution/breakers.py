@@ -15,15 +15,12 @@ class Breakers:
         self._default = default
         self._registry = registry
         self._clock = clock
-        self._breakers: dict[tuple[str, str | None], Breaker] = {}
-
-    def __bool__(self) -> bool:
-        """Whether there is any: with none, every attempt is admitted and every success is expected."""
-        return bool(self._breakers)
+        self.known: dict[tuple[str, str | None], Breaker] = {}
+        """Those that have something to remember. With none, every attempt is admitted and no success is news."""
 
     def admit(self, execution: Execution) -> None:
         """Let an attempt through. Raises `BreakerOpen` with the time until the next probe where the breaker is open."""
-        if (breaker := self._breakers.get(self._key(execution))) is not None:
+        if (breaker := self.known.get(self._key(execution))) is not None:
             seconds = breaker.admit(self._clock.monotonic())
             self._show(execution, breaker)
             if seconds is not None:
@@ -31,21 +28,21 @@ class Breakers:
 
     def succeeded(self, execution: Execution) -> None:
         """An attempt gave a result."""
-        if (breaker := self._breakers.get(key := self._key(execution))) is not None:
+        if (breaker := self.known.get(key := self._key(execution))) is not None:
             breaker.succeeded()
             self._show(execution, breaker)
             if breaker.pristine:
-                del self._breakers[key]
+                del self.known[key]
 
     def failed(self, execution: Execution, failure: ToolError) -> None:
         """An attempt failed."""
         key = self._key(execution)
-        if (breaker := self._breakers.get(key)) is None:
-            breaker = self._breakers[key] = Breaker(execution.tool.breaker or self._default)
+        if (breaker := self.known.get(key)) is None:
+            breaker = self.known[key] = Breaker(execution.tool.breaker or self._default)
         breaker.failed(failure.category, self._clock.monotonic())
         self._show(execution, breaker)
         if breaker.pristine:
-            del self._breakers[key]
+            del self.known[key]
 
     def _key(self, execution: Execution) -> tuple[str, str | None]:
         policy = execution.tool.breaker or self._default

@@ -78,6 +78,7 @@ class Execution:
         "stop",
         "task",
         "tool",
+        "unposted",
         "waiters",
     )
 
@@ -94,7 +95,9 @@ class Execution:
         """The arguments as they came, JSON."""
         self.queued = now
         self.queued_at = at
-        self.head = b'{"execution_id":"%b","call_id":%b,"tool":%b' % (number.encode(), to_json(call_id), to_json(name))
+        own = number.encode()
+        given = b'"%b"' % own if call_id is number else to_json(call_id)
+        self.head = b'{"execution_id":"%b","call_id":%b,"tool":%b' % (own, given, to_json(name))
         """What the data of every event of this execution begins with, encoded once."""
         self.status = _PENDING
         self.priority = _NORMAL
@@ -105,6 +108,8 @@ class Execution:
         """Why earlier attempts failed."""
         self.children: tuple[Execution, ...] = ()
         self.waiters: tuple[asyncio.Future[None], ...] = ()
+        self.unposted: tuple[bytes, ...] = ()
+        """Events that are posted together with the next one, since nothing can be seen between them."""
         self.shown: bytes | None = None
         """The arguments as people may see them, once they were announced."""
         self.arguments: Any = None

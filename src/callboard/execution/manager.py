@@ -193,7 +193,8 @@ class ExecutionManager:
 
     def post(self, execution: Execution, kind: EventKind, fields: bytes = b"}") -> None:
         """Post an event of an execution. `fields` goes on where the ids end: `,"name":value}`."""
-        execution.scope.post(draft(kind, self._clock.time(), execution.head + fields))
+        execution.scope.post(*execution.unposted, draft(kind, self._clock.time(), execution.head + fields))
+        execution.unposted = ()
 
     # From the call to the first attempt
 
@@ -242,10 +243,7 @@ class ExecutionManager:
         self.post(execution, EventKind.TOOL_STARTED, b',"arguments":%b}' % execution.shown)
 
     def _begin(self, execution: Execution) -> None:
-        """An execution that has its place: read its arguments, and let its task run.
-
-        Nothing can be seen between the events that are posted together here, so they share one time and one append.
-        """
+        """An execution that has its place: read its arguments, and let its task run."""
         head, at = execution.head, written(self._clock.time())
         failure: ToolError | None = None
         try:
@@ -259,9 +257,9 @@ class ExecutionManager:
                 shown = shown_arguments(execution.tool, shown)
             execution.shown = shown
             started = b',"kind":"tool_started","at":"%b","data":%b,"arguments":%b}}' % (at, head, shown)
-            execution.scope.post(started, validating)
+            execution.unposted = (started, validating)
         else:
-            execution.scope.post(validating)
+            execution.unposted = (validating,)
         execution.status = move(execution.status, _VALIDATING)
         if failure is not None:
             self._finish(execution, Status.FAILED, failure)
@@ -323,13 +321,15 @@ class ExecutionManager:
     def _enter(self, execution: Execution) -> Coroutine[Any, Any, Any]:
         """Begin an attempt: what is to be awaited for its value. Raises why it cannot begin."""
         tool = execution.tool
-        if self._breakers:
+        if self._breakers.known:
             self._breakers.admit(execution)
         execution.status = move(execution.status, _EXECUTING)
         execution.scope.post(
+            *execution.unposted,
             b',"kind":"tool_executing","at":"%b","data":%b,"attempt":%d,"maximum":%d}}'
-            % (written(self._clock.time()), execution.head, execution.attempt, execution.max_attempts)
+            % (written(self._clock.time()), execution.head, execution.attempt, execution.max_attempts),
         )
+        execution.unposted = ()
         if tool.timeout is not None:
             execution.attempt_deadline = self._clock.monotonic() + tool.timeout
             self._deadlines.watch(execution.attempt_deadline)
@@ -466,7 +466,7 @@ class ExecutionManager:
                 % (written(at), execution.head, encoded)
             )
             counters.ended(spent)
-            if self._breakers:
+            if self._breakers.known:
                 self._breakers.succeeded(execution)
         else:
             shown = to_json(error.to_model(), inf_nan_mode="null")
@@ -474,8 +474,6 @@ class ExecutionManager:
             counters.failed(error.category, spent, datetime.fromtimestamp(at, UTC))
             _report(execution, error)
         del self._live[execution.id]
-        scope: Any = execution.scope
-        scope.book.finished(execution)
         if placed:
             self._gate.leave(execution)
         for child in execution.children:

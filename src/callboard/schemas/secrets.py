@@ -28,13 +28,20 @@ def _masked(value: Any, schema: JSONSchema, definitions: JSONSchema) -> Any:
         schema = as_schema(definitions.get(reference.rpartition("/")[2])) or {}
     if schema.get("writeOnly"):
         return MASK
-    for branch in cast(list[JSONSchema], schema.get("anyOf", ())):
-        value = _masked(value, branch, definitions)
+    for keyword in ("anyOf", "allOf"):
+        for branch in cast(list[JSONSchema], schema.get(keyword, ())):
+            value = _masked(value, branch, definitions)
     if isinstance(value, dict):
         properties = as_schema(schema.get("properties")) or {}
         others = as_schema(schema.get("additionalProperties")) or {}
+        if patterns := as_schema(schema.get("patternProperties")):  # any of them may be meant
+            others = {"anyOf": [*patterns.values(), others]}
         given = cast(dict[str, Any], value)
         return {key: _masked(child, properties.get(key, others), definitions) for key, child in given.items()}
-    if isinstance(value, list) and (items := as_schema(schema.get("items"))) is not None:
-        return [_masked(child, items, definitions) for child in cast(list[Any], value)]
-    return cast(Any, value)
+    if isinstance(value, list):
+        given_items = cast(list[Any], value)
+        positions = cast(list[JSONSchema], schema.get("prefixItems", ()))
+        items = as_schema(schema.get("items")) or {}
+        schemas = [*positions, *[items] * len(given_items)]
+        return [_masked(child, inner, definitions) for child, inner in zip(given_items, schemas, strict=False)]
+    return value

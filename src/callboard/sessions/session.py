@@ -36,6 +36,8 @@ class Session:
     __slots__ = (
         "__weakref__",
         "_clock",
+        "_found",
+        "_found_at",
         "_manager",
         "_registry",
         "board",
@@ -66,6 +68,8 @@ class Session:
         self.board = board
         self.book = book
         self.post = board.append
+        self._found: dict[str, Tool] = {}
+        self._found_at = -1
         self._registry = registry
         self._manager = manager
         self._clock = clock
@@ -78,9 +82,18 @@ class Session:
 
     def find(self, name: str) -> Tool:
         """A tool that this session sees. Raises `ToolError` (not_found), also for tools that only others see."""
+        if self._found_at == self._registry.version and (tool := self._found.get(name)) is not None:
+            return tool
+        return self._find(name)
+
+    def _find(self, name: str) -> Tool:
+        if self._found_at != self._registry.version:
+            self._found, self._found_at = {}, self._registry.version
         tool = self._registry.get(name)
         if tool is None or not self.view.shows(tool, self._registry.settings.gates):
             raise ToolError(f"There is no tool {shorten(name, 80)!r}.", category="not_found")
+        if tool.gate is None:  # a gate may close at any time, and nobody tells
+            self._found[name] = tool
         return tool
 
     # Calls

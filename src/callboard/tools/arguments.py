@@ -57,14 +57,14 @@ class AnyArguments:
 class TypedArguments:
     """Arguments validated by Pydantic, in JSON mode, whatever form they came in."""
 
-    __slots__ = ("_adapter", "_facts", "_lax", "_validate", "closed", "model")
+    __slots__ = ("_adapter", "_exact", "_floats", "_lax", "_validate", "closed", "model")
 
     def __init__(self, model: Any, adapter: TypeAdapter[Any], *, lax: bool, closed: bool = True) -> None:
         self.model = model
         self.closed = closed
         self._adapter = adapter
         self._lax = lax
-        self._facts = _facts(adapter.core_schema)
+        self._exact, self._floats = _facts(adapter.core_schema)
         validator = adapter.validator
         if closed and issubclass(model, BaseModel):
             # Else Pydantic would put the model's own validator in place of this one, which refuses more.
@@ -76,9 +76,9 @@ class TypedArguments:
             value = self._validate(data) if self._lax else self._validate(data, strict=True)
         except ValidationError as error:
             value = self._put_right(tool, data, error)
-            check_text(data, value, exact=False)
+            check_text(data, value, False)
         else:
-            check_text(data, value, exact=self._facts.exact, floats=self._facts.floats)
+            check_text(data, value, self._exact, self._floats)
         return value
 
     def schema(self) -> JSONSchema:
@@ -86,13 +86,14 @@ class TypedArguments:
 
     def _put_right(self, tool: str, data: bytes, first: ValidationError) -> Any:
         error = first
+        schema = clean(self.schema())
         for _ in range(ROUNDS if self._lax else 0):
             errors = error.errors(include_url=False, include_input=False)
             if any(entry["type"] in ("json_invalid", "extra_forbidden") for entry in errors):
                 break
             faults = [Fault(entry["loc"], entry["type"] == "missing") for entry in errors]
             try:
-                if (better := coerced(from_json(data), faults)) is None:
+                if (better := coerced(from_json(data), faults, schema)) is None:
                     break
                 data = to_json(better)
                 return self._validate(data)
@@ -100,7 +101,7 @@ class TypedArguments:
                 error = again
             except (ValueError, RecursionError):  # what was put together is nested too deeply
                 break
-        reveal = not has_secrets(clean(self.schema()))
+        reveal = not has_secrets(schema)
         raise validation_error(tool, problems_of(first, reveal=reveal)) from None
 
 
@@ -110,12 +111,12 @@ class _Facts(NamedTuple):
     exact: bool
     """It has just the keys that were given: no dictionary is filled, nothing is computed."""
     floats: bool
-    """It may hold fractions."""
+    """It may hold fractions, and so what is not a number."""
 
 
-_RECORDS = frozenset({"typed-dict", "typed-dict-field", "model", "model-fields", "model-field"})
-_WRAPPERS = frozenset({"definitions", "definition-ref", "default", "nullable", "list"})
-_NO_FLOATS = _RECORDS | _WRAPPERS | {"str", "int", "bool", "none", "literal", "enum"}
+_RECORDS = {"typed-dict", "typed-dict-field", "model", "model-fields", "model-field"}
+_WRAPPERS = {"definitions", "definition-ref", "default", "nullable", "list"}
+_NO_FLOATS = frozenset({*_RECORDS, *_WRAPPERS, "str", "int", "bool", "none", "literal", "enum"})
 
 
 def _facts(schema: CoreSchema) -> _Facts:
@@ -126,11 +127,9 @@ def _facts(schema: CoreSchema) -> _Facts:
             entry = cast("dict[str, Any]", node)
             kind = entry.get("type")
             if isinstance(kind, str):
-                computed = (
-                    kind.startswith("function-") or kind == "json" or isinstance(entry.get("validation_alias"), list)
-                )
+                computed = kind.startswith("function-") or kind == "json"
                 filled = kind == "typed-dict-field" and entry["schema"]["type"] == "default"
-                exact = exact and not computed and not filled
+                exact = exact and not computed and not filled and not isinstance(entry.get("validation_alias"), list)
                 floats = floats or kind not in _NO_FLOATS or (kind == "list" and "items_schema" not in entry)
             floats = floats or "allow" in (entry.get("extra_behavior"), entry.get("extra_fields_behavior"))
             pending += [value for key, value in entry.items() if key not in ("default", "metadata", "serialization")]

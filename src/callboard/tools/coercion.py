@@ -5,11 +5,12 @@ null for a property that has a default, and a nullable property that was left ou
 failed, on exactly the places that validation named, and its result is validated again.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 from pydantic_core import from_json
 
+from ..types import JSONSchema
 from .document import check_text
 
 
@@ -20,21 +21,22 @@ class Fault(NamedTuple):
     missing: bool
 
 
-def coerced(arguments: Any, faults: Iterable[Fault]) -> Any:
+def coerced(arguments: Any, faults: Iterable[Fault], schema: JSONSchema) -> Any:
     """The arguments with every fault put right that can be, or None where there was nothing to do.
 
-    The input is not changed. A root that is itself a JSON text is read as one.
+    The input is not changed. A root that is itself a JSON text is read as one. The schema, cleaned, tells the
+    properties from the keys of an open object, of which none may be left out.
     """
     if isinstance(arguments, str):
         return _parsed(arguments)
     changed = False
     root: list[Any] = [_copy(arguments)]
     for fault in faults:
-        changed = _coerce(root, fault) or changed
+        changed = _coerce(root, fault, schema) or changed
     return root[0] if changed else None
 
 
-def _coerce(root: list[Any], fault: Fault) -> bool:
+def _coerce(root: list[Any], fault: Fault, schema: JSONSchema) -> bool:
     parent, key = _place(root, fault)
     if fault.missing:
         if isinstance(parent, dict) and key not in parent:
@@ -42,7 +44,7 @@ def _coerce(root: list[Any], fault: Fault) -> bool:
             return True
         return False
     value = parent[key]
-    if value is None and isinstance(parent, dict):
+    if value is None and isinstance(parent, dict) and _is_property(schema, fault.location):
         del parent[key]
         return True
     if isinstance(value, str) and (parsed := _parsed(value)) is not None:
@@ -63,6 +65,29 @@ def _place(root: list[Any], fault: Fault) -> tuple[Any, Any]:
         elif isinstance(here, list) and isinstance(part, int) and part < len(cast(list[Any], here)):
             parent, key = cast(list[Any], here), part
     return parent, key
+
+
+def _is_property(schema: JSONSchema, location: Sequence[int | str]) -> bool:
+    """Whether a location is that of a declared property. Names of union branches along the way are passed over."""
+    here = [schema]
+    declared = False
+    for part in location:
+        here = [branch for each in here for branch in _branches(each, schema)]
+        below = [each["properties"][part] for each in here if part in each.get("properties", {})]
+        others = [
+            each[key] for each in here for key in ("additionalProperties", "items") if isinstance(each.get(key), dict)
+        ]
+        if below or others:
+            here, declared = below or others, bool(below)
+    return declared
+
+
+def _branches(schema: JSONSchema, root: JSONSchema, depth: int = 0) -> Iterator[JSONSchema]:
+    if isinstance(reference := schema.get("$ref"), str) and depth < 20:
+        yield from _branches(root.get("$defs", {}).get(reference.rpartition("/")[2], {}), root, depth + 1)
+    yield schema
+    for branch in cast("list[JSONSchema]", schema.get("anyOf", ())):
+        yield from _branches(branch, root, depth + 1)
 
 
 def _parsed(text: str) -> Any:

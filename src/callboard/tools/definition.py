@@ -135,7 +135,7 @@ class Tool:
         """The cleaned schema of the result, shared: not to be changed; None where anything may come."""
         if "output" not in self._cache:
             schema = self.result.schema()
-            self._cache["output"] = None if schema is None else clean(schema)
+            self._cache["output"] = None if schema is None else clean(schema, keep_null=True)
         return self._cache["output"]
 
     def shared_schema(self, name: str) -> JSONSchema:

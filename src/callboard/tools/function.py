@@ -1,6 +1,7 @@
 """`@tool`: a typed function, or a class that holds state, becomes a `Tool`."""
 
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
@@ -176,4 +177,4 @@ def _origin(function: Any) -> str | None:
 
 
 def _snake(name: str) -> str:
-    return "".join(f"_{c.lower()}" if c.isupper() and i else c.lower() for i, c in enumerate(name))
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()

@@ -1,5 +1,6 @@
 """The capability manifest: everything that a registry can do, as JSON."""
 
+import copy
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -34,8 +35,8 @@ def entry(tool: Tool, flags: Mapping[str, bool], dialects: Iterable[str] = ()) -
         "timeout": tool.timeout,
         "estimated_duration": tool.estimated_duration,
         "examples": [dict(example) for example in tool.examples],
-        "input_schema": tool.input_schema,
-        "output_schema": tool.output_schema,
+        "input_schema": copy.deepcopy(tool.input_schema),
+        "output_schema": copy.deepcopy(tool.output_schema),
     }
     if wanted := list(dialects):
         made["schemas"] = {name: _schema(tool, name) for name in wanted}

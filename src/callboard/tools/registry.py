@@ -8,6 +8,7 @@ import logging
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Self
@@ -20,10 +21,12 @@ from ..errors import CATEGORIES, RegistrationError, ToolError
 from ..settings import Settings
 from .changes import Change, ChangeKind, Subscription
 from .context import ToolContext
-from .definition import Tool
+from .definition import RESERVED_NAMESPACE, Tool
 from .descriptions import undescribed, undescribed_in_schema
 from .document import encode, encode_text, shorten, too_large
+from .function import StatefulTool
 from .function import tool as make_tool
+from .inclusion import Inclusion
 from .lifetimes import Lifetimes
 from .manifest import manifest
 from .schema_arguments import SchemaArguments
@@ -55,12 +58,16 @@ class Registry:
         self.settings = settings or Settings.from_environment()
         self.errors = errors
         self._max_bytes = self.settings.max_argument_bytes
+        self.version = 0
+        """It rises with every change, for those who remember what they found."""
         self._strict = strict
         self._dialects = tuple(dialects)
         self._tools: dict[str, Tool] = {}
         self._stats: dict[str, ToolStats] = {}
         self._subscribers: list[Subscription] = []
         self._lifetimes = Lifetimes()
+        self._inclusions: list[Inclusion] = []
+        self._entered = AsyncExitStack()
         self._threads: CapacityLimiter | None = None
         for given in tools:
             if isinstance(given, Toolset):
@@ -74,7 +81,11 @@ class Registry:
         """Add a tool, or a function to be made one. Raises `RegistrationError` for a name that is taken, unless it is
         taken by the same function (as after a reload) or `replace` is set.
         """
+        if isinstance(given, StatefulTool):
+            raise RegistrationError("A class of tools is registered by making one of it first: register(TheClass(…)).")
         tool = given if isinstance(given, Tool) else make_tool(given)
+        if tool.namespace == RESERVED_NAMESPACE and not (tool.origin or "").startswith("callboard."):
+            raise RegistrationError(f"The namespace {RESERVED_NAMESPACE!r} is reserved for built-in tools.")
         before = self._tools.get(tool.name)
         if before is not None and not replace and (before.origin is None or before.origin != tool.origin):
             raise RegistrationError(
@@ -92,9 +103,8 @@ class Registry:
         return self.register(given, replace=True)
 
     def include(self, toolset: Toolset, *, strict: bool | None = None) -> None:
-        """Add all tools that a toolset has now."""
-        for tool in toolset.tools():
-            self.register(tool, strict=strict)
+        """Add the tools of a toolset, and follow its changes. It is entered and left with the registry."""
+        self._inclusions.append(Inclusion(toolset, self, strict=strict))
 
     def unregister(self, name: str) -> Tool:
         """Remove a tool and its statistics. Raises `ToolError` (not_found)."""
@@ -221,9 +231,7 @@ class Registry:
         try:
             if len(arguments) > self._max_bytes:  # before a copy of it is made
                 raise too_large(len(arguments), self._max_bytes)
-            data = encode_text(arguments) if isinstance(arguments, str) else arguments
-            if len(data) > self._max_bytes:
-                raise too_large(len(data), self._max_bytes)
+            data = arguments if isinstance(arguments, bytes) else self._encoded(arguments)
             parsed = tool.arguments.parse(name, data)
             if handler is not None and handler.plain and tool.lifetime is None:
                 value = await handler.enter(parsed, None)
@@ -241,6 +249,12 @@ class Registry:
         counters.ended(time.perf_counter() - start)
         return written
 
+    def _encoded(self, text: str) -> bytes:
+        data = encode_text(text)
+        if len(data) > self._max_bytes:
+            raise too_large(len(data), self._max_bytes)
+        return data
+
     async def _run(self, tool: Tool, parsed: Any) -> Any:
         if tool.handler is None:
             raise ToolError(f"The tool {tool.name} asks a person, which needs a session.", category="configuration")
@@ -253,12 +267,24 @@ class Registry:
 
     async def __aenter__(self) -> Self:
         await self._lifetimes.__aenter__()
+        try:
+            async with AsyncExitStack() as stack:
+                for inclusion in self._inclusions:
+                    await stack.enter_async_context(inclusion.toolset)
+                    inclusion.follow()
+                self._entered = stack.pop_all()
+        except BaseException as error:
+            await self._lifetimes.__aexit__(type(error), error, error.__traceback__)
+            raise
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        return await self._lifetimes.__aexit__(kind, error, trace)
+        try:
+            return await self._entered.__aexit__(kind, error, trace)
+        finally:
+            await self._lifetimes.__aexit__(kind, error, trace)
 
     def _check(self, tool: Tool, strict: bool) -> None:
         if isinstance(tool.arguments, SchemaArguments):
@@ -278,6 +304,7 @@ class Registry:
             tool.shared_schema(dialect)
 
     def _tell(self, kind: ChangeKind, name: str | None) -> None:
+        self.version += 1
         if self._subscribers:
             change = Change(kind, name, self.names())
             for subscriber in tuple(self._subscribers):

@@ -32,7 +32,7 @@ class Result:
     def write(self, tool: str, value: Any) -> bytes:
         """The value as JSON. Raises `ToolError` (execution) where it is not what the tool promises, or not JSON."""
         try:
-            if value.__class__ is self._exact and b"null" not in (written := self._serialize(value)):
+            if value.__class__ is self._exact and (written := self._serialize(value)).find(b"null") < 0:
                 return written
             if self._validate is not None:
                 value = self._validate(value)

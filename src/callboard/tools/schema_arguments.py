@@ -4,6 +4,7 @@ The schema may come from a stranger (a remote server), so it never leads to a re
 refused, and the validator has nothing to fetch with.
 """
 
+import copy
 import math
 from collections.abc import Iterator
 from typing import Any, NoReturn, cast
@@ -25,18 +26,21 @@ _COMPOSED = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "
 class SchemaArguments:
     """Arguments validated against a JSON schema. Undeclared properties are refused unless the schema admits them."""
 
-    __slots__ = ("_lax", "_schema", "_validator", "closed", "model")
+    __slots__ = ("_cleaned", "_lax", "_schema", "_validator", "closed", "model")
 
     def __init__(self, schema: JSONSchema, *, lax: bool) -> None:
         if not isinstance(cast(Any, schema), dict):
             raise RegistrationError("The input schema is not a JSON schema: an object is wanted.")
         try:
-            clean(schema)  # refuses what is too deep, too large or refers to elsewhere, before a validator sees it
+            self._cleaned = clean(
+                schema
+            )  # refuses what is too deep, too large or refers to elsewhere, before a validator sees it
         except (AttributeError, KeyError, TypeError):  # a schema stands where there is none
             raise RegistrationError("The input schema is not a valid JSON schema.") from None
         if schema.get("type", "object") != "object":
             raise RegistrationError(f"The input of a tool is an object, and the schema says {schema['type']!r}.")
         self.model = dict[str, Any]
+        schema = copy.deepcopy(schema)  # what is shown must not change with the caller's own dict
         self.closed = schema.get("additionalProperties", False) is False
         closing = "unevaluatedProperties" if _COMPOSED & schema.keys() else "additionalProperties"
         self._schema = {**({closing: False} if self.closed else {}), **schema, "type": "object"}
@@ -54,7 +58,7 @@ class SchemaArguments:
         for _ in range(ROUNDS if self._lax and found else 0):
             faults = [fault for fault, _ in found]
             try:
-                better = coerced(value, faults) if faults else None
+                better = coerced(value, faults, self._cleaned) if faults else None
                 if better is None and (better := _literals(value, faults)) is None:
                     break
                 value, found = better, list(self._problems(better))
@@ -62,7 +66,7 @@ class SchemaArguments:
                 break
         if found:
             raise validation_error(tool, [problem for _, problem in first])
-        check_text(data, value, exact=exact)
+        check_text(data, value, exact)
         return cast("dict[str, Any]", value)
 
     def schema(self) -> JSONSchema:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Union, cast, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, PydanticUserError, TypeAdapter
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnnotation
 from pydantic.fields import FieldInfo
-from pydantic_core import CoreSchema
+from pydantic_core import CoreSchema, SchemaError
 from typing_extensions import TypedDict
 
 from ..errors import RegistrationError
@@ -127,7 +127,13 @@ class Signature:
             adapter: TypeAdapter[Any] = TypeAdapter(source)
             adapter.rebuild()  # says so now if a type is not defined yet
             return adapter
-        except (PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError, TypeError) as error:
+        except (
+            PydanticSchemaGenerationError,
+            PydanticUndefinedAnnotation,
+            PydanticUserError,
+            SchemaError,
+            TypeError,
+        ) as error:
             reason = str(error).partition("\n")[0]
             raise RegistrationError(f"The types of the tool {self._name} cannot be used: {reason}") from error
 

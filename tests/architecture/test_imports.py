@@ -1,0 +1,72 @@
+"""The core stays light, and imports stand at the top of files except where they are named here."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[2] / "src" / "callboard"
+
+LAZY = {
+    "categories.py": {"email.utils"},
+    "cli/__init__.py": {"app"},
+    "tools/docstrings.py": {"docstring_parser"},
+    "tools/schema_arguments.py": {"jsonschema_rs"},
+    "tools/stats.py": {"fastdigest"},
+}
+"""Heavy or optional parts that are imported when they are first needed."""
+
+CORE = "from callboard import Registry, Runtime, ToolError, tool"
+
+
+def imported_inside_functions(path: Path) -> set[str]:
+    found: set[str] = set()
+    for function in ast.walk(ast.parse(path.read_text())):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            for node in ast.walk(function):
+                if isinstance(node, ast.Import):
+                    found |= {alias.name for alias in node.names}
+                elif isinstance(node, ast.ImportFrom):
+                    found.add(node.module or "")
+    return found
+
+
+def test_imports_inside_functions_are_only_those_named_here() -> None:
+    found = {
+        str(path.relative_to(SOURCE)): names
+        for path in sorted(SOURCE.rglob("*.py"))
+        if (names := imported_inside_functions(path))
+    }
+    assert found == LAZY
+
+
+def loaded_by(statement: str) -> set[str]:
+    """The top-level packages outside of the standard library that a statement loads, in a fresh process."""
+    code = f"{statement}\nimport sys; print(*{{name.partition('.')[0] for name in sys.modules}})"
+    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
+    base = subprocess.run(
+        [sys.executable, "-I", "-c", "import sys; print(*{n.partition('.')[0] for n in sys.modules})"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    names = set(done.stdout.split()) - set(base.stdout.split())
+    return {name for name in names if name not in sys.stdlib_module_names and not name.startswith("_sysconfigdata")}
+
+
+def test_importing_the_package_loads_nothing_else() -> None:
+    assert loaded_by("import callboard") == {"callboard"}
+
+
+def test_the_core_loads_only_pydantic_and_anyio() -> None:
+    assert loaded_by(CORE) <= {
+        "callboard",
+        "pydantic",
+        "pydantic_core",
+        "annotated_types",
+        "typing_extensions",
+        "typing_inspection",
+        "anyio",
+        "idna",
+        "sniffio",
+    }
