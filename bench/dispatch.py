@@ -78,9 +78,19 @@ def _against_cheapest_peer(workload: str, data: Data) -> float | None:
     return min(ours) / min(theirs) if theirs else None
 
 
+def _ours(workload: str, data: Data) -> float:
+    return min(
+        median(row["ratios"]) for row in data["rows"] if row["contestant"] == OURS and row["workload"] == workload
+    )
+
+
+LIMITS = dict(zip((work.name for work in WORKLOADS), (4.0, 1.5), strict=True))
 BOUNDS = [
-    Bound(f"{work.name}: our cost ÷ the cheapest peer's", 1.0, "x", partial(_against_cheapest_peer, work.name))
-    for work in WORKLOADS
+    *(Bound(f"{name}: Registry.call_json ÷ floor", limit, "x", partial(_ours, name)) for name, limit in LIMITS.items()),
+    *(
+        Bound(f"{name}: our cost ÷ the cheapest peer's", 1.0, "x", partial(_against_cheapest_peer, name))
+        for name in LIMITS
+    ),
 ]
 
 

@@ -3,6 +3,7 @@
 `Arguments` is the port. Tools that come with a JSON schema and no Python types have their own in `schema_arguments`.
 """
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -57,14 +58,23 @@ class AnyArguments:
 class TypedArguments:
     """Arguments validated by Pydantic, in JSON mode, whatever form they came in."""
 
-    __slots__ = ("_adapter", "_exact", "_floats", "_lax", "_validate", "closed", "model")
+    __slots__ = ("_adapter", "_descriptions", "_facts", "_lax", "_validate", "closed", "model")
 
-    def __init__(self, model: Any, adapter: TypeAdapter[Any], *, lax: bool, closed: bool = True) -> None:
+    def __init__(
+        self,
+        model: Any,
+        adapter: TypeAdapter[Any],
+        *,
+        lax: bool,
+        closed: bool = True,
+        descriptions: Mapping[str, str] | None = None,
+    ) -> None:
+        self._descriptions = descriptions or {}
         self.model = model
         self.closed = closed
         self._adapter = adapter
         self._lax = lax
-        self._exact, self._floats = _facts(adapter.core_schema)
+        self._facts: _Facts | None = None
         validator = adapter.validator
         if closed and issubclass(model, BaseModel):
             # Else Pydantic would put the model's own validator in place of this one, which refuses more.
@@ -78,11 +88,17 @@ class TypedArguments:
             value = self._put_right(tool, data, error)
             check_text(data, value, False)
         else:
-            check_text(data, value, self._exact, self._floats)
+            facts = self._facts
+            if facts is None:  # not when the tool is made: there may be thousands that are never called
+                facts = self._facts = _facts_of(self._adapter.core_schema)
+            check_text(data, value, facts[0], facts[1])
         return value
 
     def schema(self) -> JSONSchema:
-        return self._adapter.json_schema()
+        schema = self._adapter.json_schema()
+        for name, text in self._descriptions.items():
+            schema["properties"][name]["description"] = text
+        return schema
 
     def _put_right(self, tool: str, data: bytes, first: ValidationError) -> Any:
         error = first
@@ -119,7 +135,7 @@ _WRAPPERS = {"definitions", "definition-ref", "default", "nullable", "list"}
 _NO_FLOATS = frozenset({*_RECORDS, *_WRAPPERS, "str", "int", "bool", "none", "literal", "enum"})
 
 
-def _facts(schema: CoreSchema) -> _Facts:
+def _facts_of(schema: CoreSchema) -> _Facts:
     exact, floats = True, False
     pending: list[Any] = [schema]
     for node in pending:  # it grows while it is walked

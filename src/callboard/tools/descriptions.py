@@ -9,7 +9,19 @@ import types
 from collections.abc import Iterator
 from enum import Enum
 from functools import lru_cache
-from typing import Annotated, Any, Literal, NotRequired, Required, Union, cast, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    ForwardRef,
+    Literal,
+    NotRequired,
+    Required,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from pydantic import BaseModel, RootModel
 from pydantic.fields import FieldInfo
@@ -21,6 +33,19 @@ from ..types import JSONSchema
 
 def undescribed(annotation: Any) -> tuple[str, ...]:
     """The paths of the properties below a type that say nothing about themselves."""
+    if not is_typeddict(annotation):
+        return _below_type(annotation)
+    found: list[str] = []
+    for name, inner, described in _find_fields(annotation):
+        if not described and not _has_text(inner):
+            found.append(name)
+        kind = get_args(inner)[0] if get_origin(inner) is Annotated else inner
+        found += [f"{name}{path}" if path[0] in "[." else f"{name}.{path}" for path in _below_type(kind)]
+    return tuple(found)
+
+
+@lru_cache(maxsize=4096)
+def _below_type(annotation: Any) -> tuple[str, ...]:
     return tuple(_within(annotation, "", ()))
 
 
@@ -74,6 +99,10 @@ def issubclass_safe(value: Any, parent: type) -> bool:
 
 @lru_cache(maxsize=4096)
 def _fields(cls: Any) -> tuple[tuple[str, Any, bool], ...]:
+    return _find_fields(cls)
+
+
+def _find_fields(cls: Any) -> tuple[tuple[str, Any, bool], ...]:
     """The properties of a class: name as it appears in the schema, type, whether it is described."""
     if issubclass_safe(cls, BaseModel):
         fields = cast("type[BaseModel]", cls).model_fields.items()
@@ -81,7 +110,7 @@ def _fields(cls: Any) -> tuple[tuple[str, Any, bool], ...]:
             (f.alias or name, f.annotation, bool(f.description) or _described(f.annotation)) for name, f in fields
         )
     if is_typeddict(cls) or (dataclasses.is_dataclass(cls) and not issubclass_safe(cls, Enum)):
-        hints = get_type_hints(cls, include_extras=True)
+        hints = _hints(cls)
         names = hints if is_typeddict(cls) else [f.name for f in dataclasses.fields(cls)]
         infos: dict[str, Any] = getattr(cls, "__pydantic_fields__", {})
         return tuple(
@@ -89,6 +118,14 @@ def _fields(cls: Any) -> tuple[tuple[str, Any, bool], ...]:
             for name, hint in ((name, _bare(hints[name])) for name in names)
         )
     return ()
+
+
+def _hints(cls: Any) -> dict[str, Any]:
+    """The annotations of a class, with what was written as text resolved."""
+    own = cast("dict[str, Any]", getattr(cls, "__annotations__", {}))
+    if is_typeddict(cls) and not any(isinstance(hint, str | ForwardRef) for hint in own.values()):
+        return own
+    return get_type_hints(cls, include_extras=True)
 
 
 def _bare(annotation: Any) -> Any:
@@ -102,6 +139,11 @@ def _annotated(annotation: Any) -> bool:
     """Whether an `Annotated` carries a description (a field in a typed dictionary or a dataclass)."""
     extras = getattr(annotation, "__metadata__", ())
     return any(isinstance(extra, FieldInfo) and extra.description for extra in cast("tuple[Any, ...]", extras))
+
+
+def _has_text(annotation: Any) -> bool:
+    """Whether a parameter's `Annotated` carries a plain text."""
+    return any(isinstance(extra, str) for extra in cast("tuple[Any, ...]", getattr(annotation, "__metadata__", ())))
 
 
 def _described(annotation: Any) -> bool:

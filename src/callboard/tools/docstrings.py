@@ -15,6 +15,9 @@ _SECTIONS = re.compile(
     re.MULTILINE,
 )
 
+_SPHINX = re.compile(r"^[ \t]*:\w+(?: [^:\n]+)?:", re.MULTILINE)
+_NUMPY = re.compile(r"^[ \t]*\w[\w ]*\n[ \t]*-{3,}[ \t]*$", re.MULTILINE)
+
 
 class Documentation(NamedTuple):
     """The description, and one per parameter."""
@@ -36,5 +39,7 @@ def _parameters(text: str) -> Mapping[str, str]:
         import docstring_parser
     except ImportError:  # the base package works without it; registration then names the extra
         return {}
-    parsed = docstring_parser.parse(text)
+    styles = docstring_parser.DocstringStyle
+    style = styles.REST if _SPHINX.search(text) else styles.NUMPYDOC if _NUMPY.search(text) else styles.GOOGLE
+    parsed = docstring_parser.parse(text, style)
     return {entry.arg_name: entry.description for entry in parsed.params if entry.description}

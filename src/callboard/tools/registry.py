@@ -70,7 +70,7 @@ class Registry:
         self._entered = AsyncExitStack()
         self._threads: CapacityLimiter | None = None
         for given in tools:
-            if isinstance(given, Toolset):
+            if not isinstance(given, Tool) and isinstance(given, Toolset):
                 self.include(given)
             else:
                 self.register(given)

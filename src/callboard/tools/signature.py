@@ -3,6 +3,7 @@
 import inspect
 import types
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Mapping
+from functools import lru_cache
 from typing import Annotated, Any, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, PydanticUserError, TypeAdapter
@@ -38,6 +39,8 @@ class Signature:
         self.returns = hints.get("return", Any)
         self.context: str | None = None
         self.fields: dict[str, Any] = {}
+        self.descriptions: dict[str, str] = {}
+        """What plain texts beside the types say, which Pydantic does not read."""
         for parameter in inspect.signature(function).parameters.values():
             annotation = hints.get(parameter.name, inspect.Parameter.empty)
             if _is_context(annotation):
@@ -70,7 +73,7 @@ class Signature:
             return TypedArguments(model, self._adapter(source), lax=lax, closed=closed)
         model = cast("type[Any]", TypedDict(f"{self._name}_arguments", self.fields))  # pyright: ignore[reportArgumentType, reportGeneralTypeIssues]
         model.__pydantic_config__ = _CONFIG
-        return TypedArguments(model, self._adapter(model), lax=lax)
+        return TypedArguments(model, self._adapter(model), lax=lax, descriptions=self.descriptions)
 
     def result(self) -> Result:
         """The output: of a generator, what it yields."""
@@ -81,7 +84,10 @@ class Signature:
 
     def adapted(self, kind: Any) -> Result:
         """An output of that type. Raises `RegistrationError` for one that cannot be used."""
-        return Result(kind, self._adapter(kind))
+        try:
+            return Result(kind, _known_adapter(kind))
+        except Exception:  # it cannot be remembered, or not be used: then this says so in words
+            return Result(kind, self._adapter(kind))
 
     def _hints(self, scope: Mapping[str, Any]) -> dict[str, Any]:
         function = inspect.unwrap(self._function)
@@ -107,6 +113,9 @@ class Signature:
         elif _admits_none(kind):
             extras.append(Field(default=None))
         texts = [extra for extra in extras if isinstance(extra, str)]
+        if texts and len(texts) == len(extras):  # the usual form, kept as it is: making another one is slow
+            self.descriptions[parameter.name] = texts[0]
+            return annotation
         if not any(isinstance(extra, FieldInfo) and extra.description for extra in extras) and (texts or described):
             extras.append(Field(description=texts[0] if texts else described))
         extras = [extra for extra in extras if not isinstance(extra, str)]
@@ -136,6 +145,14 @@ class Signature:
         ) as error:
             reason = str(error).partition("\n")[0]
             raise RegistrationError(f"The types of the tool {self._name} cannot be used: {reason}") from error
+
+
+@lru_cache(maxsize=1024)
+def _known_adapter(kind: Any) -> TypeAdapter[Any]:
+    """The adapter of an output type, of which many tools share the same few."""
+    adapter: TypeAdapter[Any] = TypeAdapter(kind)
+    adapter.rebuild()  # says so now if a type is not defined yet
+    return adapter
 
 
 class _OnlyDeclared:
