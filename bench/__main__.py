@@ -2,10 +2,15 @@
 
 import argparse
 
-from bench import dispatch, environments, imports, results, schemas
+from bench import dispatch, environments, execution, imports, results, schemas
 from bench.question import Options, Question
 
-QUESTIONS: dict[str, Question] = {"dispatch": dispatch, "schemas": schemas, "imports": imports}
+QUESTIONS: dict[str, Question] = {
+    "dispatch": dispatch,
+    "execution": execution,
+    "schemas": schemas,
+    "imports": imports,
+}
 
 
 def main() -> int:

@@ -73,15 +73,17 @@ def _against_cheapest_peer(workload: str, data: Data) -> float | None:
     if data["failed"]:  # The cheapest might be among them.
         return None
     rows = [row for row in data["rows"] if row["workload"] == workload]
-    ours = [median(row["ratios"]) for row in rows if row["contestant"] == OURS]
+    ours = [median(row["ratios"]) for row in rows if _is_ours(row)]
     theirs = [median(row["ratios"]) for row in rows if row["contestant"] != OURS]
     return min(ours) / min(theirs) if theirs else None
 
 
 def _ours(workload: str, data: Data) -> float:
-    return min(
-        median(row["ratios"]) for row in data["rows"] if row["contestant"] == OURS and row["workload"] == workload
-    )
+    return min(median(row["ratios"]) for row in data["rows"] if _is_ours(row) and row["workload"] == workload)
+
+
+def _is_ours(row: Data) -> bool:
+    return row["contestant"] == OURS and row["path"] == "Registry.call_json"
 
 
 LIMITS = dict(zip((work.name for work in WORKLOADS), (4.0, 1.5), strict=True))

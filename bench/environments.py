@@ -73,6 +73,11 @@ def prepare_ours(python: str | None) -> str:
     return str(python_of(ours))
 
 
+def works(python: str) -> bool:
+    """Whether an interpreter can be started at all."""
+    return subprocess.run([python, "-c", ""], capture_output=True).returncode == 0
+
+
 def run(python: str, *arguments: str) -> str:
     """The standard output of a fresh process. Raises RuntimeError with the end of its errors if it fails."""
     done = subprocess.run([python, *arguments], cwd=ROOT, env=_environment(), capture_output=True, text=True)

@@ -1,15 +1,17 @@
-"""Callboard: `Registry.call_json`, from JSON to JSON."""
+"""Callboard: `Registry.call_json`, from JSON to JSON, and `session.call`, the same with a call's whole life."""
 
 from contextlib import AsyncExitStack
 
 from bench.harness import Unit
 from bench.workloads import Workload, add, place_order
-from callboard import Registry, tool
+from callboard import Registry, Runtime, tool
 
 
 async def cases(stack: AsyncExitStack):
     # Unflattened, so that the arguments have the same shape as everybody's.
     registry = Registry([tool(add), tool(flatten=False)(place_order)])
+    runtime = await stack.enter_async_context(Runtime(registry))
+    session = await runtime.open("bench", user_id="bench")
 
     def call_json(work: Workload) -> Unit:
         name, arguments = work.tool, work.arguments.encode()
@@ -19,4 +21,12 @@ async def cases(stack: AsyncExitStack):
 
         return unit
 
-    return {"Registry.call_json": call_json}
+    def session_call(work: Workload) -> Unit:
+        name, arguments = work.tool, work.arguments.encode()
+
+        async def unit():
+            return (await session.call(name, arguments)).encoded
+
+        return unit
+
+    return {"Registry.call_json": call_json, "session.call": session_call}

@@ -19,7 +19,11 @@ def has_secrets(schema: JSONSchema) -> bool:
 
 
 def masked(value: Any, schema: JSONSchema) -> Any:
-    """A copy of the value in which whatever a cleaned schema calls secret is masked."""
+    """A copy of the value in which whatever a cleaned schema calls secret is masked.
+
+    Where there are secrets below and the value does not have the shape that the schema says (a text for an object, a
+    property that nobody declared), it may hold one anywhere, and is masked whole.
+    """
     return _masked(value, schema, as_schema(schema.get("$defs")) or {})
 
 
@@ -28,20 +32,36 @@ def _masked(value: Any, schema: JSONSchema, definitions: JSONSchema) -> Any:
         schema = as_schema(definitions.get(reference.rpartition("/")[2])) or {}
     if schema.get("writeOnly"):
         return MASK
-    for keyword in ("anyOf", "allOf"):
+    if value is None or not _may_hold_secrets(schema):
+        return value
+    for keyword in ("anyOf", "oneOf", "allOf"):
         for branch in cast(list[JSONSchema], schema.get(keyword, ())):
             value = _masked(value, branch, definitions)
-    if isinstance(value, dict):
+    if isinstance(value, dict) and not schema.keys().isdisjoint(_OF_OBJECTS):
         properties = as_schema(schema.get("properties")) or {}
-        others = as_schema(schema.get("additionalProperties")) or {}
+        others = as_schema(schema.get("additionalProperties")) or {"writeOnly": True}
         if patterns := as_schema(schema.get("patternProperties")):  # any of them may be meant
             others = {"anyOf": [*patterns.values(), others]}
         given = cast(dict[str, Any], value)
         return {key: _masked(child, properties.get(key, others), definitions) for key, child in given.items()}
-    if isinstance(value, list):
+    if isinstance(value, list) and not schema.keys().isdisjoint(_OF_LISTS):
         given_items = cast(list[Any], value)
         positions = cast(list[JSONSchema], schema.get("prefixItems", ()))
-        items = as_schema(schema.get("items")) or {}
+        items = as_schema(schema.get("items")) or {"writeOnly": True}
         schemas = [*positions, *[items] * len(given_items)]
         return [_masked(child, inner, definitions) for child, inner in zip(given_items, schemas, strict=False)]
-    return value
+    return cast(Any, value) if schema.keys().isdisjoint(_OF_OBJECTS | _OF_LISTS) else MASK
+
+
+_OF_OBJECTS = frozenset({"properties", "additionalProperties", "patternProperties"})
+_OF_LISTS = frozenset({"items", "prefixItems"})
+
+
+def _may_hold_secrets(schema: JSONSchema) -> bool:
+    """Whether any field below is secret, or is somewhere else, where it would have to be looked up."""
+    pending = [schema]
+    for current in pending:
+        if current.get("writeOnly") or "$ref" in current:
+            return True
+        pending.extend(child for _, child in children(current))
+    return False

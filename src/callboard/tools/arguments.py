@@ -91,7 +91,7 @@ class TypedArguments:
             facts = self._facts
             if facts is None:  # not when the tool is made: there may be thousands that are never called
                 facts = self._facts = _facts_of(self._adapter.core_schema)
-            check_text(data, value, facts[0], facts[1])
+            check_text(data, value, *facts)
         return value
 
     def schema(self) -> JSONSchema:
@@ -128,21 +128,26 @@ class _Facts(NamedTuple):
     """It has just the keys that were given: no dictionary is filled, nothing is computed."""
     floats: bool
     """It may hold fractions, and so what is not a number."""
+    flat: bool
+    """It is one dictionary of plain values, and exact."""
 
 
 _RECORDS = {"typed-dict", "typed-dict-field", "model", "model-fields", "model-field"}
 _WRAPPERS = {"definitions", "definition-ref", "default", "nullable", "list"}
 _NO_FLOATS = frozenset({*_RECORDS, *_WRAPPERS, "str", "int", "bool", "none", "literal", "enum"})
+_FLAT = frozenset({"typed-dict", "typed-dict-field", "str", "int", "bool", "none", "literal", "enum", "nullable"})
 
 
 def _facts_of(schema: CoreSchema) -> _Facts:
     exact, floats = True, False
+    kinds: set[str] = set()
     pending: list[Any] = [schema]
     for node in pending:  # it grows while it is walked
         if isinstance(node, dict):
             entry = cast("dict[str, Any]", node)
             kind = entry.get("type")
             if isinstance(kind, str):
+                kinds.add(kind)
                 computed = kind.startswith("function-") or kind == "json"
                 filled = kind == "typed-dict-field" and entry["schema"]["type"] == "default"
                 exact = exact and not computed and not filled and not isinstance(entry.get("validation_alias"), list)
@@ -151,4 +156,4 @@ def _facts_of(schema: CoreSchema) -> _Facts:
             pending += [value for key, value in entry.items() if key not in ("default", "metadata", "serialization")]
         elif isinstance(node, list | tuple):
             pending += cast("list[Any]", node)
-    return _Facts(exact, floats)
+    return _Facts(exact, floats, exact and not floats and kinds <= _FLAT)

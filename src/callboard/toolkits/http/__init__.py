@@ -4,7 +4,8 @@
 is what they stand on.
 """
 
-from .fetch import Fetcher, FetchResult, Limits, fetch_tools, http_fetch, http_post, tools
+from .answer import FetchResult
+from .fetch import Fetcher, Limits, fetch_tools, http_fetch, http_post, tools
 from .guard import Guard
 
 __all__ = ["FetchResult", "Fetcher", "Guard", "Limits", "fetch_tools", "http_fetch", "http_post", "tools"]

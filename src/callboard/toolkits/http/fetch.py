@@ -5,9 +5,7 @@ may be reached is the guard's business, below, at the socket. There is no client
 cookies, reads proxies or credentials from the environment, or follows a redirect that was not looked at.
 """
 
-import codecs
 import functools
-import re
 import ssl
 from collections.abc import AsyncIterable, AsyncIterator, Generator, Mapping
 from contextlib import aclosing, contextmanager
@@ -17,48 +15,22 @@ from typing import Annotated, Literal, Self
 import anyio
 import httpcore2
 import httpx2
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from callboard import Tool, ToolError, tool
 
+from .answer import Body, FetchResult, report
 from .guard import Guard, GuardedBackend
+from .request import Header, Hop, read_headers, read_url, redirected
 
 Method = Literal["GET", "HEAD", "POST"]
 
-MAX_URL = 8_192
-MAX_HEADERS = 32
-MAX_HEADER_BYTES = 16_384
 MAX_BODY = 1_000_000
 READ_AHEAD = 65_536
 DEFAULT_BYTES = 100_000
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 CODINGS = frozenset({"gzip", "deflate"})
-
-# They frame the message or steer the connection, which is the library's work.
-REFUSED_HEADERS = frozenset(
-    {
-        "accept-encoding", "connection", "content-length", "expect", "host", "http2-settings", "keep-alive", "te",
-        "trailer", "transfer-encoding", "upgrade",
-    }
-)  # fmt: skip
-# What may follow a redirect to another origin. Anything else could be a credential under a name that nobody foresaw.
-CARRIED_HEADERS = frozenset({"accept", "accept-language", "user-agent"})
-SHOWN_HEADERS = frozenset(
-    {
-        "allow", "cache-control", "content-disposition", "content-language", "content-length", "content-range",
-        "content-type", "date", "etag", "expires", "last-modified", "link", "location", "retry-after", "server",
-        "www-authenticate",
-    }
-)  # fmt: skip
-BINARY_KINDS = ("image/", "audio/", "video/", "font/")
-
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_VALUE = re.compile(r"[\t\x20-\x7e]*")
-_CHARSET = re.compile(
-    r"utf-?8|utf-?16(le|be)?|(us-)?ascii|iso-?8859-\d{1,2}|latin-?1|(windows-|cp)125\d|koi8-[ru]|gb2312|gbk|gb18030|big5"
-    r"|shift[-_]jis|sjis|euc-(jp|kr)|iso-2022-jp"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,137 +43,6 @@ class Limits:
     """For everything together: look-ups, connections, redirects and the body."""
     connect_seconds: float = 8.0
     max_redirects: int = 5
-
-
-# A list of these, unlike an object with any keys, can be said in every dialect.
-class Header(BaseModel):
-    """One request header."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    name: str = Field(description="Name of the header, such as Accept-Language")
-    value: str = Field(description="Value of the header, one line of ASCII")
-
-
-class FetchResult(BaseModel):
-    """What a server answered. An error status is an answer too."""
-
-    model_config = ConfigDict(frozen=True)
-
-    status: int = Field(description="HTTP status code")
-    url: str = Field(description="Address that answered, after redirects")
-    content_type: str | None = Field(description="Content-Type as the server gave it")
-    headers: dict[str, str] = Field(description="The response headers that are of use to a reader")
-    text: str = Field(description="The body as text; empty if there is none or it is not text")
-    truncated: bool = Field(description="Whether the body was longer than what is given here")
-    bytes_received: int = Field(description="Bytes of the body that were received and kept, after decompression")
-    redirects: list[str] = Field(description="Addresses that redirected, in order, before the one that answered")
-    note: str | None = Field(description="Why text is cut or missing, if it is")
-
-
-@dataclass(frozen=True, slots=True)
-class Hop:
-    """One request of a chain of redirects."""
-
-    method: str
-    url: httpx2.URL
-    headers: Mapping[str, str]
-    body: bytes | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Body:
-    """What was kept of a response's body, and why that is not all of it, if it is not."""
-
-    data: bytes
-    cut: str | None = None
-
-
-def read_url(text: str) -> httpx2.URL:
-    """Parse and vet a URL, up to but not including its host's address. Raises `ToolError`."""
-    try:
-        url = httpx2.URL(text.strip())
-    except (httpx2.InvalidURL, UnicodeError):
-        raise ToolError(
-            "This is not a valid URL. Give one like https://example.com/page.", category="validation"
-        ) from None
-    if not url.scheme:
-        raise ToolError("The URL has no scheme. It must begin with https:// or http://.", category="validation")
-    if url.scheme not in ("http", "https"):
-        raise ToolError(f"Only http and https can be fetched, not {url.scheme[:40]!r}.", category="permission")
-    if url.userinfo:
-        raise ToolError("A URL with a user name or password in it is refused. Leave it out.", category="permission")
-    if not url.raw_host or len(str(url)) > MAX_URL or not (url.port is None or 0 < url.port < 65536):
-        raise ToolError("The URL has no host, a port out of range, or is too long.", category="validation")
-    # The root's dot is right for a look-up and wrong for TLS, which knows names without it.
-    return url.copy_with(host=url.raw_host.decode("ascii").removesuffix("."), fragment=None)
-
-
-def read_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Vet a caller's request headers; names come back in lower case. Raises `ToolError`."""
-    read: dict[str, str] = {}
-    for name, value in headers.items():
-        if not _TOKEN.fullmatch(name) or not _VALUE.fullmatch(value):
-            raise ToolError(
-                f"The header {name[:40]!r} is refused: names are tokens, values one line of ASCII.",
-                category="validation",
-            )
-        lower = name.lower()
-        if lower in REFUSED_HEADERS or lower.startswith("proxy-"):
-            raise ToolError(f"The header {name[:40]!r} cannot be set. Leave it out.", category="permission")
-        read[lower] = value.strip()
-    if len(read) > MAX_HEADERS or sum(len(name) + len(value) for name, value in read.items()) > MAX_HEADER_BYTES:
-        raise ToolError("There are too many headers, or they are too long.", category="validation")
-    return read
-
-
-def origin(url: httpx2.URL) -> tuple[str, bytes, int]:
-    """Scheme, host and port: what a credential belongs to."""
-    return url.scheme, url.raw_host, url.port or (443 if url.scheme == "https" else 80)
-
-
-def redirected(hop: Hop, status: int, location: str) -> Hop:
-    """The request that a redirect asks for. Raises `ToolError` where following it would be unsafe."""
-    try:
-        url = read_url(str(hop.url.join(location)))
-    except (httpx2.InvalidURL, ValueError):
-        raise ToolError("The new URL is not valid.", category="permanent") from None
-    if hop.url.scheme == "https" and url.scheme == "http":
-        raise ToolError(
-            "A step from https to http is refused. If that is acceptable, fetch the http address itself.",
-            category="permission",
-        )
-    method, body, headers = hop.method, hop.body, dict(hop.headers)
-    if method == "POST" and status in (301, 302, 303):
-        method, body = "GET", None
-        headers.pop("content-type", None)
-    if origin(url) != origin(hop.url):
-        if body is not None:
-            raise ToolError(
-                f"Sending the body on to {url.host!r} is refused. If that is meant, send it there itself.",
-                category="permission",
-            )
-        headers = {name: value for name, value in headers.items() if name in CARRIED_HEADERS}
-    return Hop(method, url, headers, body)
-
-
-def read_text(data: bytes, kind: str, charset: str | None, whole: bool) -> str | None:
-    """A body as text, or None if it is not text, whatever its type says. Half a character at the end is dropped."""
-    if not data:
-        return ""
-    if kind.startswith(BINARY_KINDS) and not kind.endswith("+xml"):
-        return None
-    name = charset.lower() if charset and _CHARSET.fullmatch(charset.lower()) else "utf-8"
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        name = "utf-16"
-    try:
-        decoder = codecs.getincrementaldecoder("utf-8-sig" if name in ("utf-8", "utf8") else name)("replace")
-    except LookupError:
-        decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
-    text = decoder.decode(data, final=whole)
-    sample = text[:4096]
-    strange = sum(char == "\ufffd" or (char < " " and char not in "\t\n\r\f\x1b") for char in sample)
-    return None if "\0" in text or strange * 20 > len(sample) else text
 
 
 @contextmanager
@@ -390,31 +231,6 @@ class Fetcher:
             exhausted = isinstance(response.stream, _Wire) and response.stream.exhausted
             return Body(bytes(data), f"The body is cut after {len(data)} bytes." if exhausted else None)
         return Body(bytes(data), "The body came too slowly; the rest was not waited for.")
-
-
-def report(hop: Hop, response: httpx2.Response, passed: list[str], body: Body) -> FetchResult:
-    """What a model is told of a response."""
-    content_type = response.headers.get("content-type")
-    kind = (content_type or "").partition(";")[0].strip().lower()[:100]
-    text = read_text(body.data, kind, response.charset_encoding, whole=body.cut is None)
-    note = body.cut
-    if text is None:
-        note = f"The body is binary ({kind or 'of no stated type'}, {len(body.data)} bytes received) and is not shown."
-    return FetchResult(
-        status=response.status_code,
-        url=str(hop.url),
-        content_type=content_type and content_type[:200],
-        headers={
-            name: value[:1000]
-            for name, value in response.headers.items()
-            if name in SHOWN_HEADERS or name.startswith(("ratelimit", "x-ratelimit-"))
-        },
-        text=text or "",
-        truncated=body.cut is not None,
-        bytes_received=len(body.data),
-        redirects=passed,
-        note=note,
-    )
 
 
 def fetch_tools(*, guard: Guard | None = None, limits: Limits | None = None) -> tuple[Tool, ...]:

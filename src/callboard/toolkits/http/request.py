@@ -1,0 +1,115 @@
+"""What may be asked: a vetted URL, vetted headers, and the next request of a chain of redirects. No I/O."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import httpx2
+from pydantic import BaseModel, ConfigDict, Field
+
+from callboard import ToolError
+
+MAX_URL = 8_192
+MAX_HEADERS = 32
+MAX_HEADER_BYTES = 16_384
+
+# They frame the message or steer the connection, which is the library's work.
+REFUSED_HEADERS = frozenset(
+    {
+        "accept-encoding", "connection", "content-length", "expect", "host", "http2-settings", "keep-alive", "te",
+        "trailer", "transfer-encoding", "upgrade",
+    }
+)  # fmt: skip
+# What may follow a redirect to another origin. Anything else could be a credential under a name that nobody foresaw.
+CARRIED_HEADERS = frozenset({"accept", "accept-language", "user-agent"})
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE = re.compile(r"[\t\x20-\x7e]*")
+
+
+# A list of these, unlike an object with any keys, can be said in every dialect.
+class Header(BaseModel):
+    """One request header."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(description="Name of the header, such as Accept-Language")
+    value: str = Field(description="Value of the header, one line of ASCII")
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One request of a chain of redirects."""
+
+    method: str
+    url: httpx2.URL
+    headers: Mapping[str, str]
+    body: bytes | None = None
+
+
+def read_url(text: str) -> httpx2.URL:
+    """Parse and vet a URL, up to but not including its host's address. Raises `ToolError`."""
+    try:
+        url = httpx2.URL(text.strip())
+    except (httpx2.InvalidURL, UnicodeError):
+        raise ToolError(
+            "This is not a valid URL. Give one like https://example.com/page.", category="validation"
+        ) from None
+    if not url.scheme:
+        raise ToolError("The URL has no scheme. It must begin with https:// or http://.", category="validation")
+    if url.scheme not in ("http", "https"):
+        raise ToolError(f"Only http and https can be fetched, not {url.scheme[:40]!r}.", category="permission")
+    if url.userinfo:
+        raise ToolError("A URL with a user name or password in it is refused. Leave it out.", category="permission")
+    if not url.raw_host or len(str(url)) > MAX_URL or not (url.port is None or 0 < url.port < 65536):
+        raise ToolError("The URL has no host, a port out of range, or is too long.", category="validation")
+    # The root's dot is right for a look-up and wrong for TLS, which knows names without it.
+    return url.copy_with(host=url.raw_host.decode("ascii").removesuffix("."), fragment=None)
+
+
+def read_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Vet a caller's request headers; names come back in lower case. Raises `ToolError`."""
+    read: dict[str, str] = {}
+    for name, value in headers.items():
+        if not _TOKEN.fullmatch(name) or not _VALUE.fullmatch(value):
+            raise ToolError(
+                f"The header {name[:40]!r} is refused: names are tokens, values one line of ASCII.",
+                category="validation",
+            )
+        lower = name.lower()
+        if lower in REFUSED_HEADERS or lower.startswith("proxy-"):
+            raise ToolError(f"The header {name[:40]!r} cannot be set. Leave it out.", category="permission")
+        read[lower] = value.strip()
+    if len(read) > MAX_HEADERS or sum(len(name) + len(value) for name, value in read.items()) > MAX_HEADER_BYTES:
+        raise ToolError("There are too many headers, or they are too long.", category="validation")
+    return read
+
+
+def origin(url: httpx2.URL) -> tuple[str, bytes, int]:
+    """Scheme, host and port: what a credential belongs to."""
+    return url.scheme, url.raw_host, url.port or (443 if url.scheme == "https" else 80)
+
+
+def redirected(hop: Hop, status: int, location: str) -> Hop:
+    """The request that a redirect asks for. Raises `ToolError` where following it would be unsafe."""
+    try:
+        url = read_url(str(hop.url.join(location)))
+    except (httpx2.InvalidURL, ValueError):
+        raise ToolError("The new URL is not valid.", category="permanent") from None
+    if hop.url.scheme == "https" and url.scheme == "http":
+        raise ToolError(
+            "A step from https to http is refused. If that is acceptable, fetch the http address itself.",
+            category="permission",
+        )
+    method, body, headers = hop.method, hop.body, dict(hop.headers)
+    if method == "POST" and status in (301, 302, 303):
+        method, body = "GET", None
+        headers.pop("content-type", None)
+    if origin(url) != origin(hop.url):
+        if body is not None:
+            raise ToolError(
+                f"Sending the body on to {url.host!r} is refused. If that is meant, send it there itself.",
+                category="permission",
+            )
+        headers = {name: value for name, value in headers.items() if name in CARRIED_HEADERS}
+    return Hop(method, url, headers, body)
