@@ -104,6 +104,16 @@ def test_g5_a_gate_in_the_environment_is_honoured(run: Command, monkeypatch: pyt
     assert "hidden" not in run("tools", "list", "--tools", "cli_sample:registry").out
 
 
+def test_g5_list_for_a_program_has_one_line_per_tool(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    done = run("tools", "list", "--tools", "cli_sample:registry")
+    assert done.out.splitlines() == [
+        "tool       namespace  mode        what it does",
+        "read_file  files      inline      Read a [bold]file[/bold]. (hidden: beta is off)",
+        "count      default    background  Zählen — 数.",
+    ]
+
+
 def test_g5_list_as_json(run: Command) -> None:
     done = run("tools", "list", "--tools", "cli_sample:registry", "--json")
     assert (done.code, done.err) == (0, "")
@@ -142,6 +152,12 @@ def test_g5_an_empty_list_says_so(run: Command) -> None:
 def test_g5_registries_lists_and_packages_are_loaded(run: Command, source: str) -> None:
     done = run("tools", "list", "--tools", source, "--json")
     assert [each["name"] for each in json.loads(done.out)] == ["read_file", "count"]
+
+
+def test_g5_what_a_module_prints_is_not_the_output(run: Command, folder: Path) -> None:
+    (folder / "cli_loud.py").write_text("print('loud')\n" + MODULE)
+    done = run("tools", "list", "--tools", "cli_loud:nothing", "--json")
+    assert done == (0, "[]\n", "loud\n")
 
 
 def test_g5_a_single_tool_is_loaded(run: Command) -> None:
@@ -210,7 +226,7 @@ def test_g5_the_manifest(run: Command) -> None:
 )
 def test_g5_an_error_is_one_sentence_on_standard_error(run: Command, arguments: list[str], message: str) -> None:
     done = run("tools", *arguments)
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out) == (4 if "There is no tool" in message else 1, "")
     assert done.err.startswith("error: ")
     assert message in done.err
 
@@ -272,7 +288,7 @@ def test_main_ends_with_the_exit_code(run: Command, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(sys, "argv", ["callboard", "tools", "schema", "nope"])
     with pytest.raises(SystemExit) as caught:
         main()
-    assert caught.value.code == 1
+    assert caught.value.code == 4
 
 
 # As a process
@@ -297,7 +313,23 @@ def test_g5_output_to_a_pipe_is_plain_json(folder: Path) -> None:
 
 def test_g5_an_error_of_the_process_has_no_traceback(folder: Path) -> None:
     done = process("tools", "schema", "get_curent_time")
-    assert (done.returncode, done.stdout) == (1, b"")
+    assert (done.returncode, done.stdout) == (4, b"")
     assert done.stderr.startswith(b"error: There is no tool 'get_curent_time'. Did you mean get_current_time")
     assert b"Traceback" not in done.stderr
     assert b"\x1b" not in done.stderr
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("command", ["list", "manifest"])
+def test_g5_a_reader_that_leaves_is_no_error(folder: Path, command: str, unbuffered: str) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-c", "from callboard.cli import main; main()", "tools", command],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        check=False,
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")

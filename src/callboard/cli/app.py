@@ -1,12 +1,14 @@
 """The `callboard` command: its sub-commands, and what each exit code means."""
 
+import os
+import sys
 from typing import Annotated
 
 import typer
 
 import callboard
 
-from ..errors import CallboardError
+from ..errors import CallboardError, ErrorCategory, ToolError
 from .console import fail
 from .exits import Exit
 from .tools import tools
@@ -39,10 +41,16 @@ def options(
 def run() -> int:
     """Run the command that the arguments name, and return its exit code. No traceback reaches the user."""
     try:
-        return app(standalone_mode=False) or Exit.OK
+        code = app(standalone_mode=False) or Exit.OK
+        sys.stdout.flush()  # while somebody can still say what is wrong with it
+        return code
     except CallboardError as error:
-        return fail(str(error), Exit.FAILED)
-    except BrokenPipeError:  # whoever read the output has enough
+        missing = isinstance(error, ToolError) and error.category is ErrorCategory.NOT_FOUND
+        return fail(str(error), Exit.NOT_FOUND if missing else Exit.FAILED)
+    except (BrokenPipeError, SystemExit) as end:
+        if isinstance(end, SystemExit) and not isinstance(end.__context__, BrokenPipeError):
+            raise
+        _forget_output()  # whoever read it has enough
         return Exit.OK
     except (OSError, UnicodeEncodeError) as error:
         return fail(f"the output cannot be written: {error}", Exit.FAILED)
@@ -56,3 +64,10 @@ def run() -> int:
             raise
         show()
         return int(getattr(error, "exit_code", Exit.USAGE))
+
+
+def _forget_output() -> None:
+    """Send what is left of the output nowhere; Python would complain when it writes it at the end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

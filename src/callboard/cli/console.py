@@ -6,8 +6,17 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
+from .words import safe
+
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
+
+
+def is_interactive(console: Console) -> bool:
+    """Whether a person looks at it, on a terminal that can be drawn on. Colours may be forced, this cannot."""
+    if not (console.is_terminal and console.file.isatty()) or console.is_dumb_terminal:
+        return False
+    return not console.options.ascii_only
 
 
 def print_json(data: Any) -> None:
@@ -15,9 +24,16 @@ def print_json(data: Any) -> None:
     unicode = (out.encoding or "").lower().startswith("utf")
     text = json.dumps(data, indent=2, ensure_ascii=not unicode)
     if out.is_terminal:
-        out.print_json(text)
+        out.print_json(text, ensure_ascii=not unicode)
     else:
         out.file.write(text + "\n")
+
+
+def print_text(text: str) -> None:
+    """A text as it is; on a terminal, its control characters are shown and not obeyed."""
+    encoding = out.encoding or "utf-8"
+    shown = safe(text) if out.is_terminal else text
+    out.file.write(shown.encode(encoding, "backslashreplace").decode(encoding) + "\n")
 
 
 def fail(message: str, code: int) -> int:

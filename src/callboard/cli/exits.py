@@ -12,5 +12,11 @@ class Exit(IntEnum):
     """It could not be done; the message says why."""
     USAGE = 2
     """The command was not understood."""
+    INVALID = 3
+    """The arguments of a tool are not JSON, or not what the tool takes."""
+    NOT_FOUND = 4
+    """There is no tool of that name."""
+    TIMEOUT = 124
+    """It took too long; the number is that of `timeout`, the command."""
     INTERRUPTED = 130
     """The user stopped it."""

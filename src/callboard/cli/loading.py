@@ -1,13 +1,22 @@
 """Finds the registry that the user means: the built-in toolkits, or `package.module:name`."""
 
+import contextlib
+import difflib
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import cast
+from typing import Annotated, cast
+
+import typer
 
 from callboard import Registry, Tool
-from callboard.errors import CallboardError
+from callboard.errors import CallboardError, ToolError
 from callboard.toolkits import built_in
+
+Source = Annotated[
+    str | None,
+    typer.Option("--tools", metavar="PACKAGE.MODULE:REGISTRY", help="Whose tools; the built-in toolkits by default."),
+]
 
 
 class LoadingError(CallboardError):
@@ -25,7 +34,8 @@ def load_registry(address: str | None) -> Registry:
         raise LoadingError(f"--tools {address!r} is not of the form package.module:registry.")
     sys.path.insert(0, "")  # a module beside the user, as with `python -m`
     try:
-        module = import_module(module_name)
+        with contextlib.redirect_stdout(sys.stderr):  # what a module prints is not our output
+            module = import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
             raise LoadingError(f"{module_name} needs the module {error.name!r}, which is not installed.") from error
@@ -48,3 +58,12 @@ def load_registry(address: str | None) -> Registry:
     if found is None:
         raise LoadingError(f"The module {module_name!r} has no {name!r}.")
     raise LoadingError(f"{address} is a {kind}; a Registry, a Tool or a list of tools is wanted.")
+
+
+def find_tool(registry: Registry, name: str) -> Tool:
+    """The tool of that name. Raises `ToolError` (not_found) that names similar ones."""
+    if (found := registry.get(name)) is not None:
+        return found
+    similar = difflib.get_close_matches(name, registry.names(), n=3)
+    hint = f" Did you mean {', '.join(similar)}?" if similar else " See: callboard tools list"
+    raise ToolError(f"There is no tool {name!r}.{hint}", category="not_found")

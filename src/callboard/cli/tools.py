@@ -1,26 +1,24 @@
-"""`callboard tools`: which tools there are, and how a model sees them."""
+"""`callboard tools`: which tools there are, how a model sees them, and running one."""
 
-import difflib
 from typing import Annotated
 
 import typer
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
-from ..errors import ToolError
 from ..schemas.dialects import DIALECTS
 from ..tools.definition import Tool
 from ..tools.gates import gate_label, is_open
 from ..tools.registry import Registry
-from .console import out, print_json
-from .loading import load_registry
+from ..types import Mode
+from .console import out, print_json, print_text
+from .loading import Source, find_tool, load_registry
+from .run import run_tool
+from .words import one_line
 
-tools = typer.Typer(help="List tools, and show their schemas.", no_args_is_help=True)
+tools = typer.Typer(help="List tools, show their schemas, and run them.", no_args_is_help=True)
 
-Source = Annotated[
-    str | None,
-    typer.Option("--tools", metavar="PACKAGE.MODULE:REGISTRY", help="Whose tools; the built-in toolkits by default."),
-]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
 
 
@@ -42,8 +40,10 @@ def list_tools(
         print_json(
             [{"name": t.name, "namespace": t.namespace, "mode": t.mode, "description": t.description} for t in chosen]
         )
-    elif chosen:
+    elif chosen and out.is_terminal:
         out.print(_table(registry, chosen))
+    elif chosen:
+        _print_lines(registry, chosen)
     else:
         out.print("No tools.")
 
@@ -55,7 +55,10 @@ def show_schema(
     source: Source = None,
 ) -> None:
     """Show a tool's schema in a dialect, as JSON."""
-    print_json(_find(load_registry(source), name).schema(dialect))
+    print_json(find_tool(load_registry(source), name).schema(dialect))
+
+
+tools.command("run")(run_tool)
 
 
 @tools.command("manifest")
@@ -70,23 +73,34 @@ def show_manifest(
     print_json(load_registry(source).manifest(dialect or ()))
 
 
-def _find(registry: Registry, name: str) -> Tool:
-    if (found := registry.get(name)) is not None:
-        return found
-    similar = difflib.get_close_matches(name, registry.names(), n=3)
-    hint = f" Did you mean {', '.join(similar)}?" if similar else " See: callboard tools list"
-    raise ToolError(f"There is no tool {name!r}.{hint}", category="not_found")
+HEADER = ("tool", "namespace", "mode", "what it does")
 
 
 def _table(registry: Registry, chosen: list[Tool]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("tool", style="cyan", no_wrap=True)
-    table.add_column("namespace", no_wrap=True)
-    table.add_column("mode", no_wrap=True)
-    table.add_column("what it does", overflow="fold")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for title, style in zip(HEADER, ("cyan", "dim", None, None), strict=True):
+        table.add_column(title, style=style, no_wrap=title != HEADER[-1], overflow="fold")
     for each in chosen:
-        summary = escape(each.description.partition("\n")[0])
-        if each.gate is not None and not is_open(each.gate, registry.settings.gates):
-            summary = f"[dim]{summary} (hidden: {escape(str(gate_label(each.gate)))} is off)[/]"
-        table.add_row(escape(each.name), escape(each.namespace), each.mode, summary)
+        mode = Text(each.mode, style={Mode.BACKGROUND: "yellow", Mode.HUMAN: "magenta"}.get(each.mode, ""))
+        hidden = _hidden(registry, each)
+        table.add_row(
+            escape(each.name), Text(each.namespace), mode, Text(_summary(each) + hidden, style="dim" if hidden else "")
+        )
     return table
+
+
+def _print_lines(registry: Registry, chosen: list[Tool]) -> None:
+    """The table for a file or another program: one line per tool, however long."""
+    rows = [HEADER] + [(t.name, t.namespace, t.mode.value, _summary(t) + _hidden(registry, t)) for t in chosen]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for *short, summary in rows:
+        print_text("  ".join(text.ljust(width) for text, width in zip(short, widths, strict=True)) + f"  {summary}")
+
+
+def _summary(tool: Tool) -> str:
+    return one_line(tool.description.partition("\n")[0])
+
+
+def _hidden(registry: Registry, tool: Tool) -> str:
+    closed = tool.gate is not None and not is_open(tool.gate, registry.settings.gates)
+    return f" (hidden: {gate_label(tool.gate)} is off)" if closed else ""

@@ -1,0 +1,82 @@
+"""The arguments of a call as a user gives them: JSON text, `@file`, or `-` for standard input."""
+
+import json
+import sys
+from pathlib import Path
+
+from ..errors import CallboardError
+from .console import err
+from .exits import Exit
+
+WIDTH = 60
+"""How much is shown of a line that is not JSON."""
+
+
+class ArgumentsError(CallboardError):
+    """The arguments cannot be read (usage), or are not JSON (invalid)."""
+
+    code = "arguments"
+
+    def __init__(self, message: str, exit_code: Exit) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+def read_arguments(given: str | None) -> bytes:
+    """The JSON document that the user means. Raises `ArgumentsError` that says where it is not JSON."""
+    if given is None:
+        return b"{}"
+    if given == "-":
+        return _checked(_standard_input(), "Standard input")
+    if given.startswith("@"):
+        return _checked(_file(given.removeprefix("@")), f"The file {given.removeprefix('@')}")
+    return _checked(given.encode(errors="surrogateescape"), "--args")  # as the shell gave it
+
+
+def _standard_input() -> bytes:
+    if sys.stdin.isatty():
+        err.print("[dim]Reading the arguments from standard input; Ctrl-D ends them.[/]")
+    return sys.stdin.buffer.read()
+
+
+def _file(name: str) -> bytes:
+    if not name:
+        raise ArgumentsError("--args @ wants the name of a file: @arguments.json", Exit.USAGE)
+    try:
+        return Path(name).read_bytes()
+    except OSError as error:
+        reason = error.strerror or str(error)
+    except ValueError as error:
+        reason = str(error)
+    raise ArgumentsError(f"--args @{name}: the file cannot be read: {reason}.", Exit.USAGE)
+
+
+def _checked(document: bytes, source: str) -> bytes:
+    """The document without a byte order mark. Only its grammar is looked at; its meaning is the tool's business."""
+    try:
+        text = document.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ArgumentsError(f"{source} is not UTF-8 text: see byte {error.start + 1}.", Exit.INVALID) from None
+    if not text.strip():
+        raise ArgumentsError(f"{source} is empty, which is not JSON. No arguments are {{}}.", Exit.INVALID)
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ArgumentsError(_pointed(error, source), Exit.INVALID) from None
+    except RecursionError:
+        raise ArgumentsError(f"{source} is nested too deeply.", Exit.INVALID) from None
+    except ValueError as error:  # a number of thousands of digits
+        raise ArgumentsError(f"{source} cannot be used: {error}.", Exit.INVALID) from None
+    return text.encode()
+
+
+def _pointed(error: json.JSONDecodeError, source: str) -> str:
+    """What is wrong, and the place of it, with a mark under it."""
+    message = f"{source} is not JSON: {error.msg}, at line {error.lineno}, column {error.colno}."
+    lines = error.doc.split("\n")
+    line, column = lines[error.lineno - 1].rstrip("\r"), error.colno - 1
+    if not line.strip():
+        return message
+    start = max(0, min(column - WIDTH // 2, len(line) - WIDTH))
+    shown = "".join(character if character.isprintable() else " " for character in line[start : start + WIDTH])
+    return f"{message}\n  {shown}\n  {' ' * (column - start)}^"

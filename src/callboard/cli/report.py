@@ -1,0 +1,122 @@
+"""How a call ended, for a person: the result on standard output, all else on standard error."""
+
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from ..errors import ErrorCategory, ToolError
+from ..execution.outcome import Outcome, OutcomeStatus
+from ..execution.record import ExecutionRecord
+from .console import err, fail, is_interactive, out, print_json, print_text
+from .exits import Exit
+from .words import compact, one_line, safe, seconds
+
+
+def report(outcome: Outcome, record: ExecutionRecord) -> None:
+    """Show the result, or why there is none, and a last line with status, duration and attempts."""
+    if outcome.error is None:
+        _show_value(outcome.value)
+    else:
+        _show_error(outcome.tool, outcome.error)
+    _show_end(outcome, record)
+
+
+def exit_of(outcome: Outcome, interrupted: bool) -> Exit:
+    """The exit code that tells a script how the call ended."""
+    if outcome.error is None:
+        return Exit.OK
+    if outcome.status is OutcomeStatus.CANCELLED and interrupted:
+        return Exit.INTERRUPTED
+    match outcome.error.category:
+        case ErrorCategory.VALIDATION:
+            return Exit.INVALID
+        case ErrorCategory.TIMEOUT:
+            return Exit.TIMEOUT
+        case _:
+            return Exit.FAILED
+
+
+def _show_value(value: Any) -> None:
+    if isinstance(value, str):
+        print_text(value)
+    else:
+        print_json(value)
+    out.file.flush()
+
+
+def _show_error(tool: str, error: ToolError) -> None:
+    if error.category is ErrorCategory.CANCELLED:  # the last line says so
+        return
+    if error.category is ErrorCategory.VALIDATION and (problems := _problems(error.details)):
+        fail(f"the arguments of {tool} are not valid:", Exit.INVALID)
+        _show_problems(problems)
+        err.print(f"[dim]What it takes: callboard tools schema {escape(tool)}[/]", soft_wrap=True)
+        return
+    fail(safe(error.message), Exit.FAILED)
+    if error.details is not None:
+        err.print(Text(f"  details: {compact(error.details)}"), soft_wrap=True)
+    if error.retry_after is not None:
+        err.print(f"  It may be tried again after {seconds(error.retry_after)}.")
+    if cause := _cause(error):
+        err.print(Text(f"  {cause}", style="dim"), soft_wrap=True)
+
+
+def _problems(details: Any) -> list[dict[str, Any]]:
+    """The problems that a validation error lists, if it lists any."""
+    given = cast("Sequence[Any]", details) if isinstance(details, list) else ()
+    return [each for each in given if isinstance(each, dict) and {"path", "message"} <= each.keys()]
+
+
+def _show_problems(problems: list[dict[str, Any]]) -> None:
+    rows = [_row(each) for each in problems]
+    if not is_interactive(err):
+        for path, problem, received in rows:
+            err.print(Text(f"  {path}: {problem}{received and f' Received: {received}'}"), soft_wrap=True)
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("  argument", style="cyan", overflow="fold")
+    table.add_column("problem", overflow="fold")
+    table.add_column("received", style="yellow", overflow="fold")
+    for path, problem, received in rows:
+        table.add_row(Text(f"  {path}"), Text(problem), Text(received))
+    err.print(table)
+
+
+def _row(problem: dict[str, Any]) -> tuple[str, str, str]:
+    """Where, what, and the value received, which is not said twice."""
+    path, message, received = one_line(str(problem["path"])), one_line(problem["message"]), problem.get("received")
+    if received is None:
+        return path or "(all)", message, ""
+    if ", not " in message:
+        message = f"{message.rpartition(', not ')[0]}."
+    return path or "(all)", message, f'"{one_line(received)}"' if isinstance(received, str) else compact(received)
+
+
+def _cause(error: ToolError) -> str:
+    """What really happened, and where: the person who runs a tool by hand is its operator."""
+    if error.report is None or error.report == error.message:
+        return ""
+    frames = traceback.extract_tb(None if error.__cause__ is None else error.__cause__.__traceback__)
+    place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    return f"{one_line(error.report)}{place}"
+
+
+def _show_end(outcome: Outcome, record: ExecutionRecord) -> None:
+    attempts = f", {record.attempt} attempts" if record.attempt != 1 else ", 1 attempt"
+    spent = f"in {seconds(record.ran_for)}{attempts}" if record.ran_for is not None else "before it ran"
+    if not is_interactive(err):
+        err.print(Text(f"{outcome.tool}: {outcome.status} {spent}"), soft_wrap=True)
+        return
+    mark, style = {
+        OutcomeStatus.SUCCEEDED: ("✓", "green"),
+        OutcomeStatus.CANCELLED: ("■", "yellow"),
+    }.get(outcome.status, ("✗", "red"))
+    line = Text.assemble(
+        (f"{mark} ", style), (outcome.tool, "bold"), (f" {outcome.status}", style), (f" {spent}", "dim")
+    )
+    err.print(line, soft_wrap=True)

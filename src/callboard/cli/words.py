@@ -1,0 +1,89 @@
+"""What a person is told about an event, in one line, and how values and errors read there."""
+
+import json
+from typing import Any
+
+from ..events.event import Event
+from ..events.kinds import EventKind
+from ..tools.document import shorten
+
+MAX_VALUE = 2_000
+"""How many characters of a partial result or an unknown event are shown."""
+
+
+def told(event: Event) -> str | None:
+    """The line for an event; None for those that tell a person nothing."""
+    data = event.data
+    match event.kind:
+        case EventKind.TOOL_STARTED | EventKind.TOOL_VALIDATING:
+            return None
+        case EventKind.TOOL_EXECUTING:
+            return attempt_of(data)
+        case EventKind.TOOL_PROGRESS:
+            fraction = data.get("fraction")
+            stage = one_line(data["stage"]) + ("" if fraction is None else f" {percent(fraction)}")
+            return f"{stage}: {one_line(data['message'])}" if data.get("message") else stage
+        case EventKind.TOOL_PARTIAL:
+            return f"partial: {compact(data['value'])}"
+        case EventKind.TOOL_RETRYING:
+            return f"{attempt_of(data)} failed ({blame(data['error'])}); the next in {seconds(data['delay'])}"
+        case EventKind.TOOL_RESULT:
+            return f"{data['status']} ({blame(data['error'])})" if data.get("error") else str(data["status"])
+        case EventKind.SYSTEM_NOTICE:
+            return one_line(data["message"])
+        case kind:  # of a newer version
+            return f"{kind} {compact(data)}"
+
+
+def attempt_of(data: dict[str, Any]) -> str:
+    """Which attempt an event is about."""
+    return f"attempt {data['attempt']} of {data['maximum']}"
+
+
+def blame(error: dict[str, Any]) -> str:
+    """An error of the board: its category and its message."""
+    return f"{error['category']}: {one_line(error['message']).rstrip('.')}"
+
+
+def compact(value: Any) -> str:
+    """A value in one line, cut where it is long; a text as it is."""
+    return one_line(shorten(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), MAX_VALUE))
+
+
+def percent(fraction: float) -> str:
+    return f"{int(fraction * 100)}%"  # 100% means that it is done, so nothing is rounded up
+
+
+def seconds(duration: float) -> str:
+    """A duration as people say it."""
+    if duration < 0.1:
+        return f"{duration * 1000:.0f} ms"
+    if duration < 60:
+        return f"{duration:.1f} s"
+    minutes, rest = divmod(round(duration), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02} h" if hours else f"{minutes}:{rest:02} min"
+
+
+def one_line(text: str) -> str:
+    """A text on one line, safe for a terminal."""
+    return safe(" ".join(text.split()))
+
+
+def safe(text: str) -> str:
+    """A text whose control characters are shown and not obeyed: it may come from anywhere. Line breaks stay."""
+    if text.isprintable():
+        return text
+    return "".join(each if each in "\n\t" or not _is_control(each) else _visible(each) for each in text)
+
+
+def _is_control(character: str) -> bool:
+    return character < " " or "\x7f" <= character <= "\x9f" or character in _REORDERING
+
+
+def _visible(character: str) -> str:
+    return character.encode("unicode_escape").decode()
+
+
+_REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""Characters that make a text read otherwise than it is written."""

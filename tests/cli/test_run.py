@@ -1,0 +1,594 @@
+"""`callboard tools run`, as a user and as a script see it (O3): what is shown where, Ctrl-C, and the exit codes."""
+
+import io
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from callboard.cli import app
+from callboard.cli.exits import Exit
+
+HERE = Path(__file__).parent
+PATIENCE = 30.0
+START = """
+import fcntl, sys, termios
+if sys.argv.pop(1) == "terminal":
+    fcntl.ioctl(2, termios.TIOCSCTTY, 0)
+from callboard.cli import main
+main()
+"""
+
+
+class Done(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+class Running:
+    """The command in a process of its own, with pipes, or with a terminal as standard error (and input)."""
+
+    def __init__(self, *arguments: str, terminal: bool = False, folder: Path = HERE, **environment: str) -> None:
+        given = {**os.environ, "PYTHONUTF8": "1", "TERM": "xterm", **environment}
+        for name in ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES"):
+            given.pop(name, None)
+        self._read = {"out": os.pipe(), "err": os.openpty() if terminal else os.pipe()}
+        if terminal:
+            termios.tcsetwinsize(self._read["err"][0], (30, 100))
+        out, err = self._read["out"][1], self._read["err"][1]
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", START, "terminal" if terminal else "pipes", "tools", "run", *arguments],
+            stdin=err if terminal else subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            cwd=folder,
+            env=given,
+            start_new_session=True,
+        )
+        os.close(out)
+        os.close(err)
+        self._open = {name: ends[0] for name, ends in self._read.items()}
+        self.terminal = self._open["err"]
+        self._got = {"out": b"", "err": b""}
+
+    def until(self, text: str, stream: str = "err") -> str:
+        """Wait until the text was written, and return all that was."""
+        self._take(lambda: text.encode() in self._got[stream], f"{text!r} on {stream}")
+        return self._got[stream].decode()
+
+    def wait(self, enough: Callable[[str], bool]) -> None:
+        """Wait until what is on standard error is enough."""
+        self._take(lambda: enough(self._got["err"].decode(errors="replace")), "enough")
+
+    def send(self, number: signal.Signals = signal.SIGINT) -> None:
+        self.process.send_signal(number)
+
+    def press(self, key: bytes) -> None:
+        """Press a key on the terminal."""
+        os.write(self.terminal, key)
+
+    def close(self, stream: str) -> None:
+        """Read no more of a stream."""
+        os.close(self._open.pop(stream))
+
+    def finish(self) -> Done:
+        self._take(lambda: False, "the end")
+        code = self.process.wait(PATIENCE)
+        out, err = (self._got[name].decode() for name in ("out", "err"))
+        assert "Traceback" not in err
+        assert "Exception ignored" not in err
+        return Done(code, out, err)
+
+    def kill(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        for name in list(self._open):
+            self.close(name)
+
+    def _take(self, enough: Callable[[], bool], wanted: str) -> None:
+        """Read until there is enough, or all there is."""
+        deadline = time.monotonic() + PATIENCE
+        while not enough() and self._open:
+            ready, _, _ = select.select(list(self._open.values()), [], [], deadline - time.monotonic())
+            assert ready, f"{wanted} did not come: {self._got}"
+            for name in [name for name, end in self._open.items() if end in ready]:
+                try:
+                    data = os.read(self._open[name], 65536)
+                except OSError:  # a terminal's way to say that the other side is closed
+                    data = b""
+                self._got[name] += data
+                if not data:
+                    self.close(name)
+        assert enough() or wanted == "the end", f"{wanted} did not come: {self._got}"
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., Running]]:
+    """Start the command with a tool of the demo module, or another."""
+    started: list[Running] = []
+
+    def begin(name: str, *options: str, tools: str = "demo:registry", **how: Any) -> Running:
+        started.append(Running(name, "--tools", tools, *options, **how))
+        return started[-1]
+
+    yield begin
+    for each in started:
+        each.kill()
+
+
+Start = Callable[..., Running]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
+    """Run the command in this process."""
+    monkeypatch.chdir(HERE)
+    monkeypatch.delitem(sys.modules, "demo", raising=False)
+
+    def command(name: str, *options: str, tools: str = "demo:registry") -> Done:
+        monkeypatch.setattr(sys, "argv", ["callboard", "tools", "run", name, "--tools", tools, *options])
+        code = app.run()
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        assert "\x1b" not in err
+        return Done(int(code), out, err.removeprefix("imported\n"))
+
+    return command
+
+
+Run = Callable[..., Done]
+
+
+# What is shown
+
+
+def test_o3_the_result_is_on_standard_output_and_all_else_on_standard_error(run: Run) -> None:
+    done = run("build")
+    assert done.code == 0
+    assert json.loads(done.out) == {"contracts": 3, "names": ["Token", "Vault"], "größe": 1.5}
+    assert done.out == json.dumps(json.loads(done.out), indent=2, ensure_ascii=False) + "\n"
+    *lines, last = done.err.splitlines()
+    assert lines == [
+        "build: attempt 1 of 3",
+        "build: preparing",
+        "build: compiling 0%: 0 of 3 contracts",
+        "build: compiling 33%: 1 of 3 contracts",
+        "build: compiling 66%: 2 of 3 contracts",
+        'build: partial: {"compiled": 3}',
+        "build: linking 100%",
+    ]
+    assert re.fullmatch(r"build: succeeded in \S+ m?s, 1 attempt", last)
+
+
+def test_o3_a_text_is_shown_as_it_is(run: Run) -> None:
+    done = run("count")
+    assert (done.code, done.out) == (0, "number 3\n")
+    assert "count: partial: number 1\ncount: partial: number 2\n" in done.err
+
+
+def test_o3_attempts_and_retries_are_shown(run: Run) -> None:
+    done = run("flaky")
+    assert (done.code, done.out) == (0, "It answered.\n")
+    failed = r"flaky: attempt {} of 3 failed \(transient: The service is away \(try {}\)\); the next in \d+ ms\n"
+    assert re.search(failed.format(1, 1), done.err)
+    assert re.search(failed.format(2, 2), done.err)
+    assert "flaky: attempt 3 of 3\n" in done.err
+    assert re.search(r"flaky: succeeded in \S+ m?s, 3 attempts\n$", done.err)
+
+
+def test_o3_a_failure_says_what_really_happened(run: Run) -> None:
+    done = run("doomed")
+    assert (done.code, done.out) == (1, "")
+    assert "error: A service that the tool needs is not available at the moment.\n" in done.err
+    assert re.search(r"  ConnectionError: no route to \[bold\]host\[/bold\] \(demo.py, line \d+\)\n", done.err)
+    assert re.search(r"doomed: failed in \S+ m?s, 3 attempts\n$", done.err)
+    assert "KeyError: 'missing' (demo.py, line" in run("broken").err
+
+
+def test_o3_nested_calls_are_named(run: Run) -> None:
+    done = run("parent")
+    assert (done.code, json.loads(done.out)) == (0, ["It answered.", 3])
+    assert "parent: delegating 10%\nflaky: attempt 1 of 3\n" in done.err
+    assert "flaky: succeeded\nadd: attempt 1 of 3\nadd: succeeded\nparent: succeeded in" in done.err
+
+
+@pytest.mark.parametrize(("name", "value"), [("later", "[\n  1,\n  2\n]\n"), ("promoted", "after its budget\n")])
+def test_o3_late_results_are_waited_for(run: Run, name: str, value: str) -> None:
+    done = run(name)
+    assert (done.code, done.out) == (0, value)
+    assert f"{name}: succeeded" in done.err
+
+
+def test_o3_what_a_tool_prints_is_not_its_result(run: Run) -> None:
+    done = run("noisy")
+    assert (done.code, done.out) == (0, "\x1b[2Jcleared\nnext line — ü\n")
+    assert "printed by the tool\n" in done.err
+
+
+def test_o3_control_characters_are_shown_and_not_obeyed(run: Run, start: Start) -> None:
+    lines = ["noisy: \\x1b[31mred\\x1b[0m: two lines", "noisy: partial: \\x1b]0;title\\x07"]
+    assert run("noisy").err.splitlines()[2:4] == lines
+    on_terminal = start("noisy", terminal=True).finish()
+    assert "\\x1b]0;title\\x07" in on_terminal.err
+    assert "\x1b]0;" not in on_terminal.err
+
+
+def test_o3_events_that_come_too_fast_are_counted(run: Run) -> None:
+    done = run("flood")
+    assert (done.code, done.out) == (0, "null\n")
+    assert re.search(r"^[\d,]+ events came too fast, and are not shown\.$", done.err, re.MULTILINE)
+
+
+# Events for programs
+
+
+def events(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_o3_every_event_is_a_line_of_json(run: Run) -> None:
+    done = run("flaky", "--json")
+    assert (done.code, done.err) == (0, "")
+    shown = events(done.out)
+    assert [each["seq"] for each in shown] == list(range(1, len(shown) + 1))
+    attempt = ["tool_executing", "tool_progress"]
+    kinds = ["tool_started", "tool_validating", *attempt, "tool_retrying", *attempt, "tool_retrying", *attempt]
+    assert [each["kind"] for each in shown] == [*kinds, "tool_result"]
+    assert shown[-1]["data"]["value"] == "It answered."
+    assert all(each["data"]["tool"] == "flaky" for each in shown)
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "category"), [("doomed", 1, "transient"), ("add", 3, "validation"), ("broken", 1, "execution")]
+)
+def test_o3_a_failure_is_the_last_line_of_json(run: Run, name: str, code: int, category: str) -> None:
+    done = run(name, "--json")
+    last = events(done.out)[-1]
+    assert (done.code, done.err) == (code, "")
+    assert (last["kind"], last["data"]["status"]) == ("tool_result", "failed")
+    assert last["data"]["error"]["category"] == category
+
+
+def test_o3_the_last_line_of_json_is_the_call_and_not_one_that_it_made(run: Run) -> None:
+    shown = events(run("parent", "--json").out)
+    assert [each["data"]["tool"] for each in shown if each["kind"] == "tool_result"] == ["flaky", "add", "parent"]
+    assert shown[-1]["data"]["tool"] == "parent"
+
+
+@pytest.mark.parametrize("name", ["nope", "approve", "gated"])
+def test_o3_without_a_call_there_is_no_json(run: Run, name: str) -> None:
+    done = run(name, "--json")
+    assert (done.code != 0, done.out) == (True, "")
+    assert done.err.startswith("error: The")
+
+
+def test_o3_a_reader_that_leaves_ends_it_quietly(start: Start) -> None:
+    running = start("hang", "--json", '--args={"failures": 1}')
+    running.until("tool_started", "out")
+    running.close("out")
+    done = running.finish()
+    assert done.code == Exit.OK
+    assert done.err in ("imported\n", "imported\ncleaned up\n")
+
+
+# Arguments
+
+
+def test_o3_arguments_are_json_text(run: Run) -> None:
+    assert run("add", "--args", '{"first": 1, "second": 2}').out == "3\n"
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_o3_arguments_are_in_a_file(run: Run, tmp_path: Path, mark: bytes) -> None:
+    file = tmp_path / "arguments.json"
+    file.write_bytes(mark + b'{"first": 40,\n"second": 2}\n')
+    assert run("add", "--args", f"@{file}").out == "42\n"
+
+
+def test_o3_arguments_are_on_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'{"first": 5, "second": 2}')))
+    assert run("add", "--args", "-").out == "7\n"
+
+
+def test_o3_a_person_who_types_the_arguments_is_told_how_to_end_them(start: Start) -> None:
+    running = start("add", "--args", "-", terminal=True)
+    running.until("Ctrl-D")
+    running.press(b'{"first": 1, "second": 2}\n\x04')
+    done = running.finish()
+    assert (done.code, done.out) == (0, "3\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"first": 1,}', "--args is not JSON: Illegal trailing comma|Expecting property name"),
+        ('{"first" 1}', r"at line 1, column 10\.\n  \{\"first\" 1\}\n           \^\n"),
+        ('{\n  "first": one\n}', r"at line 2, column 12\.\n    \"first\": one\n             \^\n"),
+        ("{'first': 1}", "at line 1, column 2"),
+        ('{"' + "x" * 200 + '": }', r"column 206\.\n  x+\": \}\n +\^\n"),
+        ("", r"--args is empty, which is not JSON\. No arguments are \{\}\."),
+        ("[" * 100_000, "--args is nested too deeply"),
+        ("9" * 5000, "--args cannot be used"),
+    ],
+)
+def test_o3_what_is_not_json_is_pointed_at(run: Run, text: str, message: str) -> None:
+    done = run("add", "--args", text)
+    assert (done.code, done.out) == (Exit.INVALID, "")
+    assert done.err.startswith("error: ")
+    assert re.search(message, done.err)
+
+
+def test_o3_a_file_that_is_not_text_is_refused(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "latin.json").write_bytes(b'{"first": "\xe9"}')
+    done = run("add", "--args", f"@{tmp_path / 'latin.json'}")
+    assert done.code == Exit.INVALID
+    assert "is not UTF-8 text: see byte 12." in done.err
+
+
+PROBLEMS = '{"first": "one", "third": [1, 2]}'
+
+
+def test_o3_what_is_wrong_with_the_arguments_is_listed(run: Run) -> None:
+    done = run("add", "--args", PROBLEMS)
+    assert (done.code, done.out) == (Exit.INVALID, "")
+    assert done.err.splitlines() == [
+        "error: the arguments of add are not valid:",
+        '  first: Input should be a valid integer, unable to parse string as an integer. Received: "one"',
+        "  second: This property is required and was not given.",
+        "  third: There is no such property. Leave it out. Received: [1, 2]",
+        "What it takes: callboard tools schema add",
+        "add: failed before it ran",
+    ]
+
+
+def test_o3_on_a_terminal_it_is_a_table(start: Start) -> None:
+    done = start("add", "--args", PROBLEMS, terminal=True).finish()
+    shown = re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", done.err)
+    assert re.search(r"  argument +problem +received", shown)
+    assert re.search(r"  second +This property is required and was not given\.", shown)
+    assert re.search(r"  third +There is no such property\. Leave it out\. +\[1, 2\]", shown)
+
+
+# Exit codes
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["build"], Exit.OK, "build: succeeded"),
+        (["doomed"], Exit.FAILED, "doomed: failed"),
+        (["approve"], Exit.FAILED, "The tool 'approve' asks a person, which needs a session with people in it."),
+        (["add", "--args", "@nowhere.json"], Exit.USAGE, "--args @nowhere.json: the file cannot be read: No such"),
+        (["add", "--args", "@"], Exit.USAGE, "--args @ wants the name of a file"),
+        (["build", "--timeout", "0"], Exit.USAGE, "--timeout must be a number of seconds above 0."),
+        (["build", "--timeout", "nan"], Exit.USAGE, "--timeout must be a number of seconds above 0."),
+        (["build", "--timeout", "soon"], Exit.USAGE, "Invalid value for '--timeout'"),
+        (["build", "--nonsense"], Exit.USAGE, "--nonsense"),
+        (["add"], Exit.INVALID, "first: This property is required"),
+        (["add", "--args", "5"], Exit.INVALID, "(all): Input should be an object."),
+        (["add", "--args", '{"first": 1, "first": 1, "second": 1}'], Exit.INVALID, "give 'first' twice"),
+        (["buld"], Exit.NOT_FOUND, "There is no tool 'buld'. Did you mean build?"),
+        (["qqqq"], Exit.NOT_FOUND, "There is no tool 'qqqq'. See: callboard tools list"),
+        (["gated"], Exit.NOT_FOUND, "The tool 'gated' is hidden: beta is off. Open it with CALLBOARD_GATE_BETA=1."),
+    ],
+)
+def test_o3_the_exit_code_says_how_it_ended(run: Run, arguments: list[str], code: Exit, message: str) -> None:
+    done = run(*arguments)
+    assert done.code == code
+    assert message in done.err
+
+
+def test_o3_a_gate_that_is_open_lets_it_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CALLBOARD_GATE_BETA", "1")
+    assert run("gated").out == "shown\n"
+
+
+@pytest.mark.parametrize("name", ["hang", "sleep_in_a_thread", "tomorrow"])
+def test_o3_a_timeout_ends_it(start: Start, name: str) -> None:
+    done = start(name, "--timeout", "0.1").finish()
+    assert (done.code, done.out) == (Exit.TIMEOUT, "")
+    assert f"error: The tool {name} did not finish in time." in done.err
+    assert re.search(rf"{name}: failed in \S+ m?s, 1 attempt\n$", done.err)
+    assert ("cleaned up" in done.err) == (name == "hang")
+
+
+def test_o3_the_help_names_every_exit_code(run: Run) -> None:
+    done = run("build", "--help")
+    assert done.code == 0
+    for code in Exit:
+        assert re.search(rf"^ +{code.value}  \w", done.out, re.MULTILINE)
+
+
+# Ctrl-C
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_o3_an_interrupt_cancels_and_waits_for_the_clean_up(start: Start, terminal: bool) -> None:
+    running = start("hang", terminal=terminal)
+    running.until("for ever")
+    if terminal:
+        running.press(b"\x03")
+    else:
+        running.send()
+    done = running.finish()
+    assert (done.code, done.out) == (Exit.INTERRUPTED, "")
+    said, cleaned, ended = (done.err.index(text) for text in ("Ctrl-C again leaves", "cleaned up", "cancelled"))
+    assert said < cleaned < ended
+
+
+def test_o3_an_interrupt_is_the_last_line_of_json(start: Start) -> None:
+    running = start("hang", "--json")
+    running.until("tool_progress", "out")
+    running.send()
+    done = running.finish()
+    assert done.code == Exit.INTERRUPTED
+    assert events(done.out)[-1]["data"]["status"] == "cancelled"
+
+
+def test_o3_an_interrupt_ends_the_delay_before_a_retry(start: Start) -> None:
+    running = start("tomorrow")
+    running.until("the next in 1:00 min")
+    running.send()
+    done = running.finish()
+    assert done.code == Exit.INTERRUPTED
+    assert "tomorrow: cancelled in" in done.err
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_o3_a_second_interrupt_leaves_at_once(start: Start, terminal: bool) -> None:
+    running = start("stubborn", terminal=terminal)
+    running.until("hanging")
+    running.send()
+    running.until("not now")
+    running.send()
+    done = running.finish()
+    assert (done.code, done.out) == (Exit.INTERRUPTED, "")
+    assert "stubborn: cancelled" not in done.err
+    assert not terminal or "\x1b[?25h" in done.err  # the cursor is back
+
+
+def test_o3_a_second_interrupt_leaves_even_a_blocked_event_loop(start: Start) -> None:
+    running = start("block")
+    running.until("blocking")
+    while running.process.poll() is None:  # signals of a kind are not counted while one waits
+        running.send()
+        select.select([], [], [], 0.05)
+    assert running.finish().code == Exit.INTERRUPTED
+
+
+def test_o3_a_thread_that_does_not_stop_does_not_hold_the_process(start: Start) -> None:
+    running = start("sleep_in_a_thread")
+    running.until("asleep")
+    running.send()
+    assert running.finish().code == Exit.INTERRUPTED
+
+
+# On a terminal
+
+
+def test_o3_a_bar_with_stage_fraction_and_message(start: Start) -> None:
+    running = start("hang", terminal=True)
+    shown = running.until("for ever")
+    assert "\x1b[?25l" in shown  # the cursor would flicker
+    assert "━" in shown
+    assert " 40%" in shown
+    assert "hanging" in shown
+    running.send()
+    assert running.finish().err.rstrip().count("\x1b[?25h") == 1
+
+
+def test_o3_a_spinner_where_the_fraction_is_unknown(start: Start) -> None:
+    running = start("stubborn", terminal=True)
+    shown = running.until("hanging")
+    assert re.search("[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]", shown)
+    assert "━" not in shown
+
+
+def test_o3_the_attempt_and_the_error_before_it(start: Start) -> None:
+    running = start("hang", "--args", '{"failures": 1}', terminal=True)
+    shown = running.until("attempt 2 of 3")
+    assert "attempt 1 of 3 failed" in shown
+    assert "transient: Not yet" in shown
+
+
+def test_o3_the_delay_before_a_retry_counts_down(start: Start) -> None:
+    running = start("tomorrow", terminal=True)
+    running.wait(lambda shown: len(set(re.findall(r"next attempt in (\d\d\.\d) s", shown))) > 1)
+
+
+def test_o3_the_result_does_not_mix_with_the_view(start: Start) -> None:
+    done = start("build", terminal=True).finish()
+    assert done.code == 0
+    assert "\x1b" not in done.out
+    assert json.loads(done.out)["contracts"] == 3
+    assert '{"compiled": 3}' in done.err
+    assert re.search(r"✓ .*build.* succeeded.* in ", done.err)
+
+
+@pytest.mark.parametrize("environment", [{"TERM": "dumb"}, {"PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}])
+def test_o3_a_poor_terminal_gets_plain_lines(start: Start, environment: dict[str, str]) -> None:
+    done = start("build", terminal=True, **environment).finish()
+    assert done.code == 0
+    assert "build: compiling 33%: 1 of 3 contracts" in done.err
+    assert "\x1b" not in done.err.replace("\x1b[0m", "")
+
+
+# Tools that hold something
+
+TOOLSET = """
+import asyncio
+from callboard import Registry, tool
+
+@tool
+async def hello() -> str:
+    '''Greet.'''
+    return "hello"
+
+class Toolset:
+    def __init__(self, at_start=None, at_end=None):
+        self.at_start, self.at_end = at_start, at_end
+    async def __aenter__(self):
+        if self.at_start == "hang":
+            import sys
+            print("connecting", file=sys.stderr, flush=True)
+            await asyncio.Event().wait()
+        elif self.at_start:
+            raise self.at_start
+        return self
+    async def __aexit__(self, *exc):
+        if self.at_end:
+            raise self.at_end
+    def tools(self):
+        return [hello]
+    def on_change(self, callback):
+        pass
+
+fine = Registry([Toolset()])
+refused = Registry([Toolset(at_start=ConnectionRefusedError("port 1"))])
+hanging = Registry([Toolset(at_start="hang")])
+unclean = Registry([Toolset(at_end=ExceptionGroup("several", [RuntimeError("half closed")]))])
+"""
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> Path:
+    (tmp_path / "held.py").write_text(TOOLSET)
+    return tmp_path
+
+
+def test_o3_tools_of_a_toolset_are_run(start: Start, held: Path) -> None:
+    done = start("hello", tools="held:fine", folder=held).finish()
+    assert (done.code, done.out) == (0, "hello\n")
+
+
+def test_o3_a_toolset_that_does_not_start_is_an_error(start: Start, held: Path) -> None:
+    done = start("hello", tools="held:refused", folder=held).finish()
+    assert (done.code, done.out) == (1, "")
+    assert done.err == "error: The tools cannot be started: ConnectionRefusedError: port 1.\n"
+
+
+def test_o3_a_toolset_that_does_not_end_well_leaves_the_result(start: Start, held: Path) -> None:
+    done = start("hello", tools="held:unclean", folder=held).finish()
+    assert (done.code, done.out) == (0, "hello\n")
+    assert done.err.endswith("The tools were not ended cleanly: RuntimeError: half closed.\n")
+
+
+def test_o3_an_interrupt_ends_a_start_that_hangs(start: Start, held: Path) -> None:
+    running = start("hello", tools="held:hanging", folder=held)
+    running.until("connecting")
+    running.send()
+    done = running.finish()
+    assert (done.code, done.out) == (Exit.INTERRUPTED, "")
+    assert done.err.endswith("error: stopped\n")
