@@ -37,13 +37,14 @@ def make() -> None:
     """Install everything, from nothing if need be."""
     print("Setting up .venv (once, or after a change of requirements) …", file=sys.stderr, flush=True)
     STAMP.unlink(missing_ok=True)
-    if not PYTHON.exists() or subprocess.run([PYTHON, "-c", "import pip"], check=False, capture_output=True).returncode:
+    script = f"import pip, sys; sys.exit(sys.version != {sys.version!r})"
+    if not PYTHON.exists() or subprocess.run([PYTHON, "-c", script], check=False, capture_output=True).returncode:
         run(sys.executable, "-m", "venv", "--clear", VENV)
     pip = (PYTHON, "-m", "pip", "--disable-pip-version-check", "--quiet", "install")
     run(*pip, "--require-hashes", "-r", "requirements/uv.txt")
     uv = (VENV / "bin" / "uv", "pip")
     run(*uv, "install", "--python", PYTHON, "--require-hashes", "-r", "requirements/dev.txt")
-    run(*uv, "install", "--python", PYTHON, "--no-deps", "--editable", ".")
+    run(*uv, "install", "--python", PYTHON, "--no-deps", "--no-build-isolation", "--editable", ".")
     STAMP.write_text(wanted())
 
 

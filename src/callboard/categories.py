@@ -132,16 +132,17 @@ class ErrorTable:
         try:
             rule = self._find(type(error))
             made = rule(error) if callable(rule) else _of_category(ErrorCategory(rule))
+            made.report = made.report or _described(error)
         except Exception:  # a rule of the user's that fails itself must not hide the failure
             made = _of_category(ErrorCategory.UNKNOWN)
-        made.report = made.report or _described(error)
+            made.report = _described(error)
         made.__cause__ = error
         return made
 
     def _find(self, cls: type[BaseException]) -> Rule:
         for base in cls.__mro__:
             package = base.__module__.partition(".")[0]
-            for key in (base, f"{package}.{base.__qualname__}"):
+            for key in (base, f"{package}.{base.__qualname__}", f"{base.__module__}.{base.__qualname__}"):
                 if (rule := self._rules.get(key)) is not None:
                     return rule
         return ErrorCategory.EXECUTION

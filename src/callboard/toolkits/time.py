@@ -39,14 +39,18 @@ async def convert_time(
     try:
         given = datetime.fromisoformat(time)
     except ValueError:
-        raise ToolError(f"{time!r} is not an ISO 8601 time, such as 2026-03-29T14:30.", category="validation") from None
+        raise ToolError(
+            f"{time[:80]!r} is not an ISO 8601 time, such as 2026-03-29T14:30.", category="validation"
+        ) from None
     target = _zone(to_timezone)
     if given.tzinfo is None:
         given = given.replace(tzinfo=_zone(from_timezone))
     try:
         return _moment(given.astimezone(target), to_timezone)
     except OverflowError:
-        raise ToolError(f"{time!r} is outside of the years that can be converted.", category="validation") from None
+        raise ToolError(
+            f"{time[:80]!r} is outside of the years that can be converted.", category="validation"
+        ) from None
 
 
 def _zone(name: str) -> ZoneInfo:

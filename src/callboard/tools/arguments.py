@@ -58,7 +58,7 @@ class AnyArguments:
 class TypedArguments:
     """Arguments validated by Pydantic, in JSON mode, whatever form they came in."""
 
-    __slots__ = ("_adapter", "_descriptions", "_facts", "_lax", "_validate", "closed", "model")
+    __slots__ = ("_adapter", "_cleaned", "_descriptions", "_facts", "_lax", "_validate", "closed", "model")
 
     def __init__(
         self,
@@ -75,6 +75,7 @@ class TypedArguments:
         self._adapter = adapter
         self._lax = lax
         self._facts: _Facts | None = None
+        self._cleaned: JSONSchema | None = None
         validator = adapter.validator
         if closed and issubclass(model, BaseModel):
             # Else Pydantic would put the model's own validator in place of this one, which refuses more.
@@ -91,7 +92,8 @@ class TypedArguments:
             facts = self._facts
             if facts is None:  # not when the tool is made: there may be thousands that are never called
                 facts = self._facts = _facts_of(self._adapter.core_schema)
-            check_text(data, value, *facts)
+            exact, flat, opaque = facts
+            check_text(data, value, exact, flat, opaque)
         return value
 
     def schema(self) -> JSONSchema:
@@ -102,17 +104,19 @@ class TypedArguments:
 
     def _put_right(self, tool: str, data: bytes, first: ValidationError) -> Any:
         error = first
-        schema = clean(self.schema())
-        for _ in range(ROUNDS if self._lax else 0):
+        if self._cleaned is None:
+            self._cleaned = clean(self.schema())
+        schema = self._cleaned
+        for _ in range(ROUNDS):
             errors = error.errors(include_url=False, include_input=False)
             if any(entry["type"] in ("json_invalid", "extra_forbidden") for entry in errors):
                 break
             faults = [Fault(entry["loc"], entry["type"] == "missing") for entry in errors]
             try:
-                if (better := coerced(from_json(data), faults, schema)) is None:
+                if (better := coerced(from_json(data), faults, schema, lax=self._lax)) is None:
                     break
                 data = to_json(better)
-                return self._validate(data)
+                return self._validate(data) if self._lax else self._validate(data, strict=True)
             except ValidationError as again:
                 error = again
             except (ValueError, RecursionError):  # what was put together is nested too deeply
@@ -126,20 +130,22 @@ class _Facts(NamedTuple):
 
     exact: bool
     """It has just the keys that were given: no dictionary is filled, nothing is computed."""
-    floats: bool
-    """It may hold fractions, and so what is not a number."""
     flat: bool
     """It is one dictionary of plain values, and exact."""
+    opaque: bool
+    """It may hold values that cannot be walked, and in them numbers that are none."""
 
 
-_RECORDS = {"typed-dict", "typed-dict-field", "model", "model-fields", "model-field"}
-_WRAPPERS = {"definitions", "definition-ref", "default", "nullable", "list"}
-_NO_FLOATS = frozenset({*_RECORDS, *_WRAPPERS, "str", "int", "bool", "none", "literal", "enum"})
-_FLAT = frozenset({"typed-dict", "typed-dict-field", "str", "int", "bool", "none", "literal", "enum", "nullable"})
+_SCALARS = {"str", "int", "bool", "none", "literal", "enum", "float"}
+_FLAT = frozenset({"typed-dict", "typed-dict-field", "nullable", *_SCALARS})
+_RECORDS = {"typed-dict", "typed-dict-field", "model", "model-fields", "model-field", "dict", "any"}
+_WRAPPERS = {"definitions", "definition-ref", "default", "nullable", "list", "tuple", "union", "tagged-union"}
+_OTHERS = {"date", "datetime", "time", "timedelta", "uuid", "url", "multi-host-url", "bytes", "decimal"}
+_WALKED = frozenset({*_SCALARS, *_RECORDS, *_WRAPPERS, *_OTHERS})
 
 
 def _facts_of(schema: CoreSchema) -> _Facts:
-    exact, floats = True, False
+    exact, opaque = True, False
     kinds: set[str] = set()
     pending: list[Any] = [schema]
     for node in pending:  # it grows while it is walked
@@ -151,9 +157,9 @@ def _facts_of(schema: CoreSchema) -> _Facts:
                 computed = kind.startswith("function-") or kind == "json"
                 filled = kind == "typed-dict-field" and entry["schema"]["type"] == "default"
                 exact = exact and not computed and not filled and not isinstance(entry.get("validation_alias"), list)
-                floats = floats or kind not in _NO_FLOATS or (kind == "list" and "items_schema" not in entry)
-            floats = floats or "allow" in (entry.get("extra_behavior"), entry.get("extra_fields_behavior"))
+                opaque = opaque or not (kind in _WALKED or kind.startswith("function-"))
+            opaque = opaque or "allow" in (entry.get("extra_behavior"), entry.get("extra_fields_behavior"))
             pending += [value for key, value in entry.items() if key not in ("default", "metadata", "serialization")]
         elif isinstance(node, list | tuple):
             pending += cast("list[Any]", node)
-    return _Facts(exact, floats, exact and not floats and kinds <= _FLAT)
+    return _Facts(exact, exact and kinds <= _FLAT, opaque)

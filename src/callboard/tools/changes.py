@@ -7,6 +7,8 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, NamedTuple, Self
 
+from ..errors import CallboardError
+
 log = logging.getLogger("callboard.registry")
 
 
@@ -43,6 +45,8 @@ class Subscription:
         try:
             self._loop = asyncio.get_running_loop()
         except RuntimeError:
+            if inspect.iscoroutinefunction(callback):
+                raise CallboardError("An async subscriber is made inside the event loop that is to run it.") from None
             self._loop = None
         subscribers.append(self)
 

@@ -21,22 +21,23 @@ class Fault(NamedTuple):
     missing: bool
 
 
-def coerced(arguments: Any, faults: Iterable[Fault], schema: JSONSchema) -> Any:
+def coerced(arguments: Any, faults: Iterable[Fault], schema: JSONSchema, *, lax: bool = True) -> Any:
     """The arguments with every fault put right that can be, or None where there was nothing to do.
 
     The input is not changed. A root that is itself a JSON text is read as one. The schema, cleaned, tells the
-    properties from the keys of an open object, of which none may be left out.
+    properties from the keys of an open object, of which none may be left out. Without `lax` only what the schema itself
+    allows is put right: a nullable property that is missing.
     """
     if isinstance(arguments, str):
-        return _parsed(arguments)
+        return _parsed(arguments) if lax else None
     changed = False
     root: list[Any] = [_copy(arguments)]
     for fault in faults:
-        changed = _coerce(root, fault, schema) or changed
+        changed = _coerce(root, fault, schema, lax) or changed
     return root[0] if changed else None
 
 
-def _coerce(root: list[Any], fault: Fault, schema: JSONSchema) -> bool:
+def _coerce(root: list[Any], fault: Fault, schema: JSONSchema, lax: bool) -> bool:
     parent, key = _place(root, fault)
     if fault.missing:
         if isinstance(parent, dict) and key not in parent:
@@ -44,10 +45,10 @@ def _coerce(root: list[Any], fault: Fault, schema: JSONSchema) -> bool:
             return True
         return False
     value = parent[key]
-    if value is None and isinstance(parent, dict) and _is_property(schema, fault.location):
+    if lax and value is None and isinstance(parent, dict) and _is_property(schema, fault.location):
         del parent[key]
         return True
-    if isinstance(value, str) and (parsed := _parsed(value)) is not None:
+    if lax and isinstance(value, str) and (parsed := _parsed(value)) is not None:
         parent[key] = parsed
         return True
     return False

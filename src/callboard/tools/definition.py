@@ -92,6 +92,9 @@ class Tool:
         if not self.description.strip():
             raise RegistrationError(f"The tool {self.name} has no description. Give it a docstring or description=.")
         check_gate(self.gate)
+        object.__setattr__(self, "mode", Mode(self.mode))
+        object.__setattr__(self, "logout", Logout(self.logout))
+        object.__setattr__(self, "wake", Wake(self.wake))
         if not self.topic:
             object.__setattr__(self, "topic", self.name.replace("_", " ").replace("-", " ").strip().capitalize())
 
@@ -171,7 +174,7 @@ class Tool:
 def _object(schema: JSONSchema, closed: bool) -> JSONSchema:
     """An input schema in the form that every provider insists on, even where there is nothing to say."""
     made: JSONSchema = {"type": "object", "properties": {}, **schema}
-    return {**made, "additionalProperties": False} if closed else made
+    return {**made, "additionalProperties": False} if closed and "unevaluatedProperties" not in made else made
 
 
 def _copy(value: Any) -> Any:

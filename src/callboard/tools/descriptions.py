@@ -25,7 +25,7 @@ from typing import (
 
 from pydantic import BaseModel, RootModel
 from pydantic.fields import FieldInfo
-from typing_extensions import TypeAliasType, is_typeddict
+from typing_extensions import is_typeddict
 
 from ..schemas.walk import children
 from ..types import JSONSchema
@@ -72,7 +72,7 @@ def _within(annotation: Any, path: str, above: tuple[Any, ...]) -> Iterator[str]
     origin = get_origin(annotation)
     if origin is Annotated:
         yield from _within(get_args(annotation)[0], path, above)
-    elif isinstance(annotation, TypeAliasType):
+    elif hasattr(annotation, "__value__"):  # `type Name = …`, of the language or of typing_extensions
         yield from _within(annotation.__value__, path, above)
     elif origin is Literal:
         return
@@ -86,6 +86,8 @@ def _within(annotation: Any, path: str, above: tuple[Any, ...]) -> Iterator[str]
                 if not described:
                     yield below
                 yield from _within(inner, below, (*above, annotation))
+    elif isinstance(origin, type) and _fields(origin):  # a generic class, with its parameters filled in
+        yield from _within(origin, path, above)
     elif origin is not None:
         step = "" if origin in (Union, types.UnionType) else ".*" if issubclass_safe(origin, dict) else "[]"
         for inner in get_args(annotation):

@@ -41,5 +41,8 @@ def _parameters(text: str) -> Mapping[str, str]:
         return {}
     styles = docstring_parser.DocstringStyle
     style = styles.REST if _SPHINX.search(text) else styles.NUMPYDOC if _NUMPY.search(text) else styles.GOOGLE
-    parsed = docstring_parser.parse(text, style)
+    try:
+        parsed = docstring_parser.parse(text, style)
+    except docstring_parser.ParseError:  # then it describes nothing, and registration says what is missing
+        return {}
     return {entry.arg_name: entry.description for entry in parsed.params if entry.description}

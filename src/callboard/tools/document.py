@@ -5,6 +5,7 @@ such a document could see two different calls, and one of them may be the person
 """
 
 import json
+import math
 from enum import Enum
 from typing import Any, Literal, get_args, get_origin
 
@@ -13,7 +14,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from ..errors import ToolError
 
-_PLAIN = frozenset({str, int, float, bool, type(None), bytes})
+_PLAIN = frozenset({str, int, bool, type(None), bytes})
 
 
 def encode(arguments: Any) -> bytes:
@@ -52,35 +53,39 @@ def too_large(size: int, limit: int) -> ToolError:
     )
 
 
-def check_text(data: bytes, validated: Any, exact: bool = True, floats: bool = True, flat: bool = False) -> None:
-    """Refuse a document that validation took and that is not JSON, or gives a key twice in one object.
+def check_text(data: bytes, validated: Any, exact: bool = True, flat: bool = False, opaque: bool = False) -> None:
+    """Refuse a document that validation took and that gives a key twice in one object, or holds what is not a number.
 
-    The number of keys in the text is held against those that validation found, which is cheap. `exact` says that
+    The keys in the text are counted and held against those that validation found, which is cheap. `exact` says that
     validation added none (no defaults, no functions); else they are counted in the document itself. Only where the
-    numbers differ (ignored keys, colons inside strings) is the text read again. Without `floats` the types have taken
-    nothing that is not a number; `flat` says that there is nothing but one dictionary of plain values.
+    numbers differ (ignored keys, colons inside strings) is the text read again. `flat` says that there is nothing but
+    one dictionary of plain values, `opaque` that there are values which cannot be walked.
     """
     if flat and data.count(b":") == len(validated):
         return
-    text = data.decode("latin-1")  # searching a text is faster than searching bytes
-    if floats and ("NaN" in text or "Infinity" in text):
-        _read_again(data)
-        return
-    keys = text.count(":")
-    if (not exact or keys != _keys_given(validated)) and keys != _keys_given(from_json(data)):
-        _read_again(data)
+    if not opaque:
+        found, keys = _keys_given(validated), data.count(b":")
+        if (exact and found == keys) or keys == _keys_given(from_json(data)):
+            return
+    _read_again(data)
 
 
 def _read_again(data: bytes) -> None:
     try:
-        json.loads(data, object_pairs_hook=_unique, parse_constant=_constant)
+        json.loads(data, object_pairs_hook=_unique, parse_constant=_constant, parse_float=_number)
     except RecursionError:
         raise ToolError("The arguments are nested too deeply.", category="validation") from None
 
 
-def _constant(name: str) -> None:
+def _number(text: str) -> float:
+    if not math.isfinite(value := float(text)):
+        _constant(text)
+    return value
+
+
+def _constant(text: str) -> None:
     raise ToolError(
-        f"The arguments contain {name}, which is not a number in JSON. Use one that is, or a string.",
+        f"The arguments contain {shorten(text, 40)}, which is not a finite number. Use one that is, or a string.",
         category="validation",
     )
 
@@ -96,7 +101,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> None:
 
 
 def _keys_given(value: Any) -> int:
-    """How many keys of JSON objects a validated value came from, where that can be seen."""
+    """How many keys of JSON objects a validated value came from. Raises `ToolError` for a number that is not finite."""
     total = 0
     pending = [value]
     known = _inner.get
@@ -111,19 +116,34 @@ def _keys_given(value: Any) -> int:
         elif names is _DICT:
             total += len(current)
             pending += current.values()
+        elif names is _FLOAT:
+            if current - current:  # only what is not finite has a difference from itself
+                _constant(str(current))
         else:
-            total += len(current.__pydantic_fields_set__)
+            given = current.__pydantic_fields_set__
+            total += len(given)
             if names:
                 fields = current.__dict__
                 for name in names:
-                    pending.append(fields[name])
+                    child = fields[name]
+                    if child.__class__ is float:
+                        if child - child:
+                            _constant(str(child))
+                    elif name in given:  # a default was not in the document
+                        pending.append(child)
     return total
 
 
-_LEAF, _LIST, _DICT = ("<leaf>",), ("<list>",), ("<dict>",)
-_BASE: dict[type, tuple[str, ...]] = {**dict.fromkeys(_PLAIN, _LEAF), list: _LIST, dict: _DICT}
+_LEAF, _FLOAT, _LIST, _DICT = ("<leaf>",), ("<float>",), ("<list>",), ("<dict>",)
+_BASE: dict[type, tuple[str, ...]] = {
+    **dict.fromkeys(_PLAIN, _LEAF),
+    float: _FLOAT,
+    list: _LIST,
+    tuple: _LIST,
+    dict: _DICT,
+}
 _inner = dict(_BASE)
-"""By class: of a model, the fields that may hold objects or lists of them; else one of the three marks above."""
+"""By class: of a model, the fields that may hold objects, lists or fractions; else one of the four marks above."""
 
 
 def _learn(cls: type) -> tuple[str, ...]:

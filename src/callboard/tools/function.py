@@ -1,6 +1,5 @@
 """`@tool`: a typed function, or a class that holds state, becomes a `Tool`."""
 
-import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -66,6 +65,9 @@ def policy(given: Policy) -> dict[str, Any]:
         made["wake"] = Wake(given.get("wake", Wake.WAKE))
     except ValueError as error:
         raise RegistrationError(f"{error}. Values: {', '.join([*Mode, *Logout, *Wake])}.") from None
+    for name in ("tags", "channels"):
+        if isinstance(made.get(name), str):
+            raise RegistrationError(f"{name} is the text {made[name]!r}; a list of texts is wanted.")
     made["tags"] = tuple(given.get("tags", ()))
     made["examples"] = tuple(given.get("examples", ()))
     made["topic"] = given.get("topic") or ""
@@ -102,8 +104,12 @@ class StatefulTool(Generic[P]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Tool:
         instance = self._cls(*args, **kwargs)
         cls = cast(Any, type(instance))
-        options = {"name": _snake(cls.__name__), "description": inspect.getdoc(cls), **self._options}
-        made = _make(instance.__call__, cast(Options, options), self._scope, origin=_origin(cls))
+        options = {
+            "name": _snake(cls.__name__),
+            "description": documentation(cls.__doc__).description or None,
+            **self._options,
+        }
+        made = _make(instance.__call__, cast(Options, options), self._scope, origin=None)
         return made.with_(lifetime=instance) if hasattr(instance, "__aenter__") else made
 
 

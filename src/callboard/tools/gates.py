@@ -23,9 +23,9 @@ def is_open(gate: Gate | None, flags: Mapping[str, bool]) -> bool:
     if isinstance(gate, str):
         if gate.startswith("env:"):
             return os.environ.get(gate.removeprefix("env:"), "").lower() not in _FALSE
-        return flags.get(gate.lower(), False)
+        return flags.get(gate, flags.get(gate.lower(), False))
     try:
-        return bool(gate())
+        return gate() is True
     except Exception:
         return False
 

@@ -1,6 +1,7 @@
 """A tool's code, and how it is entered: with which arguments, with or without a context, on the loop or in a thread."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from enum import StrEnum
 from functools import partial
 from typing import Any
@@ -64,12 +65,13 @@ class Handler:
                 return await _last(self.enter(arguments, context), context)
 
 
-async def _last(values: AsyncIterator[Any], context: ToolContext) -> Any:
+async def _last(values: AsyncGenerator[Any, Any], context: ToolContext) -> Any:
     """The last value of a generator; those before it are partial results."""
     held: Any = None
     first = True
-    async for value in values:
-        if not first:
-            await context.partial(held)
-        held, first = value, False
+    async with aclosing(values):  # its clean-up runs here, also when the loop is left by an error
+        async for value in values:
+            if not first:
+                await context.partial(held)
+            held, first = value, False
     return held

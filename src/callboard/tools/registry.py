@@ -4,6 +4,7 @@ It knows nothing of sessions, stores or events; what it gives to the layers abov
 right here: validate, run, write, count. Retries, deadlines and records belong to an execution, which a session makes.
 """
 
+import asyncio
 import logging
 import time
 import warnings
@@ -87,7 +88,7 @@ class Registry:
         if tool.namespace == RESERVED_NAMESPACE and not (tool.origin or "").startswith("callboard."):
             raise RegistrationError(f"The namespace {RESERVED_NAMESPACE!r} is reserved for built-in tools.")
         before = self._tools.get(tool.name)
-        if before is not None and not replace and (before.origin is None or before.origin != tool.origin):
+        if before is not None and not replace and not _is_reloaded(before, tool):
             raise RegistrationError(
                 f"There is a tool {tool.name!r} already, in namespace {before.namespace!r}. "
                 "Give one of them another name, or register with replace=True."
@@ -241,8 +242,8 @@ class Registry:
         except BaseException as error:
             failure = self.errors.translate(error)
             counters.failed(failure.category, time.perf_counter() - start, datetime.now(UTC))
-            if not isinstance(error, Exception):
-                raise  # cancellation and the end of the process are the caller's own
+            if _is_the_callers(error):
+                raise
             if CATEGORIES[failure.category].reported:
                 log.warning("%s failed (%s): %s", name, failure.category, failure.report or failure.message)
             raise failure from failure.__cause__
@@ -309,6 +310,22 @@ class Registry:
             change = Change(kind, name, self.names())
             for subscriber in tuple(self._subscribers):
                 subscriber.deliver(change)
+
+
+def _is_reloaded(before: Tool, tool: Tool) -> bool:
+    """Whether a tool is the one before, made again from the same place: not another closure of the same code."""
+    if before is tool:
+        return True
+    codes = [getattr(each.handler and each.handler.function, "__code__", None) for each in (before, tool)]
+    return before.origin is not None and before.origin == tool.origin and (codes[0] is None or codes[0] is not codes[1])
+
+
+def _is_the_callers(error: BaseException) -> bool:
+    """Whether an exception is meant for the caller's task, and not one that a handler ended with."""
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is not None and task.cancelling() > 0
+    return isinstance(error, KeyboardInterrupt | GeneratorExit)
 
 
 def _not_found(name: str) -> ToolError:

@@ -1,6 +1,8 @@
 """The output side of a tool: what a handler returned, checked against its promise and written as JSON once."""
 
 import math
+from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import Any, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -14,17 +16,26 @@ from .problems import problems_of
 class Result:
     """Writes results. With `adapter` None anything that JSON can say is admitted; `schema` then is what is promised."""
 
-    __slots__ = ("_adapter", "_declared", "_dump", "_exact", "_serialize", "_validate", "model")
+    __slots__ = ("_adapter", "_declared", "_dump", "_exact", "_fits", "_serialize", "_validate", "model")
 
     def __init__(
-        self, model: Any = Any, adapter: TypeAdapter[Any] | None = None, declared: JSONSchema | None = None
+        self,
+        model: Any = Any,
+        adapter: TypeAdapter[Any] | None = None,
+        declared: JSONSchema | None = None,
+        fits: Callable[[Any], bool] | None = None,
     ) -> None:
         self.model = model
         self._adapter = adapter
         self._declared = declared
+        self._fits = fits
+        """Whether JSON data is what `declared` promises."""
         self._validate = None if adapter is None else adapter.validator.validate_python
         serializer = None if adapter is None else adapter.serializer
-        self._serialize = serializer.to_json if isinstance(serializer, SchemaSerializer) else to_json
+        self._serialize = to_json
+        if isinstance(serializer, SchemaSerializer):
+            aliased = adapter is not None and _has_aliases(adapter)  # then by alias, as the schema says it
+            self._serialize = partial(serializer.to_json, by_alias=True) if aliased else serializer.to_json
         self._exact = model if _is_exact(model) and adapter is not None else None
         """The class whose instances need not be validated, because validation would give back the same."""
         self._dump = serializer.to_python if isinstance(serializer, SchemaSerializer) else None
@@ -40,15 +51,14 @@ class Result:
             if self._dump is None:
                 if b"NaN" in written or b"Infinity" in written:
                     from_json(written, allow_inf_nan=False)
+                if self._fits is not None and not self._fits(from_json(written)):
+                    raise _broken_promise(tool, "it does not fit the output schema")
             elif b"null" in written:  # which a type makes of NaN, without a word
                 _check_finite(self._dump(value))
             return written
         except ValidationError as error:
             problems = "; ".join(f"{p['path'] or 'result'}: {p['message']}" for p in problems_of(error)[:5])
-            raise ToolError(
-                f"The tool {tool} failed: it returned something other than what it promises.",
-                report=f"{tool} returned a wrong type: {problems}",
-            ) from error
+            raise _broken_promise(tool, problems) from error
         except (PydanticSerializationError, RecursionError, ValueError, TypeError) as error:
             raise ToolError(
                 f"The tool {tool} failed: its result cannot be written as JSON.", report=f"{tool}: {error}"
@@ -70,6 +80,27 @@ class Result:
         if self._adapter is None:
             return self._declared
         return self._adapter.json_schema(mode="serialization")
+
+
+@lru_cache(maxsize=1024)
+def _has_aliases(adapter: TypeAdapter[Any]) -> bool:
+    pending: list[Any] = [adapter.core_schema]
+    for node in pending:  # it grows while it is walked
+        if isinstance(node, dict):
+            entry = cast("dict[str, Any]", node)
+            if "serialization_alias" in entry:
+                return True
+            pending += [value for key, value in entry.items() if key not in ("default", "metadata")]
+        elif isinstance(node, list | tuple):
+            pending += cast("list[Any]", node)
+    return False
+
+
+def _broken_promise(tool: str, problems: str) -> ToolError:
+    return ToolError(
+        f"The tool {tool} failed: it returned something other than what it promises.",
+        report=f"{tool} returned a wrong type: {problems}",
+    )
 
 
 def _is_exact(model: Any) -> bool:

@@ -13,6 +13,7 @@ from pydantic_core import from_json, to_json
 
 from ..errors import MissingExtraError, RegistrationError
 from ..schemas.clean import clean
+from ..schemas.secrets import MASK, has_secrets
 from ..types import JSONSchema
 from .arguments import ROUNDS
 from .coercion import Fault, coerced
@@ -26,7 +27,7 @@ _COMPOSED = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "
 class SchemaArguments:
     """Arguments validated against a JSON schema. Undeclared properties are refused unless the schema admits them."""
 
-    __slots__ = ("_cleaned", "_lax", "_schema", "_validator", "closed", "model")
+    __slots__ = ("_cleaned", "_lax", "_schema", "_secret", "_validator", "closed", "model")
 
     def __init__(self, schema: JSONSchema, *, lax: bool) -> None:
         if not isinstance(cast(Any, schema), dict):
@@ -39,13 +40,14 @@ class SchemaArguments:
             raise RegistrationError("The input schema is not a valid JSON schema.") from None
         if schema.get("type", "object") != "object":
             raise RegistrationError(f"The input of a tool is an object, and the schema says {schema['type']!r}.")
+        self._secret = has_secrets(self._cleaned)
         self.model = dict[str, Any]
         schema = copy.deepcopy(schema)  # what is shown must not change with the caller's own dict
         self.closed = schema.get("additionalProperties", False) is False
         closing = "unevaluatedProperties" if _COMPOSED & schema.keys() else "additionalProperties"
         self._schema = {**({closing: False} if self.closed else {}), **schema, "type": "object"}
         self._lax = lax
-        self._validator = _validator(self._schema)
+        self._validator = validator(self._schema)
 
     def parse(self, tool: str, data: bytes) -> dict[str, Any]:
         try:
@@ -55,11 +57,11 @@ class SchemaArguments:
             raise validation_error(tool, [problem]) from None
         found = first = list(self._problems(value))
         exact = not found
-        for _ in range(ROUNDS if self._lax and found else 0):
+        for _ in range(ROUNDS if found else 0):
             faults = [fault for fault, _ in found]
             try:
-                better = coerced(value, faults, self._cleaned) if faults else None
-                if better is None and (better := _literals(value, faults)) is None:
+                better = coerced(value, faults, self._cleaned, lax=self._lax) if faults else None
+                if better is None and (not self._lax or (better := _literals(value, faults)) is None):
                     break
                 value, found = better, list(self._problems(better))
             except (ValueError, RecursionError):  # what was put together is nested too deeply
@@ -84,6 +86,8 @@ class SchemaArguments:
                 message, received = f"There is no such property: {shorten(names)}. Leave it out.", None
             else:
                 message, received = f"{shorten(error.message)}.", shown(error.instance)
+                if self._secret:  # the message quotes the value
+                    message, received = f"This does not fit the schema ({kind}).", MASK
             yield (
                 Fault(location, kind == "Required"),
                 Problem(path=path_of(location), message=message, received=received),
@@ -109,7 +113,8 @@ def _literals(value: Any, faults: list[Fault]) -> Any:
     return root[0] if changed else None
 
 
-def _validator(schema: JSONSchema) -> Any:
+def validator(schema: JSONSchema, which: str = "input") -> Any:
+    """A validator of JSON data that never fetches anything. Raises `RegistrationError` for what is no schema."""
     try:
         import jsonschema_rs
     except ImportError:
@@ -118,7 +123,7 @@ def _validator(schema: JSONSchema) -> Any:
         return jsonschema_rs.validator_for(schema, retriever=_nothing)
     except ValueError as error:
         reason = str(error).partition("\n")[0]
-        raise RegistrationError(f"The input schema is not a valid JSON schema: {reason}") from None
+        raise RegistrationError(f"The {which} schema is not a valid JSON schema: {reason}") from None
 
 
 def _nothing(address: str) -> NoReturn:

@@ -3,10 +3,10 @@
 import inspect
 import types
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Annotated, Any, Union, cast, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, PydanticUserError, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, PydanticUserError, RootModel, TypeAdapter
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnnotation
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, SchemaError
@@ -44,6 +44,8 @@ class Signature:
         for parameter in inspect.signature(function).parameters.values():
             annotation = hints.get(parameter.name, inspect.Parameter.empty)
             if _is_context(annotation):
+                if self.context is not None:
+                    raise RegistrationError(f"The tool {name} has two parameters for the context; one is enough.")
                 self.context = parameter.name
             else:
                 self.fields[parameter.name] = self._field(parameter, annotation, described.get(parameter.name))
@@ -52,9 +54,9 @@ class Signature:
     def kind(self) -> HandlerKind:
         """How the function is entered."""
         for function in (self._function, inspect.unwrap(self._function)):  # a wrapper may be async around a sync one
-            if inspect.isasyncgenfunction(function):
+            if inspect.isasyncgenfunction(_written(function)):
                 return HandlerKind.STREAM
-            if inspect.iscoroutinefunction(function):
+            if inspect.iscoroutinefunction(_written(function)):
                 return HandlerKind.ASYNC
         return HandlerKind.SYNC
 
@@ -90,9 +92,12 @@ class Signature:
             return Result(kind, self._adapter(kind))
 
     def _hints(self, scope: Mapping[str, Any]) -> dict[str, Any]:
-        function = inspect.unwrap(self._function)
+        function = _written(inspect.unwrap(self._function))
+        # A function that was defined inside another may use its names; else its own module's come first.
+        own = {} if "<locals>" in getattr(function, "__qualname__", "") else getattr(function, "__globals__", {})
         try:
-            return inspect.get_annotations(function, eval_str=True, locals=dict(scope))
+            names = {name: value for name, value in scope.items() if name not in own}
+            return inspect.get_annotations(function, eval_str=True, locals=names)
         except (NameError, SyntaxError, TypeError, AttributeError) as error:
             raise RegistrationError(f"An annotation of the tool {self._name} cannot be resolved: {error}") from error
 
@@ -127,7 +132,7 @@ class Signature:
         ((name, annotation),) = self.fields.items()
         infos = [extra for extra in getattr(annotation, "__metadata__", ()) if isinstance(extra, FieldInfo)]
         model = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
-        if not (isinstance(model, type) and issubclass(model, BaseModel)) or "root" in model.model_fields:
+        if not (isinstance(model, type) and issubclass(model, BaseModel)) or issubclass(model, RootModel):
             return None
         return (name, model) if all(info.is_required() for info in infos) else None
 
@@ -145,6 +150,13 @@ class Signature:
         ) as error:
             reason = str(error).partition("\n")[0]
             raise RegistrationError(f"The types of the tool {self._name} cannot be used: {reason}") from error
+
+
+def _written(function: Any) -> Any:
+    """The function that somebody wrote: below partial applications, or as the `__call__` of an object."""
+    while isinstance(function, partial):
+        function = cast("partial[Any]", function).func
+    return function if inspect.isroutine(function) else type(function).__call__
 
 
 @lru_cache(maxsize=1024)

@@ -21,6 +21,8 @@ class Transformed:
     def __init__(self, inner: Toolset, transform: Transform) -> None:
         self._inner = inner
         self._transform = transform
+        self._made: dict[int, tuple[Tool, Tool | None]] = {}
+        """What was made of which tool, so that the same one gives the same one again."""
 
     async def __aenter__(self) -> Self:
         await self._inner.__aenter__()
@@ -32,7 +34,9 @@ class Transformed:
         return await self._inner.__aexit__(kind, error, trace)
 
     def tools(self) -> Sequence[Tool]:
-        return [made for tool in self._inner.tools() if (made := self._transform(tool)) is not None]
+        before = self._made
+        self._made = {id(tool): before.get(id(tool)) or (tool, self._transform(tool)) for tool in self._inner.tools()}
+        return [made for _, made in self._made.values() if made is not None]
 
     def on_change(self, callback: Callable[[], Any]) -> None:
         self._inner.on_change(callback)

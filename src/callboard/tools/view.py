@@ -19,7 +19,9 @@ class View:
     def of(
         cls, namespaces: Collection[str] | None = None, channel: str | None = None, allow: Collection[str] | None = None
     ) -> "View":
-        """A view from whatever collections the caller has."""
+        """A view from whatever collections the caller has. Raises `TypeError` for a lone text, which is one too."""
+        if isinstance(namespaces, str) or isinstance(allow, str):
+            raise TypeError("namespaces and allow are lists of names, not one text")
         return cls(
             namespaces=None if namespaces is None else frozenset(namespaces),
             channel=channel,

@@ -4,6 +4,11 @@
 is what they stand on.
 """
 
+try:
+    import httpx2 as _  # noqa: F401
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError('The http toolkit needs: pip install "callboard[http]"', name=error.name) from None
+
 from .answer import FetchResult
 from .fetch import Fetcher, Limits, fetch_tools, http_fetch, http_post, tools
 from .guard import Guard
