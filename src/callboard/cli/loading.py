@@ -50,10 +50,10 @@ def load_registry(address: str | None) -> Registry:
     if isinstance(found, Registry):
         return found
     if isinstance(found, Tool):
-        return Registry([found])
+        return Registry([cast(Tool, found)])
     kind = type(found).__name__
     several = cast("Sequence[object]", found) if isinstance(found, list | tuple) else ()
-    if tools := [each for each in several if isinstance(each, Tool)]:
+    if tools := [cast(Tool, each) for each in several if isinstance(each, Tool)]:
         return Registry(tools)
     if found is None:
         raise LoadingError(f"The module {module_name!r} has no {name!r}.")

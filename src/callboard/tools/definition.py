@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Self, cast
+from typing import Any, Generic, Self, cast
 
 from pydantic_core import to_json
+from typing_extensions import ParamSpec, TypeVar
 
 from ..errors import RegistrationError
 from ..schemas.clean import clean
@@ -27,12 +28,16 @@ from .result import Result
 RESERVED_NAMESPACE = "callboard"
 """The namespace of the built-in `task_*` tools, which every session sees."""
 
+P = ParamSpec("P", default=...)
+R = TypeVar("R", default=Any)
+"""What the function takes and gives back: a tool can still be called as it."""
+
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}", re.ASCII)
 """What every provider accepts as the name of a tool."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Tool:
+class Tool(Generic[P, R]):
     """A typed definition: name, what it takes, what it gives, how it is to be treated, and its handler."""
 
     name: str
@@ -164,7 +169,7 @@ class Tool:
         """A copy with other values."""
         return replace(self, **changes)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function that it was made from, as if it had never been decorated."""
         if self.handler is None:
             raise TypeError(f"{self.name} has no body: a person gives its result")

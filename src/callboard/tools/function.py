@@ -17,6 +17,7 @@ from .signature import Signature
 
 P = ParamSpec("P")
 C = TypeVar("C")
+R = TypeVar("R")
 
 
 class Policy(TypedDict, total=False):
@@ -116,7 +117,7 @@ class StatefulTool(Generic[P]):
 @overload
 def tool(function: type[C], /) -> StatefulTool[...]: ...  # pyright: ignore[reportOverlappingOverload]
 @overload
-def tool(function: Callable[..., Any], /) -> Tool: ...
+def tool(function: Callable[P, R], /) -> Tool[P, R]: ...
 @overload
 def tool(**options: Unpack[Options]) -> "_Decorator": ...
 def tool(function: Any = None, /, **options: Unpack[Options]) -> Any:
@@ -140,7 +141,7 @@ class _Decorator:
     @overload
     def __call__(self, function: type[C], /) -> StatefulTool[...]: ...  # pyright: ignore[reportOverlappingOverload]
     @overload
-    def __call__(self, function: Callable[..., Any], /) -> Tool: ...
+    def __call__(self, function: Callable[P, R], /) -> Tool[P, R]: ...
     def __call__(self, function: Any, /) -> Any:
         if isinstance(function, type):
             if "__call__" not in {name for base in function.__mro__[:-1] for name in vars(base)}:

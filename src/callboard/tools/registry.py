@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from anyio import CapacityLimiter
 from pydantic_core import from_json
@@ -71,7 +71,9 @@ class Registry:
         self._entered = AsyncExitStack()
         self._threads: CapacityLimiter | None = None
         for given in tools:
-            if not isinstance(given, Tool) and isinstance(given, Toolset):
+            if isinstance(given, Tool):  # first: asking whether it is a toolset is slow
+                self.register(cast(Tool, given))
+            elif isinstance(given, Toolset):
                 self.include(given)
             else:
                 self.register(given)
@@ -84,7 +86,7 @@ class Registry:
         """
         if isinstance(given, StatefulTool):
             raise RegistrationError("A class of tools is registered by making one of it first: register(TheClass(…)).")
-        tool = given if isinstance(given, Tool) else make_tool(given)
+        tool = cast(Tool, given) if isinstance(given, Tool) else make_tool(given)
         if tool.namespace == RESERVED_NAMESPACE and not (tool.origin or "").startswith("callboard."):
             raise RegistrationError(f"The namespace {RESERVED_NAMESPACE!r} is reserved for built-in tools.")
         before = self._tools.get(tool.name)
