@@ -850,4 +850,4 @@ async def test_t1_an_answer_is_the_output_and_the_tool_has_no_body() -> None:
         await Registry([choose]).call("choose", {"question": "?"})
     assert caught.value.category == "configuration"
     with pytest.raises(TypeError, match="has no body"):
-        choose("?")
+        _ = choose("?")
