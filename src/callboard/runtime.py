@@ -59,7 +59,7 @@ class Runtime:
         self.sessions = Scheduler(
             self.registry, self.manager, self.clock, keep_events=keep_events, keep_executions=keep_executions
         )
-        self._watchdog = Watchdog(self.registry, self.manager, self._blocked, threshold=blocked_after)
+        self._watchdog = Watchdog(self.manager, self._blocked, threshold=blocked_after)
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -86,7 +86,7 @@ class Runtime:
         """The session of that id: made, or found if it is this user's. Raises `SessionNotFound` for another user's."""
         return self.sessions.open(session_id, user_id, namespaces=namespaces, channel=channel, allow=allow)
 
-    def _blocked(self, tool: str, seconds: float) -> None:
+    def _blocked(self, tool: str, seconds: float, session_ids: Collection[str]) -> None:
         """A handler held the event loop: tell the people whose calls waited for it."""
-        for session in self.sessions.running(tool):
+        for session in self.sessions.live(session_ids):
             session.notice(f"The tool {tool} blocked everything for {seconds:.1f} seconds.", tool=tool, seconds=seconds)

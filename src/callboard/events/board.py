@@ -79,9 +79,10 @@ class Board:
             self._waiting.append(future)
             try:
                 await future
-            finally:
+            except BaseException:
                 if future in self._waiting:
                     self._waiting.remove(future)
+                raise
 
     async def follow(self, after: int = 0) -> AsyncIterator[Event]:
         """Every event after the cursor, those that are there and those that come. Ends only when it is left."""
@@ -92,7 +93,13 @@ class Board:
                 yield event
 
     def subscribe(self, callback: Callable[[Sequence[Event]], Any], after: int | None = None) -> "Subscription":
-        """Have events delivered in batches, at most one batch per turn of the event loop, until it is closed."""
+        """Have events delivered in batches, at most one batch per turn of the event loop, until it is closed.
+
+        Raises `CursorExpired`. One that falls behind what is kept, within one turn, goes on with the first kept event,
+        and sees it by the numbers.
+        """
+        if after is not None and after + 1 < self._first:
+            raise CursorExpired(after, self._first)
         return Subscription(self, callback, self.last_seq if after is None else after)
 
     def attach(self, reader: "Subscription") -> None:
@@ -131,17 +138,19 @@ class Board:
 class Subscription:
     """A reader that is called, between its start and `close` (or the end of its `with`)."""
 
-    __slots__ = ("_board", "_callback", "cursor")
+    __slots__ = ("_board", "_callback", "_closed", "cursor")
 
     def __init__(self, board: Board, callback: Callable[[Sequence[Event]], Any], after: int) -> None:
         self._board = board
         self._callback = callback
+        self._closed = False
         self.cursor = after
         """The last event that it was given."""
         board.attach(self)
 
     def close(self) -> None:
         """Stop the delivery."""
+        self._closed = True
         self._board.detach(self)
 
     def __enter__(self) -> Self:
@@ -152,7 +161,7 @@ class Subscription:
 
     def deliver(self) -> None:
         """Hand over what is new. A reader that fails harms nobody else, and is not called again."""
-        if self._board.last_seq <= self.cursor:
+        if self._closed or self._board.last_seq <= self.cursor:
             return
         events = self._board.read(max(self.cursor, self._board.first_seq - 1))
         self.cursor = events[-1].seq

@@ -42,7 +42,8 @@ class Breaker:
         self.state = BreakerState.CLOSED
         self._failures = 0
         self._successes = 0
-        self._probes = 0
+        self._probes: set[str] = set()
+        """The attempts that are inside to see whether it works again."""
         self._opened_at = 0.0
 
     @property
@@ -50,47 +51,55 @@ class Breaker:
         """Whether there is nothing to remember: closed, and no failure since the last success."""
         return self.state is BreakerState.CLOSED and not self._failures
 
-    def admit(self, now: float) -> float | None:
-        """Let an attempt through (None), or refuse it with the seconds until the next probe.
+    def refused_for(self, now: float) -> float:
+        """The seconds for which everyone is refused; 0 where somebody may be let through."""
+        return max(0.0, self._opened_at + self._policy.recovery_time - now) if self.state is BreakerState.OPEN else 0.0
+
+    def admit(self, who: str, now: float) -> float | None:
+        """Let an attempt of an execution through (None), or refuse it with the seconds until the next probe.
 
         In the half-open state as many probes are inside at once as successes are still needed, and no more.
         """
         if self.state is BreakerState.CLOSED:
             return None
         if self.state is BreakerState.OPEN:
-            left = self._opened_at + self._policy.recovery_time - now
-            if left > 0:
+            if left := self.refused_for(now):
                 return left
             self.state = BreakerState.HALF_OPEN
-            self._successes = self._probes = 0
-        if self._probes >= self._policy.success_threshold - self._successes:
+            self._successes = 0
+        if len(self._probes) >= self._policy.success_threshold - self._successes:
             return self._policy.recovery_time
-        self._probes += 1
+        self._probes.add(who)
         return None
 
-    def succeeded(self) -> None:
+    def succeeded(self, who: str) -> None:
         """An attempt that was let through gave a result."""
         if self.state is BreakerState.HALF_OPEN:
-            self._probes = max(0, self._probes - 1)
+            if who not in self._probes:
+                return  # it was let through before the breaker opened, and says nothing about now
+            self._probes.discard(who)
             self._successes += 1
             if self._successes < self._policy.success_threshold:
                 return
         elif self.state is BreakerState.OPEN:
-            return  # it was let through before the breaker opened
+            return
         self.state = BreakerState.CLOSED
         self._failures = 0
 
-    def failed(self, category: ErrorCategory, now: float) -> None:
+    def failed(self, who: str, category: ErrorCategory, now: float) -> None:
         """An attempt that was let through failed."""
         if self.state is BreakerState.HALF_OPEN:
-            self._probes = max(0, self._probes - 1)
+            if who not in self._probes:
+                return
+            self._probes.discard(who)
         if category not in COUNTED or self.state is BreakerState.OPEN:
             return
         self._failures += 1
         if self.state is BreakerState.HALF_OPEN or self._failures >= self._policy.failure_threshold:
             self.state = BreakerState.OPEN
             self._opened_at = now
-            self._failures = self._successes = self._probes = 0
+            self._failures = self._successes = 0
+            self._probes.clear()
 
 
 class BreakerOpen(ToolError):

@@ -2,10 +2,11 @@
 
 from ..clock import Clock
 from ..errors import ToolError
+from ..tools.definition import Tool
 from ..tools.policies import BreakerPolicy
 from ..tools.registry import Registry
-from .breaker import Breaker, BreakerOpen
-from .execution import Execution
+from .breaker import Breaker, BreakerOpen, BreakerState
+from .execution import Execution, Scope
 
 
 class Breakers:
@@ -21,7 +22,7 @@ class Breakers:
     def admit(self, execution: Execution) -> None:
         """Let an attempt through. Raises `BreakerOpen` with the time until the next probe where the breaker is open."""
         if (breaker := self.known.get(self._key(execution))) is not None:
-            seconds = breaker.admit(self._clock.monotonic())
+            seconds = breaker.admit(execution.id, self._clock.monotonic())
             self._show(execution, breaker)
             if seconds is not None:
                 raise BreakerOpen(execution.name, seconds)
@@ -29,7 +30,7 @@ class Breakers:
     def succeeded(self, execution: Execution) -> None:
         """An attempt gave a result."""
         if (breaker := self.known.get(key := self._key(execution))) is not None:
-            breaker.succeeded()
+            breaker.succeeded(execution.id)
             self._show(execution, breaker)
             if breaker.pristine:
                 del self.known[key]
@@ -39,16 +40,42 @@ class Breakers:
         key = self._key(execution)
         if (breaker := self.known.get(key)) is None:
             breaker = self.known[key] = Breaker(execution.tool.breaker or self._default)
-        breaker.failed(failure.category, self._clock.monotonic())
+        before = breaker.state
+        breaker.failed(execution.id, failure.category, self._clock.monotonic())
         self._show(execution, breaker)
+        if breaker.state is BreakerState.OPEN and before is not BreakerState.OPEN:
+            # Nobody may call a tool that is hidden while it is open, so its time must come by itself.
+            self._clock.call_later(
+                self._policy(execution.tool).recovery_time, lambda: self._recover(execution, breaker)
+            )
         if breaker.pristine:
             del self.known[key]
 
-    def _key(self, execution: Execution) -> tuple[str, str | None]:
-        policy = execution.tool.breaker or self._default
-        return execution.tool.name, execution.scope.id if policy.per_session else None
+    def hides(self, tool: Tool, scope: Scope) -> bool:
+        """Whether a tool asks not to be shown to that session now."""
+        policy = self._policy(tool)
+        if not policy.hide_when_open:
+            return False
+        breaker = self.known.get((tool.name, scope.id if policy.per_session else None))
+        return breaker is not None and breaker.refused_for(self._clock.monotonic()) > 0
 
-    def _show(self, execution: Execution, breaker: Breaker) -> None:
+    def forget(self, scope: Scope) -> None:
+        """A session has ended: its own breakers go with it."""
+        for key in [key for key in self.known if key[1] == scope.id]:
+            del self.known[key]
+
+    def _recover(self, execution: Execution, breaker: Breaker) -> None:
+        """The recovery time is over: the next call is a probe, and whoever looks may know."""
+        if breaker.state is BreakerState.OPEN and not breaker.refused_for(self._clock.monotonic()):
+            self._show(execution, breaker, BreakerState.HALF_OPEN)
+
+    def _key(self, execution: Execution) -> tuple[str, str | None]:
+        return execution.tool.name, execution.scope.id if self._policy(execution.tool).per_session else None
+
+    def _policy(self, tool: Tool) -> BreakerPolicy:
+        return tool.breaker or self._default
+
+    def _show(self, execution: Execution, breaker: Breaker, state: BreakerState | None = None) -> None:
         """The state of a tool's own breaker is among its statistics; that of a session's is nobody else's business."""
-        if not (execution.tool.breaker or self._default).per_session:
-            self._registry.counters_of(execution.tool).breaker = breaker.state.value
+        if not self._policy(execution.tool).per_session:
+            self._registry.counters_of(execution.tool).breaker = (state or breaker.state).value

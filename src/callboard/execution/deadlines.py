@@ -5,10 +5,13 @@ fires the running ones are looked at. A call that ends before anything is due, w
 comparison.
 """
 
+import logging
 from collections.abc import Callable, Iterable
 
 from ..clock import Clock, Timer
 from .execution import Execution
+
+log = logging.getLogger("callboard.execution")
 
 NEVER = float("inf")
 
@@ -28,10 +31,10 @@ class Deadlines:
     def watch(self, when: float) -> None:
         """Make sure that somebody looks at that time."""
         if when < self._next:
+            timer = self._clock.call_later(max(0.0, when - self._clock.monotonic()), self._look)
             if self._timer is not None:
                 self._timer.cancel()
-            self._next = when
-            self._timer = self._clock.call_later(max(0.0, when - self._clock.monotonic()), self._look)
+            self._next, self._timer = when, timer
 
     def close(self) -> None:
         if self._timer is not None:
@@ -42,8 +45,11 @@ class Deadlines:
         self._next, self._timer = NEVER, None
         now = self._clock.monotonic()
         for execution in tuple(self._running):
-            if earliest(execution) <= now:
-                self._due(execution, now)
+            if execution.ended is None and earliest(execution) <= now:
+                try:
+                    self._due(execution, now)
+                except Exception:  # the others' times must come all the same
+                    log.exception("the runtime failed while the time of %s came", execution.name)
         if (when := min(map(earliest, self._running), default=NEVER)) < NEVER:
             self.watch(when)
 

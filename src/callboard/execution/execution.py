@@ -169,7 +169,7 @@ class Execution:
             started_at=None if self.started is None else datetime.fromtimestamp(start + self.started, UTC),
             completed_at=None if self.ended is None else datetime.fromtimestamp(start + self.ended, UTC),
             queued_for=None if self.started is None else self.started - self.queued,
-            ran_for=None if self.started is None else (self.ended or now) - self.started,
+            ran_for=None if self.started is None else (now if self.ended is None else self.ended) - self.started,
             attempt=self.attempt,
             max_attempts=self.max_attempts,
             previous_errors=tuple(error.to_model() for error in self.errors),

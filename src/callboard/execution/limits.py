@@ -1,15 +1,21 @@
 """Who may run now, and who waits: limits in total, per session and per tool, and the queue before them.
 
 The queue is ordered by priority, and among sessions of one priority it is fair: each gets one place in turn, however
-many calls it has waiting. It is bounded, and when it is full the caller is told so.
+many calls it has waiting. It is bounded, and when it is full the caller is told so. Whoever is in it has no place to
+run at the moment, so a newcomer that has one overtakes nobody.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
-from ..errors import ErrorCategory, ToolError
+from ..errors import CallboardError, ErrorCategory, ToolError
 from .execution import Execution, Priority
+
+
+class LimitsError(CallboardError, ValueError):
+    """A limit has a value that makes no sense."""
+
+    code = "limits"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,22 +25,79 @@ class Limits:
     total: int = 4_096
     per_session: int = 256
     queue: int = 10_000
+    """How many may wait; with 0 nobody does."""
     threads: int = 32
     """For handlers that are not async."""
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            least = 0 if each.name == "queue" else 1
+            if (value := getattr(self, each.name)) < least:
+                raise LimitsError(f"the limit {each.name} is {value}; {least} is the least")
+
+
+class Lane:
+    """Those of one session and one priority that wait, each kind in the order of its calls.
+
+    A kind is a tool, called by a handler or not: if the first of a kind has no place, none of that kind has.
+    """
+
+    __slots__ = ("_count", "_kinds")
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._kinds: dict[tuple[str, bool], dict[str, tuple[int, Execution]]] = {}
+
+    def add(self, execution: Execution) -> None:
+        self._count += 1
+        self._kinds.setdefault(_kind(execution), {})[execution.id] = (self._count, execution)
+
+    def remove(self, execution: Execution) -> bool:
+        """False where it was not in it."""
+        waiting = self._kinds.get(_kind(execution))
+        if waiting is None or waiting.pop(execution.id, None) is None:
+            return False
+        if not waiting:
+            del self._kinds[_kind(execution)]
+        return True
+
+    def heads(self) -> Iterator[Execution]:
+        """The first of each kind, the one that waits longest first."""
+        return (execution for _, execution in sorted(next(iter(kind.values())) for kind in self._kinds.values()))
+
+    def __bool__(self) -> bool:
+        return bool(self._kinds)
+
+
+def _kind(execution: Execution) -> tuple[str, bool]:
+    return execution.tool.name, execution.parent is None
 
 
 class Gatekeeper:
     """Gives places to executions. `start` is called for one that got its place after waiting."""
 
     def __init__(self, limits: Limits, start: Callable[[Execution], None]) -> None:
-        self._total = limits.total
+        self._limits = limits
+        self._total = 0
         self._per_session = limits.per_session
         self._limit = limits.queue
         self._start = start
         self._running = 0
         self._by_tool: dict[str, int] = {}
         self._queued = 0
-        self._lanes: dict[Priority, dict[str, deque[Execution]]] = {priority: {} for priority in Priority}
+        self._nested = 0
+        """How many of those who wait were called by a handler, and need no place in total."""
+        self._lanes: dict[Priority, dict[str, Lane]] = {priority: {} for priority in Priority}
+        self._admitting = False
+        self._closed = True
+
+    def open(self) -> None:
+        """Begin to give places."""
+        self._closed, self._total = False, self._limits.total
+
+    def close(self) -> None:
+        """Give no more places: whoever asks is told that it has ended."""
+        self._closed, self._total = True, 0
 
     @property
     def queued(self) -> int:
@@ -56,9 +119,15 @@ class Gatekeeper:
                 self._running += 1
                 execution.scope.running += 1
                 return True
-        elif (not self._queued or execution.parent is not None) and self._has_place(execution):
+        elif (not self._admitting or execution.parent is not None) and self._has_place(execution):
             self._take(execution)
             return True
+        if self._closed:
+            raise ToolError(
+                "The system is not running. Nothing was done.",
+                category=ErrorCategory.RESOURCE,
+                report="a call outside of `async with Runtime(…)`",
+            )
         _refuse_deadlock(execution)
         if self._queued >= self._limit:
             raise ToolError(
@@ -66,9 +135,12 @@ class Gatekeeper:
                 category=ErrorCategory.RESOURCE,
                 retryable=True,
             )
-        lane = self._lanes[execution.priority]
-        lane.setdefault(execution.scope.id, deque()).append(execution)
+        lanes = self._lanes[execution.priority]
+        if (lane := lanes.get(execution.scope.id)) is None:
+            lane = lanes[execution.scope.id] = Lane()
+        lane.add(execution)
         self._queued += 1
+        self._nested += execution.parent is not None
         return False
 
     def leave(self, execution: Execution) -> None:
@@ -83,14 +155,13 @@ class Gatekeeper:
 
     def withdraw(self, execution: Execution) -> bool:
         """Take one out of the queue; False where it was not in it."""
-        lane = self._lanes[execution.priority]
-        waiting = lane.get(execution.scope.id)
-        if waiting is None or execution not in waiting:
+        lane = self._lanes[execution.priority].get(execution.scope.id)
+        if lane is None or not lane.remove(execution):
             return False
-        waiting.remove(execution)
-        if not waiting:
-            del lane[execution.scope.id]
+        if not lane:
+            del self._lanes[execution.priority][execution.scope.id]
         self._queued -= 1
+        self._nested -= execution.parent is not None
         return True
 
     def _has_place(self, execution: Execution) -> bool:
@@ -109,19 +180,27 @@ class Gatekeeper:
             self._by_tool[execution.tool.name] = self._by_tool.get(execution.tool.name, 0) + 1
 
     def _admit(self) -> None:
-        while (execution := next(self._candidates(), None)) is not None:
-            self.withdraw(execution)
-            self._take(execution)
-            lane = self._lanes[execution.priority]
-            if (waiting := lane.pop(execution.scope.id, None)) is not None:
-                lane[execution.scope.id] = waiting  # to the end of the line: the other sessions come first now
-            self._start(execution)
+        if self._admitting:  # one that was let in has ended within its start; the loop below goes on
+            return
+        self._admitting = True
+        try:
+            while (execution := next(self._candidates(), None)) is not None:
+                self.withdraw(execution)
+                self._take(execution)
+                lanes = self._lanes[execution.priority]
+                if (lane := lanes.pop(execution.scope.id, None)) is not None:
+                    lanes[execution.scope.id] = lane  # to the end of the line: the other sessions come first now
+                self._start(execution)
+        finally:
+            self._admitting = False
 
     def _candidates(self) -> Iterator[Execution]:
         """Those that could start now, the one whose turn it is first."""
+        if self._running >= self._total and not self._nested:
+            return
         for priority in Priority:
-            for waiting in self._lanes[priority].values():
-                for execution in waiting:
+            for lane in self._lanes[priority].values():
+                for execution in lane.heads():
                     if self._has_place(execution):
                         yield execution
 

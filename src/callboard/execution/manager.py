@@ -13,11 +13,12 @@ import secrets
 import sys
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
+from functools import partial
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from anyio import CapacityLimiter
-from pydantic_core import to_json
+from anyio import CancelScope
+from pydantic_core import PydanticSerializationError, to_json
 
 from ..clock import Clock
 from ..errors import CATEGORIES, ErrorCategory, ToolError
@@ -27,13 +28,12 @@ from ..tools.arguments import AnyArguments
 from ..tools.context import ToolContext
 from ..tools.definition import Tool
 from ..tools.document import encode, same_document, too_large
-from ..tools.handler import Handler
+from ..tools.handler import Handler, HandlerKind
 from ..tools.policies import BreakerPolicy, RetryPolicy
 from ..tools.registry import Registry
 from ..tools.result import Result
 from ..types import Mode
 from .book import Book
-from .breaker import BreakerOpen
 from .breakers import Breakers
 from .deadlines import Deadlines
 from .execution import Execution, Priority, Scope
@@ -43,6 +43,7 @@ from .masking import shown_arguments
 from .outcome import Outcome, OutcomeStatus
 from .reporting import AttemptReporter
 from .retry import decide
+from .threads import Threads
 
 log = logging.getLogger("callboard.execution")
 
@@ -94,26 +95,30 @@ class ExecutionManager:
         self._deadlines = Deadlines(clock, self._live.values(), self._due)
         self._prefix = f"x{secrets.token_hex(6)}-"
         self._numbers = itertools.count(1)
-        self._threads: CapacityLimiter
+        self._threads: Threads
         self._loop: asyncio.AbstractEventLoop
 
     async def __aenter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
-        self._threads = CapacityLimiter(self._limits.threads)
+        self._threads = Threads(self._limits.threads)
+        self._gate.open()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Cancel what runs, wait for its clean-up at most the grace time, and end the rest as cancelled."""
-        tasks = [execution.task for execution in self.live if execution.task is not None]
-        for execution in self.live:
+        self._gate.close()
+        for execution in sorted(self.live, key=lambda execution: execution.task is not None):  # first those who wait
             self.cancel(execution)
-        if tasks:
-            await asyncio.wait(tasks, timeout=self._grace)
-        for execution in self.live:
-            self._give_up(execution)
-        self._deadlines.close()
+        try:
+            if tasks := [execution.task for execution in self.live if execution.task is not None]:
+                with CancelScope(shield=True):
+                    await asyncio.wait(tasks, timeout=self._grace)
+        finally:
+            for execution in self.live:
+                self._give_up(execution)
+            self._deadlines.close()
 
     @property
     def live(self) -> tuple[Execution, ...]:
@@ -142,7 +147,7 @@ class ExecutionManager:
         """
         if call_id is not None and (known := scope.book.by_call(call_id)) is not None:
             if known.name != tool.name or not same_document(known.document, document):
-                return _conflict(known, tool)
+                return _conflict(known, tool.name)
             execution = known
         else:
             execution = self._submit(scope, tool, document, call_id, priority)
@@ -155,6 +160,8 @@ class ExecutionManager:
 
     async def refuse(self, scope: CallScope, name: str, call_id: str | None, error: ToolError) -> Outcome:
         """Record a call that cannot be carried out at all: of a tool that the caller does not see."""
+        if call_id is not None and (known := scope.book.by_call(call_id)) is not None:
+            return known.outcome() if known.tool is NO_TOOL and known.name == name else _conflict(known, name)
         execution = self._new(scope, NO_TOOL, name, b"null", call_id)
         self._announce(execution)
         self._finish(execution, Status.FAILED, error, placed=False)
@@ -185,6 +192,14 @@ class ExecutionManager:
             return False
         self._stop(execution, _cancelled())
         return True
+
+    def hides(self, scope: Scope, tool: Tool) -> bool:
+        """Whether a tool's breaker is open and its policy says that it is not shown meanwhile."""
+        return bool(self._breakers.known) and self._breakers.hides(tool, scope)
+
+    def forget(self, scope: Scope) -> None:
+        """A session has ended: nothing is remembered for it."""
+        self._breakers.forget(scope)
 
     def remaining(self, execution: Execution) -> float | None:
         """Seconds until the attempt or the execution must have ended, whichever comes first."""
@@ -239,38 +254,46 @@ class ExecutionManager:
 
     def _announce(self, execution: Execution) -> None:
         """Tell that a call was accepted, before its arguments were looked at."""
-        execution.shown = shown_arguments(execution.tool, execution.document)
+        execution.shown = self._shown(execution)
         self.post(execution, EventKind.TOOL_STARTED, b',"arguments":%b}' % execution.shown)
+
+    def _shown(self, execution: Execution) -> bytes:
+        if len(execution.document) > self._max_bytes:
+            return b'"(%d bytes, too many to be shown)"' % len(execution.document)
+        return shown_arguments(execution.tool, execution.document)
 
     def _begin(self, execution: Execution) -> None:
         """An execution that has its place: read its arguments, and let its task run."""
-        head, at = execution.head, written(self._clock.time())
-        failure: ToolError | None = None
         try:
-            self._parse(execution)
-        except ToolError as error:
-            failure = error
-        validating = b',"kind":"tool_validating","at":"%b","data":%b}}' % (at, head)
-        if execution.shown is None:
-            shown = execution.document
-            if failure is not None or b"\n" in shown or b"\r" in shown or execution.tool.has_secrets:
-                shown = shown_arguments(execution.tool, shown)
-            execution.shown = shown
-            started = b',"kind":"tool_started","at":"%b","data":%b,"arguments":%b}}' % (at, head, shown)
-            execution.unposted = (started, validating)
-        else:
-            execution.unposted = (validating,)
-        execution.status = move(execution.status, _VALIDATING)
-        if failure is not None:
-            self._finish(execution, Status.FAILED, failure)
-            return
-        execution.started = self._clock.monotonic()
-        task = _task(self._carry_out(execution), self._loop)
-        if execution.ended is None:
-            execution.task = task
-        elif not task.done():  # it was stopped before it first waited
-            self._abandon(task)
-            task.cancel()
+            head, at = execution.head, written(self._clock.time())
+            failure: ToolError | None = None
+            try:
+                self._parse(execution)
+            except Exception as error:
+                failure = self._registry.errors.translate(error)
+            validating = b',"kind":"tool_validating","at":"%b","data":%b}}' % (at, head)
+            if execution.shown is None:
+                shown = execution.document
+                if failure is not None or b"\n" in shown or b"\r" in shown or execution.tool.has_secrets:
+                    shown = self._shown(execution)
+                execution.shown = shown
+                started = b',"kind":"tool_started","at":"%b","data":%b,"arguments":%b}}' % (at, head, shown)
+                execution.unposted = (started, validating)
+            else:
+                execution.unposted = (validating,)
+            execution.status = move(execution.status, _VALIDATING)
+            if failure is not None:
+                self._finish(execution, Status.FAILED, failure)
+                return
+            execution.started = self._clock.monotonic()
+            task = _task(self._carry_out(execution), self._loop, execution.tool.mode is _INLINE)
+            if execution.ended is None:
+                execution.task = task
+            elif not task.done():  # it was stopped before it first waited
+                self._abandon(task)
+                task.cancel()
+        except Exception as error:
+            self._fault(execution, error)
 
     def _parse(self, execution: Execution) -> None:
         if len(execution.document) > self._max_bytes:
@@ -314,9 +337,7 @@ class ExecutionManager:
         except asyncio.CancelledError:  # in a delay
             self._end_stopped(execution)
         except Exception as error:
-            log.exception("the runtime failed while it carried out %s", execution.name)
-            fault = ToolError("The system failed.", category=ErrorCategory.UNKNOWN, report=repr(error))
-            self._finish(execution, Status.FAILED, fault)
+            self._fault(execution, error)
 
     def _enter(self, execution: Execution) -> Coroutine[Any, Any, Any]:
         """Begin an attempt: what is to be awaited for its value. Raises why it cannot begin."""
@@ -343,7 +364,10 @@ class ExecutionManager:
         """A handler that needs something first: what its tool holds, a context, or a thread."""
         if execution.tool.lifetime is not None:
             await self._registry.start(execution.tool)
-        return await handler.run(execution.arguments, self._context(execution), self._threads)
+        context = self._context(execution)
+        if handler.kind is HandlerKind.SYNC:
+            return await self._threads.run(partial(handler.enter, execution.arguments, context))
+        return await handler.run(execution.arguments, context)
 
     def _failed(self, execution: Execution, error: BaseException) -> ToolError:
         """What an attempt's exception means: why it was told to stop, or what went wrong in it."""
@@ -353,7 +377,7 @@ class ExecutionManager:
             execution.stop = None
             while execution.task is not None and execution.task.uncancel():
                 pass
-        if execution.ended is None and not isinstance(failure, BreakerOpen):
+        if execution.status is _EXECUTING:  # else the breaker refused it, or it has ended
             self._breakers.failed(execution, failure)
         if isinstance(error, KeyboardInterrupt):  # a person wants the process to end
             self._finish(execution, Status.FAILED, failure)
@@ -362,15 +386,16 @@ class ExecutionManager:
 
     async def _delay(self, execution: Execution, failure: ToolError, seconds: float) -> None:
         """Wait before the next attempt, which begins with its own copy of the arguments."""
+        failure, shown = _presentable(failure)
         execution.errors = (*execution.errors, failure)
         execution.status = move(execution.status, Status.WAITING)
-        fields = {
-            "attempt": execution.attempt,
-            "maximum": execution.max_attempts,
-            "error": failure.to_model(),
-            "delay": seconds,
-        }
-        self.post(execution, EventKind.TOOL_RETRYING, b"," + to_json(fields, inf_nan_mode="null")[1:])
+        fields = b',"attempt":%d,"maximum":%d,"error":%b,"delay":%b}' % (
+            execution.attempt,
+            execution.max_attempts,
+            shown,
+            to_json(seconds),
+        )
+        self.post(execution, EventKind.TOOL_RETRYING, fields)
         self._registry.counters_of(execution.tool).retries += 1
         await self._clock.sleep(seconds)
         self._parse(execution)
@@ -392,31 +417,41 @@ class ExecutionManager:
     def _stop(self, execution: Execution, reason: ToolError) -> None:
         """Tell an execution to stop. It ends when its handler does, or when the grace time is over."""
         if execution.stop is not None:
-            if reason.category is _CANCELLED:  # it was timing out; now nobody wants another attempt either
-                execution.stop = reason
+            final = reason.category is _CANCELLED or reason.retryable is False
+            if final and execution.stop.category is not _CANCELLED:
+                execution.stop = reason  # the attempt was timing out; now nobody wants another one either
             return
         execution.stop = reason
         for child in execution.children:
             self.cancel(child)
-        if execution.task is None:
-            self._give_up(execution)
+        if execution.task is None or not execution.attempt:  # it waits for its place, or its task has not begun
+            if execution.task is not None:
+                execution.task.cancel()
+            self._end_stopped(execution, placed=not self._gate.withdraw(execution))
             return
         execution.forced_at = self._clock.monotonic() + self._grace
         self._deadlines.watch(execution.forced_at)
         execution.task.cancel()
 
     def _give_up(self, execution: Execution) -> None:
-        """End an execution that does not end by itself: it is queued, or its handler ignores the cancellation."""
+        """End an execution whose handler ignores the cancellation."""
+        log.warning("%s goes on although it was told to stop; its result is discarded", execution.name)
         if execution.task is not None:
-            log.warning("%s goes on although it was told to stop; its result is discarded", execution.name)
             self._abandon(execution.task)
-            self._breakers.failed(execution, execution.stop or _cancelled())
-        self._end_stopped(execution, placed=not self._gate.withdraw(execution))
+        self._end_stopped(execution)
 
     def _end_stopped(self, execution: Execution, *, placed: bool = True) -> None:
-        reason = execution.stop or _cancelled()
+        reason, inside = execution.stop or _cancelled(), execution.status is _EXECUTING
         status = Status.CANCELLED if reason.category is _CANCELLED else Status.FAILED
         self._finish(execution, status, reason, placed=placed)
+        if inside:
+            self._breakers.failed(execution, reason)
+
+    def _fault(self, execution: Execution, error: Exception) -> None:
+        """End an execution because the runtime itself failed in it."""
+        log.error("the runtime failed while it carried out %s", execution.name, exc_info=error)
+        fault = ToolError("The system failed.", category=ErrorCategory.UNKNOWN, report=repr(error))
+        self._finish(execution, Status.FAILED, fault)
 
     def _abandon(self, task: asyncio.Task[None]) -> None:
         """Keep hold of a task whose execution has ended, until it ends too."""
@@ -435,7 +470,7 @@ class ExecutionManager:
         if execution.attempt_deadline is not None and execution.attempt_deadline <= now:
             execution.attempt_deadline = None
             self._stop(execution, _timeout(execution.name))
-        if execution.budget_at is not None and execution.budget_at <= now:
+        if execution.budget_at is not None and execution.budget_at <= now and execution.ended is None:
             execution.budget_at = None
             execution.promoted = True
             _release(execution)
@@ -452,51 +487,61 @@ class ExecutionManager:
         """The end: the record, the one terminal event, the statistics, the place. Only the first call has an effect."""
         if execution.ended is not None:
             return
+        now, at, shown = self._clock.monotonic(), self._clock.time(), b""
+        if error is not None:
+            error, shown = _presentable(error)
         execution.status = move(execution.status, status)
-        execution.ended = now = self._clock.monotonic()
+        execution.ended = now
         execution.encoded = encoded
         execution.error = error
         execution.arguments = execution.task = None
-        at = self._clock.time()
-        counters = self._registry.counters_of(execution.tool)
-        spent = now - (execution.started or execution.queued)
-        if error is None:
-            execution.scope.post(
-                b',"kind":"tool_result","at":"%b","data":%b,"status":"succeeded","value":%b}}'
-                % (written(at), execution.head, encoded)
-            )
-            counters.ended(spent)
-            if self._breakers.known:
-                self._breakers.succeeded(execution)
-        else:
-            shown = to_json(error.to_model(), inf_nan_mode="null")
-            self.post(execution, EventKind.TOOL_RESULT, b',"status":"%b","error":%b}' % (status.encode(), shown))
-            counters.failed(error.category, spent, datetime.fromtimestamp(at, UTC))
-            _report(execution, error)
-        del self._live[execution.id]
-        if placed:
-            self._gate.leave(execution)
-        for child in execution.children:
-            self.cancel(child)
-        if execution.waiters:
-            _release(execution)
+        try:
+            counters = self._registry.counters_of(execution.tool)
+            spent = now - (execution.started or execution.queued)
+            if error is None:
+                execution.scope.post(
+                    b',"kind":"tool_result","at":"%b","data":%b,"status":"succeeded","value":%b}}'
+                    % (written(at), execution.head, encoded)
+                )
+                counters.ended(spent)
+                if self._breakers.known:
+                    self._breakers.succeeded(execution)
+            else:
+                self.post(execution, EventKind.TOOL_RESULT, b',"status":"%b","error":%b}' % (status.encode(), shown))
+                counters.failed(error.category, spent, datetime.fromtimestamp(at, UTC))
+                _report(execution, error)
+        finally:  # whatever fails above, nobody waits for ever
+            del self._live[execution.id]
+            if execution.waiters:
+                _release(execution)
+            for child in execution.children:
+                self.cancel(child)
+            if placed:
+                self._gate.leave(execution)
 
     async def _released(self, execution: Execution) -> None:
         """Return when the execution has ended, or was promoted."""
         future = self._loop.create_future()
         execution.waiters = (*execution.waiters, future)
-        await future
+        try:
+            await future
+        except asyncio.CancelledError:
+            execution.waiters = tuple(waiter for waiter in execution.waiters if waiter is not future)
+            raise
 
 
 if sys.version_info >= (3, 12):
 
-    def _task(coroutine: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop) -> asyncio.Task[None]:
-        """A task that begins at once, in the caller's turn of the loop: most handlers end without ever waiting."""
-        return asyncio.Task(coroutine, loop=loop, eager_start=True)
+    def _task(coroutine: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop, now: bool) -> asyncio.Task[None]:
+        """A task that may begin at once, in the caller's turn of the loop: most handlers end without ever waiting.
+
+        One of a background tool does not: its caller has the acknowledgement before anything happens.
+        """
+        return asyncio.Task(coroutine, loop=loop, eager_start=now)
 
 else:
 
-    def _task(coroutine: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop) -> asyncio.Task[None]:
+    def _task(coroutine: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop, now: bool) -> asyncio.Task[None]:
         return loop.create_task(coroutine)
 
 
@@ -514,6 +559,17 @@ def _release(execution: Execution) -> None:
             future.set_result(None)
 
 
+def _presentable(error: ToolError) -> tuple[ToolError, bytes]:
+    """An error and what is shown of it. One that cannot be written as JSON loses what is in the way of that."""
+    try:
+        return error, to_json(error.to_model(), inf_nan_mode="null")
+    except (PydanticSerializationError, ValueError, RecursionError):
+        message = str(error.message).encode(errors="replace").decode()
+        report = f"{error.report or message} (its details cannot be written as JSON)"
+        kept = ToolError(message, category=error.category, retryable=error.retryable, report=report)
+        return kept, to_json(kept.to_model())
+
+
 def _cancelled() -> ToolError:
     return ToolError(CATEGORIES[_CANCELLED].message, category=_CANCELLED)
 
@@ -526,12 +582,12 @@ def _timeout(tool: str, *, retryable: bool | None = None) -> ToolError:
     )
 
 
-def _conflict(known: Execution, tool: Tool) -> Outcome:
+def _conflict(known: Execution, name: str) -> Outcome:
     error = ToolError(
         f"The call id {known.call_id!r} was used before, for {known.name} with other arguments. Use a new id.",
         category=ErrorCategory.VALIDATION,
     )
-    return Outcome(OutcomeStatus.FAILED, known.id, known.call_id, tool.name, None, error)
+    return Outcome(OutcomeStatus.FAILED, known.id, known.call_id, name, None, error)
 
 
 def _report(execution: Execution, error: ToolError) -> None:

@@ -19,4 +19,4 @@ def shown_arguments(tool: Tool, document: bytes) -> bytes:
         if tool.has_secrets:  # there is no telling where in it they are
             return b'"(not JSON, and not shown because it may hold secrets)"'
         return to_json(document[:SHOWN_BYTES].decode(errors="replace"))
-    return to_json(masked(value, tool.input_schema), inf_nan_mode="strings")
+    return to_json(masked(value, tool.input_schema) if tool.has_secrets else value, inf_nan_mode="strings")

@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_json
 
+from ..errors import CATEGORIES, ErrorCategory, ToolError
 from ..events.kinds import EventKind
 from .execution import Execution
+from .lifecycle import Status
 
 if TYPE_CHECKING:
     from .manager import ExecutionManager
@@ -32,6 +34,8 @@ class AttemptReporter:
         self._post(EventKind.TOOL_PARTIAL, b',"value":%b}' % self._execution.tool.result.encode(value))
 
     async def call(self, name: str, arguments: Any) -> Any:
+        if self._over:
+            raise ToolError(CATEGORIES[ErrorCategory.CANCELLED].message, category=ErrorCategory.CANCELLED)
         return await self._manager.nested(self._execution, name, arguments)
 
     def cancelled(self) -> bool:
@@ -42,7 +46,7 @@ class AttemptReporter:
 
     @property
     def _over(self) -> bool:
-        return self._execution.terminal or self._execution.attempt != self._attempt
+        return self._execution.status is not Status.EXECUTING or self._execution.attempt != self._attempt
 
     def _post(self, kind: EventKind, fields: bytes) -> None:
         if self._over:

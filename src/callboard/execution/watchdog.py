@@ -1,7 +1,7 @@
 """Finds handlers that block the event loop, and names them.
 
-A thread asks the loop for a sign of life while anything runs. When none comes in time it looks at what the loop's
-thread is doing: a frame that belongs to a tool's handler tells which tool it is. Nothing is measured per call.
+A thread asks the loop for a sign of life. When none comes in time it looks at what the loop's thread is doing: a frame
+that belongs to the handler of a running tool tells which tool it is. Nothing is measured per call.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any, Self
 
-from ..tools.registry import Registry
+from ..tools.definition import Tool
 from .manager import ExecutionManager
 
 log = logging.getLogger("callboard.watchdog")
@@ -25,15 +25,14 @@ class Watchdog:
 
     def __init__(
         self,
-        registry: Registry,
         manager: ExecutionManager,
-        report: Callable[[str, float], Any],
+        report: Callable[[str, float, frozenset[str]], Any],
         *,
         threshold: float = 1.0,
     ) -> None:
-        self._registry = registry
         self._manager = manager
         self._report = report
+        """Called on the loop when it is free again: the tool, for how long, and the ids of the sessions that ran it."""
         self._threshold = threshold
         self._ended = threading.Event()
         self._seen = 0.0
@@ -50,16 +49,17 @@ class Watchdog:
 
     def _watch(self, loop: asyncio.AbstractEventLoop, thread: int) -> None:
         blocked: str | None = None
+        sessions: frozenset[str] = frozenset()
         since = 0.0
         while not self._ended.wait(self._threshold / 2):
             silence = time.monotonic() - self._seen
             if silence >= self._threshold and blocked is None:
                 since = self._seen
-                blocked = self._culprit(thread)
+                blocked, sessions = self._culprit(thread)
                 if blocked is not None:
                     log.warning("the handler of %s blocks the event loop since %.1f s", blocked, silence)
             elif silence < self._threshold and blocked is not None:
-                self._call(loop, self._report, blocked, self._seen - since)
+                self._call(loop, self._report, blocked, self._seen - since, sessions)
                 blocked = None
             self._call(loop, self._sign)
 
@@ -72,22 +72,19 @@ class Watchdog:
         except RuntimeError:  # the loop is closed
             self._ended.set()
 
-    def _culprit(self, thread: int) -> str | None:
-        """The tool whose handler the thread is in, if it is in one."""
-        codes = {code: name for name, code in _handlers(self._registry)}
+    def _culprit(self, thread: int) -> tuple[str | None, frozenset[str]]:
+        """The tool whose handler the thread is in, if it is in one, and the sessions that run it."""
+        live = self._manager.live
+        codes = {code: each.tool.name for each in live if (code := _code(each.tool)) is not None}
         frame: FrameType | None = sys._current_frames().get(thread)  # pyright: ignore[reportPrivateUsage]
         while frame is not None:
-            if frame.f_code in codes:
-                return codes[frame.f_code]
+            if (name := codes.get(frame.f_code)) is not None:
+                return name, frozenset(each.scope.id for each in live if each.tool.name == name)
             frame = frame.f_back
-        return None
+        return None, frozenset()
 
 
-def _handlers(registry: Registry) -> list[tuple[str, CodeType]]:
-    found: list[tuple[str, CodeType]] = []
-    for tool in registry:
-        function: Any = inspect.unwrap(tool.handler.function) if tool.handler is not None else None
-        code: Any = getattr(function, "__code__", None)
-        if isinstance(code, CodeType):
-            found.append((tool.name, code))
-    return found
+def _code(tool: Tool) -> CodeType | None:
+    function: Any = inspect.unwrap(tool.handler.function) if tool.handler is not None else None
+    code: Any = getattr(function, "__code__", None)
+    return code if isinstance(code, CodeType) else None

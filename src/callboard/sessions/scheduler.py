@@ -1,6 +1,6 @@
 """The scheduler: which sessions are live, and whose they are. A service, not an executor: calls schedule themselves."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from ..clock import Clock
 from ..errors import CallboardError
@@ -76,14 +76,11 @@ class Scheduler:
         for execution in session.open_executions:
             self._manager.cancel(execution)
         self._sessions.pop(session.id, None)
+        self._manager.forget(session)
 
-    def running(self, tool: str) -> list[Session]:
-        """The sessions in which a tool runs now."""
-        return [
-            session
-            for session in self._sessions.values()
-            if any(execution.tool.name == tool for execution in session.open_executions)
-        ]
+    def live(self, session_ids: Iterable[str]) -> list[Session]:
+        """Those of the sessions that are live, whoever they belong to."""
+        return [self._sessions[each] for each in session_ids if each in self._sessions]
 
     def __len__(self) -> int:
         return len(self._sessions)

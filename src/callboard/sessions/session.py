@@ -10,7 +10,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from ..clock import Clock
-from ..errors import ToolError
+from ..errors import CallboardError, ToolError
 from ..events.board import Board, Subscription
 from ..events.event import Event, draft
 from ..events.kinds import EventKind
@@ -28,6 +28,12 @@ from ..tools.view import View
 
 MAX_ID = 200
 """How long the ids that callers choose may be."""
+
+
+class CallIdInvalid(CallboardError, ValueError):
+    """A call id cannot be used."""
+
+    code = "call_id"
 
 
 class Session:
@@ -78,7 +84,9 @@ class Session:
 
     def tools(self) -> Snapshot:
         """The tools that this session sees now, pinned."""
-        return self._registry.look(self.view)
+        seen = self._registry.look(self.view)
+        shown = [tool for tool in seen if not self._manager.hides(self, tool)]
+        return seen if len(shown) == len(seen) else Snapshot(shown)
 
     def find(self, name: str) -> Tool:
         """A tool that this session sees. Raises `ToolError` (not_found), also for tools that only others see."""
@@ -110,17 +118,17 @@ class Session:
 
         An inline tool's outcome is its result, if it ends within its budget; otherwise, and for a background tool, the
         outcome is `started` and the result comes later: on the board, and from `result`. The same `call_id` again gives
-        the first call's outcome.
+        the first call's outcome. Raises `CallIdInvalid` for an id that cannot be one.
         """
-        if call_id is not None and not 0 < len(call_id) <= MAX_ID:
-            raise ValueError(f"a call id has 1 to {MAX_ID} characters")
+        if call_id is not None and not (0 < len(call_id) <= MAX_ID and call_id.isprintable()):
+            raise CallIdInvalid(f"A call id has 1 to {MAX_ID} printable characters.")
         if isinstance(priority, str):
-            priority = Priority[priority.upper()]
+            priority = _priority(priority)
         try:
             document = arguments if isinstance(arguments, bytes) else _document(arguments)
             tool = self.find(name)
         except ToolError as error:
-            return self._manager.refuse(self, name, call_id, error)
+            return self._manager.refuse(self, shorten(name, 80).encode(errors="replace").decode(), call_id, error)
         return self._manager.call(self, tool, document, call_id, priority)
 
     async def result(self, execution_id: str, timeout: float | None = None) -> Outcome:
@@ -151,16 +159,21 @@ class Session:
 
     def result_text(self, execution_id: str, offset: int = 0, length: int | None = None) -> str:
         """A finished execution's result as the model reads it: rendered for the channel and, from the start, cut to the
-        tool's limit. With an offset, that part of the whole text. Raises `ToolError` (not_found).
+        tool's limit. With an offset, that part of the whole text. Of one that goes on, its acknowledgement.
+
+        Raises `ToolError` (not_found).
         """
         execution = self._execution(execution_id)
         if execution.error is not None:
             text = to_json(execution.error.to_model(), inf_nan_mode="null").decode()
+        elif not execution.terminal:
+            text = execution.acknowledgement().decode()
         else:
             text = execution.tool.render(execution.outcome().value, self.view.channel)
         limit = execution.tool.result_limit or DEFAULT_RESULT_LIMIT
         if offset or length is not None:
-            return text[offset : offset + min(length or limit, limit)]
+            start = max(0, offset)
+            return text[start : start + max(0, min(limit if length is None else length, limit))]
         return excerpt(text, limit, execution_id)
 
     # Stopping
@@ -206,6 +219,14 @@ class Session:
 
 DEFAULT_RESULT_LIMIT = 50_000
 """How many characters of a result a model is shown when its tool does not say."""
+
+
+def _priority(name: str) -> Priority:
+    try:
+        return Priority[name.upper()]
+    except KeyError:
+        names = ", ".join(priority.name.lower() for priority in Priority)
+        raise ValueError(f"{name!r} is no priority. There are: {names}.") from None
 
 
 def _document(arguments: Any) -> bytes:

@@ -1,5 +1,6 @@
-"""What users need to test their own tools: a clock that moves only when told to."""
+"""What users need to test their own tools: a clock that moves only when told to, and a runtime around it."""
 
-from .clock import ManualClock
+from .clock import ManualClock, settle
+from .harness import Harness
 
-__all__ = ["ManualClock"]
+__all__ = ["Harness", "ManualClock", "settle"]

@@ -1,0 +1,255 @@
+"""The board: one ordered log, read from any cursor (B1, B7, B8)."""
+
+import asyncio
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callboard.events.board import Board, CursorExpired
+from callboard.events.event import Event, draft, written
+from callboard.events.kinds import EventKind
+from callboard.testing import settle
+
+pytestmark = pytest.mark.anyio
+
+
+def note(number: int) -> bytes:
+    return draft(EventKind.SYSTEM_NOTICE, 1_800_000_000.0, b'{"n":%d}' % number)
+
+
+def filled(count: int, retention: int = 10_000) -> Board:
+    board = Board(retention)
+    for number in range(1, count + 1):
+        board.append(note(number))
+    return board
+
+
+def seqs(events: Any) -> list[int]:
+    return [event.seq for event in events]
+
+
+# Events
+
+
+def test_b1_event_is_one_line_of_json() -> None:
+    board = Board()
+    board.append(draft("tool_progress", 1_800_000_000.25, b'{"stage":"a"}'))
+    (event,) = board.read(0)
+    assert event.encoded == (b'{"seq":1,"kind":"tool_progress","at":"2027-01-15T08:00:00.250Z","data":{"stage":"a"}}')
+    assert json.loads(event.encoded)["seq"] == event.seq == 1
+    assert (event.kind, event.data) == ("tool_progress", {"stage": "a"})
+    assert event.at == datetime(2027, 1, 15, 8, 0, 0, 250_000, UTC)
+    assert repr(event) == "Event(seq=1, kind='tool_progress', data={'stage': 'a'})"
+    assert event.data is event.data
+
+
+def test_b2_kind_of_a_newer_version_is_carried() -> None:
+    event = Event(7, b'{"seq":7,"kind":"hologram","at":"2027-01-15T08:00:00.000Z","data":{"x":1}}')
+    assert (event.kind, event.data) == ("hologram", {"x": 1})
+
+
+@given(st.lists(st.floats(0, 4e9), min_size=1))
+def test_b1_times_are_written_to_the_millisecond(times: list[float]) -> None:
+    for timestamp in times:
+        read = datetime.fromisoformat(written(timestamp).decode()).timestamp()
+        assert abs(read - int(timestamp * 1000) / 1000) < 1e-6
+
+
+def test_b1_readers_share_the_bytes() -> None:
+    board = filled(1)
+    assert board.read(0)[0].encoded is board.read(0)[0].encoded
+
+
+# Reading
+
+
+@given(st.lists(st.integers(0, 4), max_size=30), st.integers(1, 8), st.integers(0, 40))
+def test_b1_numbers_have_no_gaps_and_every_kept_event_can_be_read(
+    appends: list[int], retention: int, after: int
+) -> None:
+    board = Board(retention)
+    total = 0
+    for count in appends:
+        returned = board.append(*(note(total + number + 1) for number in range(count)))
+        total += count
+        assert returned == board.last_seq == total
+    assert board.first_seq <= max(1, total - retention + 1), "at least the newest are kept"
+    assert total - board.first_seq < 2 * retention + 4, "and not many more"
+    if after < board.first_seq - 1:
+        with pytest.raises(CursorExpired) as caught:
+            board.read(after)
+        assert caught.value.first == board.first_seq
+        assert caught.value.code == "cursor_expired"
+    else:
+        events = board.read(after)
+        assert seqs(events) == list(range(after + 1, total + 1))
+        assert [event.data["n"] for event in events] == seqs(events)
+        assert seqs(board.read(after, limit=2)) == seqs(events)[:2]
+
+
+async def test_b1_follow_gives_what_is_there_and_what_comes() -> None:
+    board = filled(3)
+    got: list[int] = []
+
+    async def read() -> None:
+        async for event in board.follow(1):
+            got.append(event.seq)
+            if event.seq == 6:
+                return
+
+    task = asyncio.create_task(read())
+    await settle()
+    assert got == [2, 3]
+    board.append(note(4), note(5))
+    await settle()
+    assert got == [2, 3, 4, 5]
+    board.append(note(6))
+    await task
+    assert got == [2, 3, 4, 5, 6]
+
+
+async def test_b8_reader_whose_cursor_expired_is_told_so() -> None:
+    board = filled(25, retention=10)
+    assert board.first_seq == 12
+    with pytest.raises(CursorExpired, match=r"^The events after 10 are not kept any more.*the first kept one is 12\.$"):
+        await anext(board.follow(10))
+    with pytest.raises(CursorExpired):
+        board.subscribe(print, after=10)
+    assert (await anext(board.follow(11))).seq == 12
+    board.subscribe(print, after=25).close()
+
+
+async def test_b8_reader_that_is_overtaken_gets_what_it_had_and_is_then_told() -> None:
+    board = filled(3, retention=10)
+    stream = board.follow()
+    assert (await anext(stream)).seq == 1
+    for number in range(50):
+        board.append(note(number))
+    assert [(await anext(stream)).seq for _ in range(2)] == [2, 3]
+    with pytest.raises(CursorExpired) as caught:
+        await anext(stream)
+    assert caught.value.first == board.first_seq
+
+
+async def test_b7_slow_reader_reads_later_and_slows_nobody() -> None:
+    board = filled(1)
+    slow, fast = board.follow(), board.follow()
+    assert (await anext(slow)).seq == 1
+    for number in range(2, 101):
+        board.append(note(number))
+    assert [(await anext(fast)).seq for _ in range(100)] == list(range(1, 101))
+    assert [(await anext(slow)).seq for _ in range(99)] == list(range(2, 101))
+
+
+async def test_b7_many_readers_all_get_everything_once() -> None:
+    board = filled(0)
+
+    async def read(count: int) -> list[int]:
+        got: list[int] = []
+        async for event in board.follow():
+            got.append(event.seq)
+            if len(got) == count:
+                break
+        return got
+
+    readers = [asyncio.create_task(read(20)) for _ in range(500)]
+    await settle(3)
+    for number in range(20):
+        board.append(note(number))
+        await settle(2)
+    assert {tuple(await reader) for reader in readers} == {tuple(range(1, 21))}
+
+
+async def test_b7_reader_that_is_cancelled_leaves_nothing_behind() -> None:
+    board = filled(0)
+    readers = [asyncio.create_task(board.wait(0)) for _ in range(10)]
+    await settle()
+    assert len(board._waiting) == 10
+    for reader in readers[:9]:
+        reader.cancel()
+    await settle()
+    assert len(board._waiting) == 1
+    board.append(note(1))
+    await readers[9]
+    assert board._waiting == []
+    assert all(reader.cancelled() for reader in readers[:9])
+
+
+# Subscriptions
+
+
+async def test_b7_subscription_gets_one_batch_per_turn_of_the_loop() -> None:
+    board = filled(2)
+    batches: list[list[int]] = []
+    with board.subscribe(lambda events: batches.append(seqs(events))) as subscription:
+        board.append(note(3))
+        board.append(note(4), note(5))
+        assert batches == [], "nobody is called within a post"
+        await settle()
+        board.append(note(6))
+        await settle()
+        assert batches == [[3, 4, 5], [6]]
+        assert subscription.cursor == 6
+    board.append(note(7))
+    await settle()
+    assert batches == [[3, 4, 5], [6]]
+
+
+async def test_b7_subscription_from_a_cursor_begins_with_what_is_there() -> None:
+    board = filled(3)
+    got: list[int] = []
+    with board.subscribe(lambda events: got.extend(seqs(events)), after=1):
+        await settle()
+        assert got == [2, 3]
+
+
+async def test_b7_subscriber_that_fails_is_not_called_again_and_harms_no_other(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    board = filled(0)
+    calls: list[str] = []
+    got: list[int] = []
+
+    def fails(events: Any) -> None:
+        calls.append("called")
+        raise RuntimeError("bad")
+
+    with board.subscribe(fails), board.subscribe(lambda events: got.extend(seqs(events))):
+        for number in range(1, 4):
+            board.append(note(number))
+            await settle()
+    assert (calls, got) == (["called"], [1, 2, 3])
+    assert "a reader of a board failed" in caplog.text
+
+
+async def test_b7_subscriber_that_posts_and_one_that_closes_the_other() -> None:
+    board = filled(0)
+    got: list[int] = []
+
+    def echo(events: Any) -> None:
+        got.extend(seqs(events))
+        if board.last_seq < 5:
+            board.append(note(0))
+        second.close()
+
+    first = board.subscribe(echo)
+    second = board.subscribe(lambda events: got.append(-1))
+    board.append(note(1))
+    await settle()
+    first.close()
+    first.close()
+    assert got == [1, 2, 3, 4, 5], "the closed one was not called any more"
+
+
+async def test_b7_subscriber_that_falls_behind_sees_it_by_the_numbers() -> None:
+    board = Board(retention=5)
+    got: list[int] = []
+    with board.subscribe(lambda events: got.extend(seqs(events))):
+        for number in range(100):
+            board.append(note(number))
+        await settle()
+    assert got == list(range(board.first_seq, 101))

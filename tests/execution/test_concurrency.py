@@ -1,0 +1,110 @@
+"""Many at once, and many after each other: nothing is lost, nothing is kept (X9, B1)."""
+
+import asyncio
+import gc
+import tracemalloc
+from collections import defaultdict
+from typing import Annotated
+
+import pytest
+
+from callboard import Limits, Runtime, ToolContext, tool
+
+pytestmark = pytest.mark.anyio
+
+
+@tool(mode="background")
+async def work(ctx: ToolContext, number: Annotated[int, "Which"]) -> int:
+    """Report twenty times."""
+    for step in range(20):
+        await ctx.progress("working", step / 20, str(step))
+        await asyncio.sleep(0)
+    return number
+
+
+@tool
+async def add(a: Annotated[int, "First"], b: Annotated[int, "Second"]) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+async def test_x9_thousand_background_calls_with_progress_lose_nothing() -> None:
+    async with Runtime([work], limits=Limits(total=300), keep_events=40_000, keep_executions=2_000) as runtime:
+        sessions = [await runtime.open(f"s{number}", "u") for number in range(4)]
+        delivered: list[int] = []
+        subscription = sessions[0].subscribe(lambda events: delivered.extend(event.seq for event in events))
+        made = [
+            (sessions[number % 4], number, await sessions[number % 4].call("work", {"number": number}))
+            for number in range(1_000)
+        ]
+        assert {outcome.status for _, _, outcome in made} == {"started"}
+        for session, number, outcome in made:
+            assert (await session.result(outcome.execution_id)).value == number
+        for session in sessions:
+            events = session.board.read(0)
+            assert [event.seq for event in events] == list(range(1, len(events) + 1))
+            steps: dict[str, list[str]] = defaultdict(list)
+            kinds: dict[str, list[str]] = defaultdict(list)
+            for event in events:
+                kinds[event.data["execution_id"]].append(event.kind)
+                if event.kind == "tool_progress":
+                    steps[event.data["execution_id"]].append(event.data["message"])
+            assert len(kinds) == 250
+            assert set(map(tuple, steps.values())) == {tuple(map(str, range(20)))}
+            story = ("tool_started", "tool_validating", "tool_executing", *["tool_progress"] * 20, "tool_result")
+            assert set(map(tuple, kinds.values())) == {story}
+        await asyncio.sleep(0)
+        subscription.close()
+        assert delivered == list(range(1, 250 * 24 + 1))
+
+
+async def repeated(calls: int) -> tuple[int, int]:
+    """The memory in use before and after so many calls, once everything that is kept is full."""
+    async with Runtime([add, work], keep_events=50, keep_executions=50) as runtime:
+        session = await runtime.open("s", "u")
+
+        async def some(count: int) -> None:
+            for number in range(count):
+                if number % 10:
+                    await session.call("add", {"a": number, "b": 1}, call_id=f"c{number}")
+                else:
+                    outcome = await session.call("work", {"number": number})
+                    await session.result(outcome.execution_id, timeout=60)
+
+        await some(1_200)
+        gc.collect()
+        tracemalloc.start()
+        try:
+            await some(1_200)
+            gc.collect()
+            before = tracemalloc.get_traced_memory()[0]
+            await some(calls)
+            gc.collect()
+            after = tracemalloc.get_traced_memory()[0]
+        finally:
+            tracemalloc.stop()
+        assert runtime.manager.live == ()
+        assert len(session.book) <= 100
+        return before, after
+
+
+async def test_x9_memory_returns_to_its_start() -> None:
+    before, after = await repeated(5_000)
+    assert after - before < 100_000
+
+
+@pytest.mark.slow
+async def test_x9_memory_returns_to_its_start_after_a_hundred_thousand_calls() -> None:
+    before, after = await repeated(100_000)
+    assert after - before < 100_000
+
+
+async def test_x9_execution_ids_never_collide() -> None:
+    """Ids count up after a random prefix of the process: no clock is involved."""
+    async with Runtime([add], keep_executions=5_000) as one, Runtime([add], keep_executions=5_000) as two:
+        ids: set[str] = set()
+        for runtime in (one, two):
+            session = await runtime.open("s", "u")
+            outcomes = await asyncio.gather(*(session.call("add", {"a": 1, "b": 2}) for _ in range(2_000)))
+            ids |= {outcome.execution_id for outcome in outcomes}
+        assert len(ids) == 4_000

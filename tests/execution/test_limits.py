@@ -1,0 +1,300 @@
+"""Who may run now, who waits, and in which order (X9)."""
+
+import asyncio
+from typing import Annotated, Any
+
+import pytest
+
+from callboard import Limits, Tool, ToolContext, ToolError, tool
+from callboard.execution.limits import LimitsError
+from callboard.testing import Harness, settle
+
+pytestmark = pytest.mark.anyio
+
+
+class Works:
+    """A tool whose calls end when they are told to, in the order in which they began."""
+
+    def __init__(self, name: str = "work", **options: Any) -> None:
+        self.began: list[str] = []
+        self.ends: dict[str, asyncio.Event] = {}
+
+        @tool(name=name, description="Work.", mode="background", **options)
+        async def work(name: Annotated[str, "Which"]) -> str:
+            self.began.append(name)
+            await self.ends.setdefault(name, asyncio.Event()).wait()
+            return name
+
+        self.tool: Tool = work
+
+    async def end(self, *names: str) -> None:
+        for name in names:
+            self.ends.setdefault(name, asyncio.Event()).set()
+            await settle()
+
+
+def test_x9_defaults_are_those_of_the_specification() -> None:
+    limits = Limits()
+    assert (limits.total, limits.per_session, limits.queue) == (4_096, 256, 10_000)
+
+
+@pytest.mark.parametrize("name", ["total", "per_session", "threads"])
+def test_x9_limits_that_would_stop_everything_are_refused(name: str) -> None:
+    with pytest.raises(LimitsError, match=name):
+        Limits(**{name: 0})
+    Limits(queue=0)
+    with pytest.raises(LimitsError, match="queue"):
+        Limits(queue=-1)
+
+
+async def call(session: Any, *names: str, tool_name: str = "work", **options: Any) -> list[str]:
+    made = [await session.call(tool_name, {"name": name}, **options) for name in names]
+    await settle()
+    return [outcome.execution_id for outcome in made]
+
+
+async def test_x9_limit_per_tool() -> None:
+    works, free = Works(concurrency=2), Works("free")
+    async with Harness(works.tool, free.tool) as harness:
+        await call(harness.session, "a", "b", "c", "d")
+        assert works.began == ["a", "b"]
+        await call(harness.session, "x", tool_name="free")
+        assert free.began == ["x"], "a full tool stops no other tool"
+        await works.end("b")
+        assert works.began == ["a", "b", "c"]
+        await works.end("a", "c", "d")
+        assert works.began == ["a", "b", "c", "d"]
+        assert harness.runtime.manager.queued == 0
+
+
+async def test_x9_limit_per_session() -> None:
+    works = Works()
+    async with Harness(works.tool, limits=Limits(per_session=2)) as harness:
+        other = await harness.runtime.open("other", "someone")
+        await call(harness.session, "a", "b", "c")
+        await call(other, "x", "y", "z")
+        assert works.began == ["a", "b", "x", "y"]
+        assert (harness.session.running, other.running) == (2, 2)
+        await works.end("x")
+        assert works.began[-1] == "z"
+
+
+async def test_x9_limit_in_total() -> None:
+    works = Works()
+    async with Harness(works.tool, limits=Limits(total=2)) as harness:
+        other = await harness.runtime.open("other", "someone")
+        await call(harness.session, "a", "b")
+        await call(other, "x")
+        assert works.began == ["a", "b"]
+        assert harness.runtime.manager.queued == 1
+        await works.end("a")
+        assert works.began == ["a", "b", "x"]
+
+
+async def test_x9_full_queue_refuses_with_a_clear_error_and_nothing_is_dropped() -> None:
+    works = Works()
+    async with Harness(works.tool, limits=Limits(total=1, queue=2)) as harness:
+        ids = await call(harness.session, "a", "b", "c")
+        refused = await harness.session.call("work", {"name": "d"})
+        assert refused.status == "failed"
+        assert refused.error is not None
+        assert refused.error.category == "resource"
+        assert refused.error.retryable
+        assert "The system is busy: 2 calls are waiting already. Nothing was done" in refused.error.message
+        assert harness.kinds(refused.execution_id) == ["tool_started", "tool_result"]
+        await works.end("a", "b", "c")
+        assert [(await harness.session.result(each)).value for each in ids] == ["a", "b", "c"]
+        assert "d" not in works.began
+        assert (await harness.session.call("work", {"name": "e"})).status == "started"
+
+
+async def test_x9_urgent_first_low_last() -> None:
+    works = Works()
+    async with Harness(works.tool, limits=Limits(total=1)) as harness:
+        await call(harness.session, "first")
+        await call(harness.session, "low", priority="low")
+        await call(harness.session, "n1", "n2")
+        await call(harness.session, "urgent", priority="urgent")
+        await works.end("first", "urgent", "n1", "n2", "low")
+        assert works.began == ["first", "urgent", "n1", "n2", "low"]
+        with pytest.raises(ValueError, match=r"'soon' is no priority\. There are: urgent, normal, low\."):
+            await harness.session.call("work", {"name": "x"}, priority="soon")
+
+
+async def test_x9_fair_between_sessions() -> None:
+    works = Works()
+    async with Harness(works.tool, limits=Limits(total=1)) as harness:
+        greedy = harness.session
+        modest = await harness.runtime.open("modest", "someone")
+        third = await harness.runtime.open("third", "someone")
+        await call(greedy, *(f"g{number}" for number in range(6)))
+        await call(modest, "m0", "m1")
+        await call(third, "t0")
+        order = ["g0", "g1", "m0", "t0", "g2", "m1", "g3", "g4", "g5"]
+        await works.end(*order)
+        assert works.began == order
+
+
+async def test_x9_order_within_a_session_is_that_of_the_calls() -> None:
+    one, two = Works("one", concurrency=1), Works("two", concurrency=1)
+    began: list[str] = []
+    one.began = two.began = began
+    async with Harness(one.tool, two.tool, limits=Limits(total=1)) as harness:
+        for name, which in [("a", "one"), ("b", "one"), ("c", "two"), ("d", "one"), ("e", "two")]:
+            await call(harness.session, name, tool_name=which)
+        for name in "abcde":
+            await (one if name in "abd" else two).end(name)
+        assert began == ["a", "b", "c", "d", "e"]
+
+
+async def test_x9_newcomer_overtakes_only_those_who_could_not_run() -> None:
+    works, free = Works(concurrency=1), Works("free")
+    async with Harness(works.tool, free.tool, limits=Limits(total=2)) as harness:
+        await call(harness.session, "a", "b")
+        await call(harness.session, "x", "y", tool_name="free")
+        assert (works.began, free.began) == (["a"], ["x"])
+        await works.end("a")
+        assert (works.began, free.began) == (["a", "b"], ["x"]), "b came before y"
+
+
+async def test_x9_queued_call_is_promoted_after_its_budget() -> None:
+    go = asyncio.Event()
+
+    @tool(concurrency=1, inline_budget=3.0)
+    async def one(name: Annotated[str, "Which"]) -> str:
+        """One at a time."""
+        await go.wait()
+        return name
+
+    async with Harness(one) as harness:
+        await harness.start("one", {"name": "a"})
+        queued = await harness.start("one", {"name": "b"})
+        await harness.advance(3)
+        outcome = await queued
+        assert outcome.status == "started"
+        assert harness.session.execution(outcome.execution_id).status == "pending"
+        go.set()
+        assert (await harness.session.result(outcome.execution_id)).value == "b"
+
+
+async def test_x9_many_queued_calls_that_fail_at_once_are_all_answered() -> None:
+    """Each frees its place in the moment it gets it: that must not pile up."""
+    works = Works(concurrency=1)
+    async with Harness(works.tool, keep_executions=5_000) as harness:
+        await call(harness.session, "first")
+        ids = [(await harness.session.call("work", {"nam": "typo"})).execution_id for _ in range(3_000)]
+        last = (await call(harness.session, "last"))[0]
+        await works.end("first", "last")
+        assert {harness.session.execution(each).status for each in ids} == {"failed"}
+        assert (await harness.session.result(last)).value == "last"
+        assert (harness.session.running, harness.runtime.manager.queued) == (0, 0)
+
+
+async def test_x9_long_queue_costs_no_more_per_call() -> None:
+    """Cancelling and letting in do not walk through the queue: ten thousand are done in a moment."""
+    works, instant = Works(concurrency=1), Works("instant", concurrency=1)
+    async with Harness(works.tool, instant.tool, keep_executions=20_000) as harness:
+        await call(harness.session, "first")
+        instant.ends = {"i": asyncio.Event()}
+        instant.ends["i"].set()
+        for _ in range(9_000):
+            await harness.session.call("work", {"name": "queued"})
+        assert harness.runtime.manager.queued == 9_000
+        for _ in range(300):
+            await harness.session.call("instant", {"name": "i"})
+            await settle(3)
+        assert len(instant.began) == 300
+        assert await harness.session.cancel_all() == 9_001
+        await settle()
+        assert (harness.session.running, harness.runtime.manager.queued) == (0, 0)
+
+
+# Calls of handlers
+
+
+async def test_x9_parents_do_not_starve_their_children() -> None:
+    @tool
+    async def child(name: Annotated[str, "Which"]) -> str:
+        """Answer after a while."""
+        await harness.clock.sleep(1)
+        return name
+
+    @tool
+    async def parent(ctx: ToolContext, name: Annotated[str, "Which"]) -> str:
+        """Ask a child."""
+        return await ctx.call("child", {"name": name})
+
+    async with Harness(parent, child, limits=Limits(total=2, per_session=2)) as harness:
+        calls = [await harness.start("parent", {"name": name}) for name in "abc"]
+        await harness.advance(3)
+        assert [(await each).value for each in calls] == ["a", "b", "c"]
+
+
+async def test_x9_queued_child_is_not_held_up_by_those_who_wait_for_its_parent() -> None:
+    """The child's tool is full; when it is free the child comes, though its session has no place for others."""
+    go = asyncio.Event()
+
+    @tool(concurrency=1, mode="background")
+    async def leaf(ctx: ToolContext) -> str:
+        """One at a time."""
+        await go.wait()
+        return "leaf"
+
+    @tool(mode="background")
+    async def parent(ctx: ToolContext) -> str:
+        """Ask the leaf."""
+        return await ctx.call("leaf")
+
+    async with Harness(parent, leaf, limits=Limits(per_session=1)) as harness:
+        other = await harness.runtime.open("other", "someone")
+        await other.call("leaf")
+        top = await harness.session.call("parent")
+        waiting = await harness.session.call("leaf")
+        await settle()
+        assert harness.runtime.manager.queued == 2
+        go.set()
+        await settle()
+        assert (await harness.session.result(top.execution_id)).value == "leaf"
+        assert (await harness.session.result(waiting.execution_id)).value == "leaf"
+
+
+async def test_x9_tool_that_calls_itself_with_one_place_is_told_so() -> None:
+    @tool(concurrency=1)
+    async def again(ctx: ToolContext, depth: Annotated[int, "How deep"]) -> int:
+        """Call itself."""
+        return depth if depth == 0 else await ctx.call("again", {"depth": depth - 1})
+
+    async with Harness(again) as harness:
+        assert (await harness.session.call("again", {"depth": 0})).value == 0
+        outcome = await harness.session.call("again", {"depth": 1})
+        assert outcome.error is not None
+        assert outcome.error.category == "resource"
+        assert outcome.error.message == "The tool again calls itself and has no free place left."
+        assert harness.session.running == 0
+        assert (await harness.session.call("again", {"depth": 0})).value == 0
+
+
+async def test_x9_places_are_given_back_however_it_ends() -> None:
+    @tool(concurrency=1)
+    async def fails(how: Annotated[str, "How"]) -> int:
+        """End in some way."""
+        match how:
+            case "raise":
+                raise RuntimeError("broken")
+            case "tool error":
+                raise ToolError("No.")
+            case "exit":
+                raise SystemExit(1)
+            case "cancel":
+                raise asyncio.CancelledError
+            case "wrong type":
+                return "text"  # pyright: ignore[reportReturnType]
+            case _:
+                return 1
+
+    async with Harness(fails) as harness:
+        for how in ["raise", "tool error", "exit", "cancel", "wrong type", "ok"] * 3:
+            await harness.session.call("fails", {"how": how})
+            assert harness.session.running == 0
+        assert harness.runtime.manager._gate.running == 0
+        assert harness.runtime.manager._gate._by_tool == {"fails": 0}

@@ -1,0 +1,196 @@
+"""Tools that call tools: one deadline, one end, honest errors."""
+
+import asyncio
+from typing import Annotated
+
+import pytest
+
+from callboard import Tool, ToolContext, ToolError, tool
+from callboard.testing import Harness, settle
+
+pytestmark = pytest.mark.anyio
+
+
+@tool
+async def double(number: Annotated[int, "Any"]) -> int:
+    """Double."""
+    return 2 * number
+
+
+@tool
+async def ask(
+    ctx: ToolContext, name: Annotated[str, "Which tool"], number: Annotated[int | None, "Its argument"] = None
+) -> object:
+    """Call another tool."""
+    return await ctx.call(name, {} if number is None else {"number": number})
+
+
+async def test_x2_nested_call_is_an_execution_of_its_own_with_its_parent() -> None:
+    async with Harness(ask, double) as harness:
+        outcome = await harness.session.call("ask", {"name": "double", "number": 21})
+        assert outcome.value == 42
+        parent, child = harness.session.executions()
+        assert (child.tool, child.parent_id, child.status, child.value) == ("double", parent.id, "succeeded", 42)
+        assert harness.kinds(child.id) == ["tool_started", "tool_validating", "tool_executing", "tool_result"]
+        assert [event.data["tool"] for event in harness.events() if event.kind == "tool_result"] == ["double", "ask"]
+
+
+async def test_x4_errors_of_a_nested_call_propagate() -> None:
+    @tool
+    async def refuse() -> int:
+        """Refuse."""
+        raise ToolError("Not today.", category="permission", details={"until": "monday"})
+
+    async with Harness(ask, refuse, double) as harness:
+        outcome = await harness.session.call("ask", {"name": "refuse"})
+        assert outcome.error is not None
+        assert (outcome.error.category, outcome.error.message) == ("permission", "Not today.")
+        assert outcome.error.details == {"until": "monday"}
+        unknown = await harness.session.call("ask", {"name": "nothing"})
+        assert unknown.error is not None
+        assert (unknown.error.category, unknown.error.message) == ("not_found", "There is no tool 'nothing'.")
+        invalid = await harness.session.call("ask", {"name": "double"})
+        assert invalid.error is not None
+        assert invalid.error.category == "validation"
+
+
+async def test_x7_nested_call_inherits_the_deadline() -> None:
+    seen: list[float | None] = []
+
+    @tool(timeout=100.0)
+    async def child(ctx: ToolContext) -> None:
+        """Look at the time, and hang."""
+        seen.append(ctx.remaining)
+        await asyncio.Event().wait()
+
+    @tool(timeout=10.0, total_timeout=30.0, inline_budget=60)
+    async def parent(ctx: ToolContext) -> None:
+        """Wait, then ask."""
+        await harness.clock.sleep(4)
+        await ctx.call("child")
+
+    async with Harness(parent, child) as harness:
+        call = await harness.start("parent")
+        await harness.advance(4)
+        assert seen == [6.0]
+        await harness.advance(6)
+        outcome = await call
+        assert outcome.error is not None
+        assert outcome.error.category == "timeout"
+        assert all(record.completed_at is not None for record in harness.session.executions())
+
+
+async def test_x8_nested_call_is_cancelled_with_its_parent() -> None:
+    cleaned: list[str] = []
+
+    def level(name: str, below: str | None) -> Tool:
+        @tool(name=name, description="Go down.", mode="background")
+        async def go(ctx: ToolContext) -> None:
+            try:
+                await (ctx.call(below) if below else asyncio.Event().wait())
+            finally:
+                cleaned.append(name)
+
+        return go
+
+    async with Harness(level("a", "b"), level("b", "c"), level("c", None)) as harness:
+        outcome = await harness.session.call("a")
+        await settle()
+        assert len(harness.runtime.manager.live) == 3
+        await harness.session.cancel(outcome.execution_id)
+        await settle()
+        assert sorted(cleaned) == ["a", "b", "c"]
+        assert [record.status for record in harness.session.executions()] == ["cancelled"] * 3
+
+
+async def test_x8_parent_survives_the_cancellation_of_its_child() -> None:
+    @tool
+    async def hang() -> None:
+        """Hang."""
+        await asyncio.Event().wait()
+
+    @tool
+    async def patient(ctx: ToolContext) -> str:
+        """Ask, and take no for an answer."""
+        try:
+            await ctx.call("hang")
+        except ToolError as error:
+            return error.category.value
+        return "nothing"
+
+    async with Harness(patient, hang) as harness:
+        call = await harness.start("patient")
+        child = harness.session.executions()[1]
+        assert await harness.session.cancel(child.id)
+        assert (await call).value == "cancelled"
+
+
+async def test_x8_handler_that_gives_up_on_a_nested_call_cancels_it() -> None:
+    @tool
+    async def hang() -> None:
+        """Hang."""
+        await asyncio.Event().wait()
+
+    @tool
+    async def impatient(ctx: ToolContext) -> str:
+        """Wait for one turn of the loop only."""
+        asked = asyncio.ensure_future(ctx.call("hang"))
+        await settle(3)
+        asked.cancel()
+        await asyncio.wait([asked])
+        return "gone on"
+
+    async with Harness(impatient, hang) as harness:
+        assert (await harness.session.call("impatient")).value == "gone on"
+        await settle()
+        assert [record.status for record in harness.session.executions()] == ["succeeded", "cancelled"]
+
+
+async def test_x8_nested_calls_that_nobody_awaits_end_with_their_parent() -> None:
+    @tool
+    async def hang() -> None:
+        """Hang."""
+        await asyncio.Event().wait()
+
+    tasks: list[asyncio.Future[object]] = []
+
+    @tool
+    async def careless(ctx: ToolContext) -> str:
+        """Leave something behind."""
+        tasks.append(asyncio.ensure_future(ctx.call("hang")))
+        await settle(3)
+        return "left"
+
+    async with Harness(careless, hang) as harness:
+        assert (await harness.session.call("careless")).value == "left"
+        await settle()
+        assert [record.status for record in harness.session.executions()] == ["succeeded", "cancelled"]
+        assert harness.runtime.manager.live == ()
+        with pytest.raises(ToolError):
+            await tasks[0]
+
+
+async def test_g6_nested_call_sees_only_what_the_session_sees() -> None:
+    @tool(namespace="hidden")
+    async def secret() -> int:
+        """Be hidden."""
+        return 1
+
+    async with Harness(ask, secret) as harness:
+        session = await harness.runtime.open("narrow", "tester", namespaces=["default"])
+        outcome = await session.call("ask", {"name": "secret"})
+        assert outcome.error is not None
+        assert outcome.error.message == "There is no tool 'secret'."
+
+
+async def test_x9_wide_and_deep_nesting_ends() -> None:
+    @tool
+    async def tree(ctx: ToolContext, depth: Annotated[int, "How deep"]) -> int:
+        """Count the leaves."""
+        if depth == 0:
+            return 1
+        return sum(await asyncio.gather(*(ctx.call("tree", {"depth": depth - 1}) for _ in range(3))))
+
+    async with Harness(tree) as harness:
+        assert (await harness.session.call("tree", {"depth": 5})).value == 3**5
+        assert harness.runtime.manager.live == ()

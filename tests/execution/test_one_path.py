@@ -1,0 +1,112 @@
+"""There is one path for every call. The plain one that is measured has everything that any call has."""
+
+import ast
+import asyncio
+import inspect
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+
+import callboard.execution
+from callboard import BreakerPolicy, Limits, Outcome, RetryPolicy, Tool, ToolError, tool
+from callboard.execution.breaker import BreakerOpen
+from callboard.testing import Harness, settle
+
+pytestmark = pytest.mark.anyio
+
+FIXED = RetryPolicy(max_attempts=2, base_delay=1.0, strategy="fixed")  # pyright: ignore[reportArgumentType]
+
+
+class Plain:
+    """The tool of the benchmark: async, without a context, two numbers. What happens in it is decided outside."""
+
+    def __init__(self) -> None:
+        self.waits: asyncio.Event | None = None
+        self.error: Exception | None = None
+
+        async def add(a: Annotated[int, "First"], b: Annotated[int, "Second"]) -> int:
+            """Add two numbers."""
+            if self.waits is not None:
+                await self.waits.wait()
+            if self.error is not None:
+                raise self.error
+            return a + b
+
+        self.tool: Tool = tool(add)
+
+
+def calls_of(tree: ast.AST, *names: str) -> list[tuple[str, str]]:
+    """Every function that calls one of these attributes, with the attribute."""
+    found: list[tuple[str, str]] = []
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            found += [
+                (function.name, ast.unparse(node))
+                for node in ast.walk(function)
+                if isinstance(node, ast.Attribute) and node.attr in names
+            ]
+    return found
+
+
+def test_x1_one_place_enters_handlers() -> None:
+    root = Path(inspect.getfile(callboard.execution)).parent.parent
+    entering: dict[str, list[tuple[str, str]]] = {}
+    for folder in ("execution", "sessions", "events"):
+        for path in (root / folder).glob("*.py"):
+            tree = ast.parse(path.read_text())
+            if found := [call for call in calls_of(tree, "enter", "run") if call[1].startswith("handler.")]:
+                entering[path.name] = found
+    assert set(entering) == {"manager.py"}
+    assert {name for name, _ in entering["manager.py"]} == {"_enter", "_run"}
+    tree = ast.parse((root / "execution" / "manager.py").read_text())
+    assert calls_of(tree, "_run") == [("_enter", "self._run")]
+    assert calls_of(tree, "_enter") == [("_carry_out", "self._enter")]
+    assert calls_of(tree, "_carry_out") == [("_begin", "self._carry_out")]
+
+
+async def test_x1_plain_call_is_recorded_counted_and_on_the_board() -> None:
+    plain = Plain()
+    assert plain.tool.handler is not None
+    assert plain.tool.handler.plain
+    async with Harness(plain.tool) as harness:
+        outcome = await harness.session.call("add", b'{"a":1,"b":2}')
+        assert outcome.value == 3
+        assert harness.kinds() == ["tool_started", "tool_validating", "tool_executing", "tool_result"]
+        assert harness.runtime.registry.stats("add").successes == 1
+        record = harness.session.execution(outcome.execution_id)
+        assert (record.arguments, record.value, record.attempt) == ({"a": 1, "b": 2}, 3, 1)
+
+
+async def test_x1_the_same_call_of_the_same_tool_can_be_promoted_cancelled_retried_broken_and_queued() -> None:
+    plain = Plain()
+    options = {"retry": FIXED, "breaker": BreakerPolicy(failure_threshold=2), "limits": Limits(total=1)}
+    async with Harness(plain.tool, **options) as harness:
+
+        async def start() -> asyncio.Task[Outcome]:
+            return await harness.start("add", b'{"a":1,"b":2}')
+
+        plain.waits = asyncio.Event()
+        call = await start()
+        await harness.advance(10)
+        outcome = call.result()
+        assert outcome.status == "started"
+        queued = await start()
+        assert harness.runtime.manager.queued == 1
+        first, second = (record.id for record in harness.session.executions())
+        assert await harness.session.cancel(first)
+        await settle()
+        assert harness.session.execution(first).status == "cancelled"
+        plain.waits.set()
+        assert (await queued).value == 3
+        assert harness.session.execution(second).queued_for == 0.0
+
+        plain.waits, plain.error = None, ToolError("Later.", category="transient", retryable=True)
+        call = await start()
+        await harness.advance(1)
+        assert harness.session.execution(call.result().execution_id).attempt == 2
+        broken = await harness.session.call("add", b'{"a":1,"b":2}')
+        assert isinstance(broken.error, BreakerOpen)
+        stats = harness.runtime.registry.stats("add")
+        assert (stats.calls, stats.successes, stats.cancellations, stats.retries) == (4, 1, 1, 1)
+        assert stats.failures == {"transient": 2}

@@ -1,0 +1,112 @@
+"""Handlers that are not async run in a bounded number of threads, and stall nobody (X11)."""
+
+import asyncio
+import threading
+from typing import Annotated
+
+import pytest
+
+from callboard import BreakerPolicy, Limits, ToolContext, ToolError, tool
+from callboard.execution.threads import Threads
+from callboard.testing import Harness, settle
+
+pytestmark = pytest.mark.anyio
+
+
+async def until(condition: threading.Event) -> None:
+    assert await asyncio.to_thread(condition.wait, 10)
+
+
+async def test_x11_sync_handlers_are_bounded_and_do_not_block_the_loop() -> None:
+    go, full = threading.Event(), threading.Event()
+    lock = threading.Lock()
+    inside, most = 0, 0
+    idents: set[int] = set()
+
+    @tool(mode="background")
+    def block(number: Annotated[int, "Any"]) -> int:
+        """Block a thread."""
+        nonlocal inside, most
+        with lock:
+            inside, most = inside + 1, max(most, inside + 1)
+            idents.add(threading.get_ident())
+            if inside == 3:
+                full.set()
+        go.wait(10)
+        with lock:
+            inside -= 1
+        return number
+
+    @tool
+    async def quick() -> str:
+        """Answer at once."""
+        return "here"
+
+    async with Harness(block, quick, limits=Limits(threads=3)) as harness:
+        ids = [(await harness.session.call("block", {"number": n})).execution_id for n in range(10)]
+        await until(full)
+        assert (await harness.session.call("quick")).value == "here"
+        assert threading.get_ident() not in idents
+        go.set()
+        assert [(await harness.session.result(each)).value for each in ids] == list(range(10))
+        assert most == 3
+
+
+async def test_x11_threads_that_nobody_waits_for_keep_their_place_until_they_end() -> None:
+    go, entered = threading.Event(), threading.Event()
+    count = 0
+
+    @tool(timeout=1.0, breaker=BreakerPolicy(failure_threshold=100))
+    def hang(ctx: ToolContext) -> None:
+        """Hang."""
+        nonlocal count
+        count += 1
+        if count == 2:
+            entered.set()
+        go.wait(10)
+
+    async with Harness(hang, limits=Limits(threads=2)) as harness:
+        calls = [await harness.start("hang") for _ in range(2)]
+        await until(entered)
+        await harness.advance(1)
+        assert [(await call).status for call in calls] == ["failed"] * 2
+        late = [await harness.start("hang") for _ in range(5)]
+        await harness.advance(1)
+        assert [(await call).status for call in late] == ["failed"] * 5
+        assert count == 2, "no thread was free for them"
+        assert harness.runtime.manager._threads.busy == 2
+        go.set()
+        again = await harness.start("hang")
+        assert (await again).status == "succeeded"
+        await settle()
+        assert harness.runtime.manager._threads.busy == 0
+
+
+async def test_x11_place_is_given_back_when_the_function_fails_or_never_runs() -> None:
+    threads = Threads(1)
+
+    def fail() -> None:
+        raise ToolError("No.")
+
+    for _ in range(3):
+        with pytest.raises(ToolError):
+            await threads.run(fail)
+        await settle()
+    for _ in range(20):  # cancelled at any moment before, while and after the thread takes it
+        task = asyncio.ensure_future(threads.run(lambda: 1))
+        await settle(1)
+        task.cancel()
+        await asyncio.wait([task])
+    assert await threads.run(lambda: 2) == 2
+    await settle()
+    assert threads.busy == 0
+
+
+async def test_x11_context_is_there_in_a_thread() -> None:
+    @tool
+    def who(ctx: ToolContext) -> list[str | None]:
+        """Say who asks."""
+        return [ctx.session_id, ctx.user_id, ctx.call_id]
+
+    async with Harness(who) as harness:
+        assert (await harness.session.call("who", call_id="c")).value == ["test", "tester", "c"]

@@ -1,0 +1,113 @@
+"""The runtime: it makes every part, joins them, and ends them; any number can live in one process (E1)."""
+
+import asyncio
+import threading
+from typing import Self
+
+import pytest
+
+from callboard import Registry, Runtime, Session, tool
+from callboard.runtime import StoreError
+from callboard.testing import ManualClock, settle
+
+pytestmark = pytest.mark.anyio
+
+
+@tool
+async def one() -> int:
+    """Give one."""
+    return 1
+
+
+async def test_e1_two_runtimes_in_one_process_share_nothing() -> None:
+    async with Runtime([one]) as first, Runtime([one]) as second:
+        a, b = await first.open("s", "ann"), await second.open("s", "bob")
+        assert (await a.call("one")).value == (await b.call("one")).value == 1
+        assert (a.board.last_seq, b.board.last_seq) == (4, 4)
+        first.registry.unregister("one")
+        assert (await b.call("one")).value == 1
+
+
+async def test_e1_runtime_of_a_registry_uses_that_registry() -> None:
+    registry = Registry([one])
+    async with Runtime(registry) as runtime:
+        session = await runtime.open("s", "u")
+        await session.call("one")
+        await registry.call("one")
+    assert registry.stats("one").calls == 2
+
+
+@pytest.mark.parametrize("store", ["mysql://x", "memory", ""])
+def test_d1_unknown_store_is_refused_by_name(store: str) -> None:
+    with pytest.raises(StoreError, match="There is no store for"):
+        Runtime([], store=store)
+
+
+async def test_e1_runtime_can_be_entered_again() -> None:
+    runtime = Runtime([one], clock=ManualClock())
+    for _ in range(2):
+        async with runtime:
+            session = await runtime.open("s", "u")
+            assert (await session.call("one")).value == 1
+        assert (await session.call("one")).status == "failed"
+
+
+async def test_e1_tools_are_started_before_their_first_call_and_stopped_after_the_last() -> None:
+    steps: list[str] = []
+
+    @tool
+    class Client:
+        """Ask."""
+
+        async def __aenter__(self) -> Self:
+            steps.append("entered")
+            return self
+
+        async def __aexit__(self, *exc: object) -> None:
+            steps.append("left")
+
+        async def __call__(self) -> str:
+            try:
+                steps.append("called")
+                await asyncio.Event().wait()
+            finally:
+                steps.append("cleaned")
+            return ""
+
+    async with Runtime([Client()], clock=ManualClock()) as runtime:
+        session = await runtime.open("s", "u")
+        call = asyncio.ensure_future(session.call("client"))
+        await settle()
+    assert steps == ["entered", "called", "cleaned", "left"], "what a handler uses outlives its clean-up"
+    assert (await call).status == "cancelled"
+
+
+async def test_e1_error_inside_comes_out_as_it_is_and_everything_ends() -> None:
+    @tool(mode="background")
+    async def hang() -> None:
+        """Hang."""
+        await asyncio.Event().wait()
+
+    sessions: list[Session] = []
+
+    async def fail() -> None:
+        async with Runtime([hang]) as runtime:
+            sessions.append(await runtime.open("s", "u"))
+            await sessions[0].call("hang")
+            raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        await fail()
+    assert [record.status for record in sessions[0].executions()] == ["cancelled"]
+
+
+async def test_e1_nothing_is_left_running() -> None:
+    before = len(asyncio.all_tasks())
+    async with Runtime([one], blocked_after=0.02) as runtime:
+        session = await runtime.open("s", "u")
+        await session.call("one")
+    assert len(asyncio.all_tasks()) == before
+    for thread in threading.enumerate():
+        if thread.name == "callboard-watchdog":
+            await asyncio.to_thread(thread.join, 5)
+            assert not thread.is_alive()
