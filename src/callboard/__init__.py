@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .tools.definition import Tool as Tool
     from .tools.dynamic import dynamic_tool as dynamic_tool
     from .tools.function import tool as tool
+    from .tools.policies import BackoffStrategy as BackoffStrategy
     from .tools.policies import BreakerPolicy as BreakerPolicy
     from .tools.policies import RetryPolicy as RetryPolicy
     from .tools.registry import Registry as Registry
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "BackoffStrategy": "tools.policies",
     "Limits": "execution.limits",
     "Session": "sessions.session",
     "Runtime": "runtime",
@@ -58,6 +60,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "BackoffStrategy",
     "BreakerPolicy",
     "CallboardError",
     "ErrorCategory",

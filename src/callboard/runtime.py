@@ -53,6 +53,7 @@ class Runtime:
             raise StoreError(f"There is no store for {store.partition('://')[0]!r} addresses. Use store='memory://'.")
         self.registry = tools if isinstance(tools, Registry) else Registry(tools, settings=settings)
         self.clock = clock or SystemClock()
+        limits = limits or Limits(threads=self.registry.settings.max_threads)
         self.manager = ExecutionManager(
             self.registry, clock=self.clock, limits=limits, retry=retry, breaker=breaker, grace=grace
         )

@@ -6,6 +6,7 @@ import re
 import callboard
 
 NAMES = {
+    "BackoffStrategy",
     "BreakerPolicy",
     "CallboardError",
     "ErrorCategory",

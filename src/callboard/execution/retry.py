@@ -37,7 +37,8 @@ def decide(policy: RetryPolicy, error: ToolError, *, attempt: int, idempotent: b
 
 def backoff(policy: RetryPolicy, attempt: int, chance: float) -> float:
     """The delay after an attempt, never above the policy's maximum."""
-    match policy.strategy:
+    strategy = BackoffStrategy(policy.strategy)
+    match strategy:
         case BackoffStrategy.FIXED:
             delay = policy.base_delay
         case BackoffStrategy.LINEAR:
@@ -46,7 +47,7 @@ def backoff(policy: RetryPolicy, attempt: int, chance: float) -> float:
             exponent = min(attempt - 1, 64)  # beyond that every policy is at its maximum, and floats at their end
             delay = policy.base_delay * policy.multiplier**exponent
     delay = min(delay, policy.max_delay)
-    return delay * chance if policy.strategy is BackoffStrategy.EXPONENTIAL_JITTER else delay
+    return delay * chance if strategy is BackoffStrategy.EXPONENTIAL_JITTER else delay
 
 
 def _no(reason: str) -> Decision:

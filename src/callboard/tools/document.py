@@ -7,7 +7,8 @@ such a document could see two different calls, and one of them may be the person
 import json
 import math
 from enum import Enum
-from typing import Any, Literal, get_args, get_origin
+from types import UnionType
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError, from_json, to_json
@@ -53,19 +54,17 @@ def too_large(size: int, limit: int) -> ToolError:
     )
 
 
-def check_text(data: bytes, validated: Any, exact: bool = True, flat: bool = False, opaque: bool = False) -> None:
+def check_text(data: bytes, validated: Any, exact: bool = True, opaque: bool = False) -> None:
     """Refuse a document that validation took and that gives a key twice in one object, or holds what is not a number.
 
     The keys in the text are counted and held against those that validation found, which is cheap. `exact` says that
     validation added none (no defaults, no functions); else they are counted in the document itself. Only where the
-    numbers differ (ignored keys, colons inside strings) is the text read again. `flat` says that there is nothing but
-    one dictionary of plain values, `opaque` that there are values which cannot be walked.
+    numbers differ (ignored keys, colons inside strings) is the text read again. `opaque` says that there are values
+    which cannot be walked.
     """
-    if flat and data.count(b":") == len(validated):
-        return
     if not opaque:
-        found, keys = _keys_given(validated), data.count(b":")
-        if (exact and found == keys) or keys == _keys_given(from_json(data)):
+        found, keys = keys_given(validated), data.count(b":")
+        if (exact and found == keys) or keys == keys_given(from_json(data)):
             return
     _read_again(data)
 
@@ -100,61 +99,100 @@ def _unique(pairs: list[tuple[str, Any]]) -> None:
         seen.add(key)
 
 
-def _keys_given(value: Any) -> int:
-    """How many keys of JSON objects a validated value came from. Raises `ToolError` for a number that is not finite."""
-    total = 0
-    pending = [value]
-    known = _inner.get
-    for current in pending:  # it grows while it is walked
-        names = known(current.__class__)
-        if names is None:
-            names = _learn(current.__class__)
-        if names is _LEAF:
-            continue
-        if names is _LIST:
-            pending += current
-        elif names is _DICT:
-            total += len(current)
-            pending += current.values()
-        elif names is _FLOAT:
-            if current - current:  # only what is not finite has a difference from itself
-                _constant(str(current))
-        else:
-            given = current.__pydantic_fields_set__
-            total += len(given)
-            if names:
-                fields = current.__dict__
-                for name in names:
-                    child = fields[name]
-                    if child.__class__ is float:
-                        if child - child:
-                            _constant(str(child))
-                    elif name in given:  # a default was not in the document
-                        pending.append(child)
-    return total
+class _Plan(NamedTuple):
+    """How to walk a value of one class: the fields of a model by what they hold, plain ones left out."""
+
+    walk: bool = False
+    leaves: tuple[tuple[str, type], ...] = ()
+    """Models that hold plain fields only, and so need no walk of their own."""
+    floats: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
 
 
-_LEAF, _FLOAT, _LIST, _DICT = ("<leaf>",), ("<float>",), ("<list>",), ("<dict>",)
-_BASE: dict[type, tuple[str, ...]] = {
+_LEAF, _FLOAT, _LIST, _DICT = _Plan(), _Plan(), _Plan(), _Plan()
+_BASE: dict[type, _Plan] = {
     **dict.fromkeys(_PLAIN, _LEAF),
     float: _FLOAT,
     list: _LIST,
     tuple: _LIST,
     dict: _DICT,
 }
-_inner = dict(_BASE)
-"""By class: of a model, the fields that may hold objects, lists or fractions; else one of the four marks above."""
+_plans = dict(_BASE)
 
 
-def _learn(cls: type) -> tuple[str, ...]:
-    names = _LEAF
+def keys_given(value: Any) -> int:
+    """How many keys of JSON objects a validated value came from. Raises `ToolError` for a number that is not finite.
+
+    It runs for every call with nested arguments. What was not given (a default) is not looked at.
+    """
+    total = 0
+    pending = [value]
+    known = _plans.get
+    for current in pending:  # it grows while it is walked
+        plan = known(current.__class__) or _learn(current.__class__)
+        if plan is _LEAF:
+            continue
+        if plan is _LIST:
+            pending += current
+        elif plan is _DICT:
+            total += len(current)
+            pending += current.values()
+        elif plan is _FLOAT:
+            if current - current:  # only what is not finite has a difference from itself
+                _constant(str(current))
+        else:
+            given = current.__pydantic_fields_set__
+            total += len(given)
+            if plan[0]:
+                fields = current.__dict__
+                for name, cls in plan[1]:
+                    child = fields[name]
+                    if child.__class__ is cls:
+                        total += len(child.__pydantic_fields_set__)
+                    elif child is not None:
+                        pending.append(child)
+                for name in plan[2]:
+                    number = fields[name]
+                    if number.__class__ is float and number - number:
+                        _constant(str(number))
+                for name in plan[3]:
+                    if name in given:
+                        pending.append(fields[name])
+    return total
+
+
+def _learn(cls: type) -> _Plan:
+    plan = _LEAF
     if issubclass(cls, BaseModel):
-        names = tuple(name for name, field in cls.model_fields.items() if not _is_plain(field.annotation))
-    if len(_inner) >= 4096:  # classes that are made at run time must not be kept for ever
-        _inner.clear()
-        _inner.update(_BASE)
-    _inner[cls] = names
-    return names
+        leaves: list[tuple[str, type]] = []
+        floats: list[str] = []
+        others: list[str] = []
+        for name, field in cls.model_fields.items():
+            kinds = [kind for kind in _members(field.annotation) if kind not in _PLAIN]
+            if kinds == [float]:
+                floats.append(name)
+            elif len(kinds) == 1 and _is_leaf(kinds[0], cls) and (field.is_required() or field.default is None):
+                leaves.append((name, kinds[0]))
+            elif not all(map(_is_plain, kinds)):
+                others.append(name)
+        plan = _Plan(bool(leaves or floats or others), tuple(leaves), tuple(floats), tuple(others))
+    if len(_plans) >= 4096:  # classes that are made at run time must not be kept for ever
+        _plans.clear()
+        _plans.update(_BASE)
+    _plans[cls] = plan
+    return plan
+
+
+def _members(annotation: Any) -> tuple[Any, ...]:
+    """The members of a union, or the one type that it is."""
+    return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+
+
+def _is_leaf(kind: Any, within: type) -> bool:
+    """Whether a type is a model with plain fields only, below another."""
+    if not (isinstance(kind, type) and get_origin(kind) is None and issubclass(kind, BaseModel)) or kind is within:
+        return False
+    return all(_is_plain(field.annotation) for field in kind.model_fields.values())
 
 
 def _is_plain(annotation: Any) -> bool:

@@ -26,7 +26,7 @@ class HandlerKind(StrEnum):
 class Handler:
     """A callable with the facts that are needed to enter it. Stateless: any number of calls may be inside at once."""
 
-    __slots__ = ("context", "function", "kind", "parameter", "plain")
+    __slots__ = ("context", "direct", "function", "kind", "parameter", "plain")
 
     def __init__(
         self,
@@ -42,6 +42,8 @@ class Handler:
         """The parameter that takes the `ToolContext`, if one does."""
         self.parameter = parameter
         """The parameter that takes the whole input; without one, the input is spread over the parameters."""
+        self.direct = function if kind is HandlerKind.ASYNC and context is None and parameter is None else None
+        """The function itself, where it takes just the spread input and gives a coroutine."""
         self.plain = kind is HandlerKind.ASYNC and context is None
         """Whether entering it gives a coroutine that needs nothing of its surroundings: the usual, fast case."""
 

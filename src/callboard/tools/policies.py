@@ -1,5 +1,6 @@
 """What a tool says about retrying and about breaking. Records only: the decisions are made where executions are."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -36,12 +37,15 @@ class RetryPolicy:
     base_delay: float = 1.0
     max_delay: float = 30.0
     multiplier: float = 2.0
-    strategy: BackoffStrategy = BackoffStrategy.EXPONENTIAL_JITTER
-    retry_on: frozenset[ErrorCategory] = DEFAULT_RETRY_ON
+    strategy: BackoffStrategy | str = BackoffStrategy.EXPONENTIAL_JITTER
+    retry_on: Collection[ErrorCategory | str] = DEFAULT_RETRY_ON
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "strategy", BackoffStrategy(self.strategy))
-        object.__setattr__(self, "retry_on", frozenset(ErrorCategory(category) for category in self.retry_on))
+        try:
+            object.__setattr__(self, "strategy", BackoffStrategy(self.strategy))
+            object.__setattr__(self, "retry_on", frozenset(ErrorCategory(category) for category in self.retry_on))
+        except ValueError as error:
+            raise PolicyError(f"{error}. Strategies: {', '.join(BackoffStrategy)}") from None
         if self.max_attempts < 1:
             raise PolicyError(f"max_attempts is {self.max_attempts}; it counts the first attempt, so 1 is the least")
         if self.base_delay < 0 or self.max_delay < 0 or self.multiplier < 1:

@@ -6,11 +6,11 @@ right here: validate, run, write, count. Retries, deadlines and records belong t
 
 import asyncio
 import logging
-import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
+from time import perf_counter
 from types import TracebackType
 from typing import Any, Self, cast
 
@@ -230,26 +230,26 @@ class Registry:
             raise _not_found(name)
         handler = tool.handler
         counters = self._stats[name]
-        start = time.perf_counter()
+        start = perf_counter()
         try:
             if len(arguments) > self._max_bytes:  # before a copy of it is made
                 raise too_large(len(arguments), self._max_bytes)
             data = arguments if isinstance(arguments, bytes) else self._encoded(arguments)
             parsed = tool.arguments.parse(name, data)
-            if handler is not None and handler.plain and tool.lifetime is None:
-                value = await handler.enter(parsed, None)
+            if handler is not None and handler.direct is not None and tool.lifetime is None:
+                value = await handler.direct(**parsed)
             else:
                 value = await self._run(tool, parsed)
             written = tool.result.write(name, value)
         except BaseException as error:
             failure = self.errors.translate(error)
-            counters.failed(failure.category, time.perf_counter() - start, datetime.now(UTC))
+            counters.failed(failure.category, perf_counter() - start, datetime.now(UTC))
             if _is_the_callers(error):
                 raise
             if CATEGORIES[failure.category].reported:
                 log.warning("%s failed (%s): %s", name, failure.category, failure.report or failure.message)
             raise failure from failure.__cause__
-        counters.ended(time.perf_counter() - start)
+        counters.ended(perf_counter() - start)
         return written
 
     def _encoded(self, text: str) -> bytes:
@@ -297,8 +297,8 @@ class Registry:
         if missing:
             problem = (
                 f"The tool {tool.name!r} has properties without a description: {', '.join(missing)}. Models choose "
-                'arguments by them: use Annotated[..., "text"], Field(description="text") or the docstring '
-                '(pip install "callboard[docstrings]").'
+                'arguments by them: use Annotated[..., "text"] for a parameter, Field(description="text") for a field '
+                'of a model, or the docstring (pip install "callboard[docstrings]").'
             )
             if strict:
                 raise RegistrationError(problem)
