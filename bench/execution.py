@@ -104,10 +104,10 @@ async def _calls(samples: int, seconds: float) -> dict[str, list[float]]:
         session = await runtime.open("bench", user_id="bench")
         received = 0
 
-        def reader(events: Sequence[Any]) -> None:
+        def reader(events: Any) -> None:
             nonlocal received
-            for event in events:
-                received += len(event.encoded)
+            for line in events.encoded:
+                received += len(line)
 
         def many(work: Workload) -> Any:
             name, arguments = work.tool, work.arguments.encode()

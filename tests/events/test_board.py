@@ -253,3 +253,17 @@ async def test_b7_subscriber_that_falls_behind_sees_it_by_the_numbers() -> None:
             board.append(note(number))
         await settle()
     assert got == list(range(board.first_seq, 101))
+
+
+def test_b7_a_run_of_events_is_a_sequence_and_its_lines_need_no_events() -> None:
+    board = Board()
+    for number in range(1, 5):
+        board.append(draft("system_notice", 0.0, b'{"n":%d}' % number))
+    events = board.read(1)
+    assert (events.first, len(events), len(events.encoded)) == (2, 3, 3)
+    assert [event.seq for event in events] == [2, 3, 4]
+    assert (events[0].data, events[-1].seq) == ({"n": 2}, 4)
+    assert [event.seq for event in events[1:]] == [3, 4]
+    assert [event.encoded for event in events] == events.encoded
+    with pytest.raises(IndexError):
+        events[3]

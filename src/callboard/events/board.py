@@ -6,11 +6,11 @@ reader therefore costs nothing and slows nobody: it simply reads later.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from typing import Any, Self
 
 from ..errors import CallboardError
-from .event import Event
+from .event import Event, Events
 
 log = logging.getLogger("callboard.events")
 
@@ -64,13 +64,12 @@ class Board:
             self._flush_soon()
         return number - 1
 
-    def read(self, after: int, limit: int | None = None) -> list[Event]:
+    def read(self, after: int, limit: int | None = None) -> Events:
         """The kept events after a cursor, oldest first. Raises `CursorExpired`."""
         start = after + 1 - self._first
         if start < 0:
             raise CursorExpired(after, self._first)
-        lines = self._lines[start:] if limit is None else self._lines[start : start + limit]
-        return [Event(number, line) for number, line in enumerate(lines, after + 1)]
+        return Events(after + 1, self._lines[start:] if limit is None else self._lines[start : start + limit])
 
     async def wait(self, after: int) -> None:
         """Return as soon as there is an event after the cursor."""
@@ -92,7 +91,7 @@ class Board:
                 after = event.seq
                 yield event
 
-    def subscribe(self, callback: Callable[[Sequence[Event]], Any], after: int | None = None) -> "Subscription":
+    def subscribe(self, callback: Callable[[Events], Any], after: int | None = None) -> "Subscription":
         """Have events delivered in batches, at most one batch per turn of the event loop, until it is closed.
 
         Raises `CursorExpired`. One that falls behind what is kept, within one turn, goes on with the first kept event,
@@ -140,7 +139,7 @@ class Subscription:
 
     __slots__ = ("_board", "_callback", "_closed", "cursor")
 
-    def __init__(self, board: Board, callback: Callable[[Sequence[Event]], Any], after: int) -> None:
+    def __init__(self, board: Board, callback: Callable[[Events], Any], after: int) -> None:
         self._board = board
         self._callback = callback
         self._closed = False
@@ -164,7 +163,7 @@ class Subscription:
         if self._closed or self._board.last_seq <= self.cursor:
             return
         events = self._board.read(max(self.cursor, self._board.first_seq - 1))
-        self.cursor = events[-1].seq
+        self.cursor = self._board.last_seq
         try:
             self._callback(events)
         except Exception:

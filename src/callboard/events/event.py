@@ -5,8 +5,10 @@ serve every reader and are all that is kept; `Event` reads them back for those w
 """
 
 import time
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any
+from itertools import count
+from typing import Any, overload
 
 from pydantic_core import from_json
 
@@ -46,6 +48,37 @@ class Event:
 
     def __repr__(self) -> str:
         return f"Event(seq={self.seq}, kind={self.kind!r}, data={self.data!r})"
+
+
+class Events(Sequence[Event]):
+    """A run of events. Whoever only passes them on takes `encoded`, and no event is made of any of them."""
+
+    __slots__ = ("encoded", "first")
+
+    def __init__(self, first: int, encoded: list[bytes]) -> None:
+        self.first = first
+        """The number of the first one."""
+        self.encoded = encoded
+        """Their lines."""
+
+    def __len__(self) -> int:
+        return len(self.encoded)
+
+    def __iter__(self) -> Iterator[Event]:
+        return map(Event, count(self.first), self.encoded)
+
+    @overload
+    def __getitem__(self, index: int) -> Event: ...
+    @overload
+    def __getitem__(self, index: slice) -> "Sequence[Event]": ...
+    def __getitem__(self, index: int | slice) -> "Event | Sequence[Event]":
+        if isinstance(index, slice):
+            return list(self)[index]
+        place = range(len(self.encoded))[index]
+        return Event(self.first + place, self.encoded[place])
+
+    def __repr__(self) -> str:
+        return f"Events({list(self)!r})"
 
 
 def draft(kind: str, timestamp: float, data: bytes) -> bytes:

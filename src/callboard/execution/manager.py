@@ -214,7 +214,7 @@ class ExecutionManager:
     # From the call to the first attempt
 
     def _new(self, scope: CallScope, tool: Tool, name: str, document: bytes, call_id: str | None) -> Execution:
-        number = f"{self._prefix}{next(self._numbers):x}"
+        number = f"{self._prefix}{next(self._numbers)}"
         clock = self._clock
         execution = Execution(number, call_id or number, tool, name, scope, document, clock.monotonic(), clock.time())
         scope.book.add(execution)
@@ -274,7 +274,7 @@ class ExecutionManager:
             validating = b',"kind":"tool_validating","at":"%b","data":%b}}' % (at, head)
             if execution.shown is None:
                 shown = execution.document
-                if failure is not None or b"\n" in shown or b"\r" in shown or execution.tool.has_secrets:
+                if failure or execution.tool.has_secrets or shown.find(b"\n") >= 0 or shown.find(b"\r") >= 0:
                     shown = self._shown(execution)
                 execution.shown = shown
                 started = b',"kind":"tool_started","at":"%b","data":%b,"arguments":%b}}' % (at, head, shown)

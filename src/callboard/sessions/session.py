@@ -4,7 +4,7 @@ It is a thin thing: who it belongs to, what it may see, where its events go. The
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from pydantic_core import to_json
@@ -12,7 +12,7 @@ from pydantic_core import to_json
 from ..clock import Clock
 from ..errors import CallboardError, ToolError
 from ..events.board import Board, Subscription
-from ..events.event import Event, draft
+from ..events.event import Event, Events, draft
 from ..events.kinds import EventKind
 from ..execution.book import Book
 from ..execution.excerpt import excerpt
@@ -197,7 +197,7 @@ class Session:
         """Every event after a cursor, those that are there and those that come."""
         return self.board.follow(after)
 
-    def subscribe(self, callback: Callable[[Sequence[Event]], Any], after: int | None = None) -> Subscription:
+    def subscribe(self, callback: Callable[[Events], Any], after: int | None = None) -> Subscription:
         """Have events delivered in batches to a callback, until the subscription is closed."""
         return self.board.subscribe(callback, after)
 
