@@ -267,3 +267,10 @@ def test_b7_a_run_of_events_is_a_sequence_and_its_lines_need_no_events() -> None
     assert [event.encoded for event in events] == events.encoded
     with pytest.raises(IndexError):
         events[3]
+
+
+def test_b2_a_known_kind_is_of_the_enumeration_and_an_unknown_one_is_carried() -> None:
+    board = Board()
+    board.append(draft(EventKind.TOOL_RESULT, 0.0, b"{}"), draft("from_the_future", 0.0, b"{}"))
+    known, unknown = board.read(0)
+    assert (known.kind is EventKind.TOOL_RESULT, unknown.kind) == (True, "from_the_future")

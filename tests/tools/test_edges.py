@@ -288,3 +288,18 @@ def test_s6_a_transform_gives_the_same_tool_again() -> None:
 
     wrapped = prefixed(LocalToolset([mixed]), "x_")
     assert wrapped.tools()[0] is wrapped.tools()[0]
+
+
+def test_s1_a_recursive_union_at_the_root_shows_its_properties_to_providers() -> None:
+    schema = {
+        "$defs": {
+            "Node": {
+                "type": "object",
+                "properties": {"next": {"$ref": "#/$defs/Node", "description": "Next"}, "n": {"description": "N"}},
+            }
+        },
+        "oneOf": [{"$ref": "#/$defs/Node"}, {"properties": {"b": {"type": "integer", "description": "B"}}}],
+    }
+    made = dynamic_tool("walk", schema, anything, description="Walk.").schema("claude")["input_schema"]
+    assert set(made["properties"]) == {"next", "n", "b"}
+    assert "unevaluatedProperties" not in made

@@ -12,6 +12,10 @@ from typing import Any, overload
 
 from pydantic_core import from_json
 
+from .kinds import EventKind
+
+_KINDS: dict[str, str] = {kind.value: kind for kind in EventKind}
+
 
 class Event:
     """A line of the log, as a Python object. Not to be changed."""
@@ -28,7 +32,8 @@ class Event:
     @property
     def kind(self) -> str:
         """An `EventKind`, or the name of one that this version does not know."""
-        return self._read()["kind"]
+        name: str = self._read()["kind"]
+        return _KINDS.get(name, name)
 
     @property
     def at(self) -> datetime:
@@ -47,7 +52,7 @@ class Event:
         return fields
 
     def __repr__(self) -> str:
-        return f"Event(seq={self.seq}, kind={self.kind!r}, data={self.data!r})"
+        return f"Event(seq={self.seq}, kind={str(self.kind)!r}, data={self.data!r})"
 
 
 class Events(Sequence[Event]):

@@ -36,7 +36,7 @@ class Scope(Protocol):
     running: int
     """How many of its executions hold a place."""
 
-    def post(self, *drafts: bytes) -> int:
+    def append(self, *drafts: bytes) -> int:
         """Append events to its board."""
         ...
 

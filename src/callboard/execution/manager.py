@@ -208,7 +208,7 @@ class ExecutionManager:
 
     def post(self, execution: Execution, kind: EventKind, fields: bytes = b"}") -> None:
         """Post an event of an execution. `fields` goes on where the ids end: `,"name":value}`."""
-        execution.scope.post(*execution.unposted, draft(kind, self._clock.time(), execution.head + fields))
+        execution.scope.append(*execution.unposted, draft(kind, self._clock.time(), execution.head + fields))
         execution.unposted = ()
 
     # From the call to the first attempt
@@ -345,7 +345,7 @@ class ExecutionManager:
         if self._breakers.known:
             self._breakers.admit(execution)
         execution.status = move(execution.status, _EXECUTING)
-        execution.scope.post(
+        execution.scope.append(
             *execution.unposted,
             b',"kind":"tool_executing","at":"%b","data":%b,"attempt":%d,"maximum":%d}}'
             % (written(self._clock.time()), execution.head, execution.attempt, execution.max_attempts),
@@ -499,7 +499,7 @@ class ExecutionManager:
             counters = self._registry.counters_of(execution.tool)
             spent = now - (execution.started or execution.queued)
             if error is None:
-                execution.scope.post(
+                execution.scope.append(
                     b',"kind":"tool_result","at":"%b","data":%b,"status":"succeeded","value":%b}}'
                     % (written(at), execution.head, encoded)
                 )

@@ -89,10 +89,13 @@ def flat(schema: JSONSchema) -> JSONSchema:
     if not (unions := _NOT_AT_ROOT & schema.keys()):
         return schema
     branches = [branch for keyword in sorted(unions & LISTED) for branch in cast("list[JSONSchema]", schema[keyword])]
+    definitions = as_schema(schema.get("$defs")) or {}
     properties: JSONSchema = {}
     for part in (*branches, schema):
-        properties |= as_schema(part.get("properties")) or {}
-    return {**{k: v for k, v in schema.items() if k not in _NOT_AT_ROOT}, "properties": properties}
+        target = as_schema(definitions.get(str(part.get("$ref", "")).rpartition("/")[2])) or part
+        properties |= as_schema(target.get("properties")) or {}
+    made = {k: v for k, v in schema.items() if k not in _NOT_AT_ROOT and k != "unevaluatedProperties"}
+    return {**made, "properties": properties, "additionalProperties": schema.get("additionalProperties", False)}
 
 
 def mcp(tool: Describable) -> JSONSchema:

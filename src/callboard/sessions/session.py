@@ -46,10 +46,10 @@ class Session:
         "_found_at",
         "_manager",
         "_registry",
+        "append",
         "board",
         "book",
         "id",
-        "post",
         "running",
         "user_id",
         "view",
@@ -73,7 +73,7 @@ class Session:
         self.running = 0
         self.board = board
         self.book = book
-        self.post = board.append
+        self.append = board.append
         self._found: dict[str, Tool] = {}
         self._found_at = -1
         self._registry = registry
@@ -204,7 +204,7 @@ class Session:
     def notice(self, message: str, **fields: Any) -> int:
         """Tell the people of this session something. Returns the event's number."""
         data = to_json({"message": message, **fields})
-        return self.post(draft(EventKind.SYSTEM_NOTICE, self._clock.time(), data))
+        return self.append(draft(EventKind.SYSTEM_NOTICE, self._clock.time(), data))
 
     @property
     def open_executions(self) -> list[Execution]:
