@@ -165,6 +165,17 @@ async def test_t1_a_partial_and_an_object_with_a_call_become_tools() -> None:
     assert await registry.call("one", {"a": 1}) == 2
 
 
+async def test_t7_an_optional_context_is_given_too() -> None:
+    @tool
+    async def who(ctx: ToolContext | None = None) -> str:
+        """Tell the tool's name."""
+        return "nobody" if ctx is None else ctx.tool
+
+    assert who.input_schema["properties"] == {}
+    assert await Registry([who]).call("who") == "who"
+    assert await who() == "nobody"
+
+
 def test_t1_two_contexts_are_one_too_many() -> None:
     async def twice(one: ToolContext, two: ToolContext) -> None:
         """Twice."""

@@ -127,6 +127,9 @@ def keys_given(value: Any) -> int:
     """
     total = 0
     pending = [value]
+    if value.__class__ is dict:  # nearly always: the parameters of a function
+        total = len(value)
+        pending = list(value.values())
     known = _plans.get
     for current in pending:  # it grows while it is walked
         plan = known(current.__class__) or _learn(current.__class__)
@@ -143,19 +146,20 @@ def keys_given(value: Any) -> int:
         else:
             given = current.__pydantic_fields_set__
             total += len(given)
-            if plan[0]:
+            walk, leaves, floats, others = plan
+            if walk:
                 fields = current.__dict__
-                for name, cls in plan[1]:
+                for name, cls in leaves:
                     child = fields[name]
                     if child.__class__ is cls:
                         total += len(child.__pydantic_fields_set__)
                     elif child is not None:
                         pending.append(child)
-                for name in plan[2]:
+                for name in floats:
                     number = fields[name]
                     if number.__class__ is float and number - number:
                         _constant(str(number))
-                for name in plan[3]:
+                for name in others:
                     if name in given:
                         pending.append(fields[name])
     return total

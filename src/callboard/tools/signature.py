@@ -184,6 +184,8 @@ class _OnlyDeclared:
 def _is_context(annotation: Any) -> bool:
     if get_origin(annotation) is Annotated:
         annotation = get_args(annotation)[0]
+    if get_origin(annotation) in (Union, types.UnionType):
+        return ToolContext in get_args(annotation)
     return annotation is ToolContext
 
 
