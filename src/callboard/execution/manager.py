@@ -356,8 +356,11 @@ class ExecutionManager:
             self._deadlines.watch(execution.attempt_deadline)
         if (handler := tool.handler) is None:
             raise ToolError(f"The tool {tool.name} asks a person.", category=ErrorCategory.CONFIGURATION)
-        if handler.plain and tool.lifetime is None:
-            return handler.enter(execution.arguments, None)
+        if tool.lifetime is None:
+            if handler.direct is not None:
+                return handler.direct(**execution.arguments)
+            if handler.plain:
+                return handler.enter(execution.arguments, None)
         return self._run(execution, handler)
 
     async def _run(self, execution: Execution, handler: Handler) -> Any:
