@@ -18,10 +18,10 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from anyio import CancelScope
-from pydantic_core import PydanticSerializationError, to_json
+from pydantic_core import to_json
 
 from ..clock import Clock
-from ..errors import CATEGORIES, ErrorCategory, ToolError
+from ..errors import ErrorCategory, ToolError
 from ..events.event import draft, written
 from ..events.kinds import EventKind
 from ..tools.arguments import AnyArguments
@@ -37,10 +37,11 @@ from .book import Book
 from .breakers import Breakers
 from .deadlines import Deadlines
 from .execution import Execution, Priority, Scope
+from .failures import cancelled, conflict, presentable, report, timed_out
 from .lifecycle import Status, move
 from .limits import Gatekeeper, Limits
 from .masking import shown_arguments
-from .outcome import Outcome, OutcomeStatus
+from .outcome import Outcome
 from .reporting import AttemptReporter
 from .retry import decide
 from .threads import Threads
@@ -147,7 +148,7 @@ class ExecutionManager:
         """
         if call_id is not None and (known := scope.book.by_call(call_id)) is not None:
             if known.name != tool.name or not same_document(known.document, document):
-                return _conflict(known, tool.name)
+                return conflict(known, tool.name)
             execution = known
         else:
             execution = self._submit(scope, tool, document, call_id, priority)
@@ -161,7 +162,7 @@ class ExecutionManager:
     async def refuse(self, scope: CallScope, name: str, call_id: str | None, error: ToolError) -> Outcome:
         """Record a call that cannot be carried out at all: of a tool that the caller does not see."""
         if call_id is not None and (known := scope.book.by_call(call_id)) is not None:
-            return known.outcome() if known.tool is NO_TOOL and known.name == name else _conflict(known, name)
+            return known.outcome() if known.tool is NO_TOOL and known.name == name else conflict(known, name)
         execution = self._new(scope, NO_TOOL, name, b"null", call_id)
         self._announce(execution)
         self._finish(execution, Status.FAILED, error, placed=False)
@@ -190,7 +191,7 @@ class ExecutionManager:
         """Stop an execution. Its handler may clean up for the grace time. False where it had ended already."""
         if execution.terminal:
             return False
-        self._stop(execution, _cancelled())
+        self._stop(execution, cancelled())
         return True
 
     def hides(self, scope: Scope, tool: Tool) -> bool:
@@ -389,7 +390,7 @@ class ExecutionManager:
 
     async def _delay(self, execution: Execution, failure: ToolError, seconds: float) -> None:
         """Wait before the next attempt, which begins with its own copy of the arguments."""
-        failure, shown = _presentable(failure)
+        failure, shown = presentable(failure)
         execution.errors = (*execution.errors, failure)
         execution.status = move(execution.status, Status.WAITING)
         fields = b',"attempt":%d,"maximum":%d,"error":%b,"delay":%b}' % (
@@ -444,7 +445,7 @@ class ExecutionManager:
         self._end_stopped(execution)
 
     def _end_stopped(self, execution: Execution, *, placed: bool = True) -> None:
-        reason, inside = execution.stop or _cancelled(), execution.status is _EXECUTING
+        reason, inside = execution.stop or cancelled(), execution.status is _EXECUTING
         status = Status.CANCELLED if reason.category is _CANCELLED else Status.FAILED
         self._finish(execution, status, reason, placed=placed)
         if inside:
@@ -469,10 +470,10 @@ class ExecutionManager:
             return
         if execution.deadline is not None and execution.deadline <= now:
             execution.deadline = None
-            self._stop(execution, _timeout(execution.name, retryable=False))
+            self._stop(execution, timed_out(execution.name, retryable=False))
         if execution.attempt_deadline is not None and execution.attempt_deadline <= now:
             execution.attempt_deadline = None
-            self._stop(execution, _timeout(execution.name))
+            self._stop(execution, timed_out(execution.name))
         if execution.budget_at is not None and execution.budget_at <= now and execution.ended is None:
             execution.budget_at = None
             execution.promoted = True
@@ -492,7 +493,7 @@ class ExecutionManager:
             return
         now, at, shown = self._clock.monotonic(), self._clock.time(), b""
         if error is not None:
-            error, shown = _presentable(error)
+            error, shown = presentable(error)
         execution.status = move(execution.status, status)
         execution.ended = now
         execution.encoded = encoded
@@ -512,7 +513,7 @@ class ExecutionManager:
             else:
                 self.post(execution, EventKind.TOOL_RESULT, b',"status":"%b","error":%b}' % (status.encode(), shown))
                 counters.failed(error.category, spent, datetime.fromtimestamp(at, UTC))
-                _report(execution, error)
+                report(execution, error)
         finally:  # whatever fails above, nobody waits for ever
             del self._live[execution.id]
             if execution.waiters:
@@ -560,46 +561,3 @@ def _release(execution: Execution) -> None:
     for future in waiters:
         if not future.done():
             future.set_result(None)
-
-
-def _presentable(error: ToolError) -> tuple[ToolError, bytes]:
-    """An error and what is shown of it. One that cannot be written as JSON loses what is in the way of that."""
-    try:
-        return error, to_json(error.to_model(), inf_nan_mode="null")
-    except (PydanticSerializationError, ValueError, RecursionError):
-        message = str(error.message).encode(errors="replace").decode()
-        report = f"{error.report or message} (its details cannot be written as JSON)"
-        kept = ToolError(message, category=error.category, retryable=error.retryable, report=report)
-        return kept, to_json(kept.to_model())
-
-
-def _cancelled() -> ToolError:
-    return ToolError(CATEGORIES[_CANCELLED].message, category=_CANCELLED)
-
-
-def _timeout(tool: str, *, retryable: bool | None = None) -> ToolError:
-    return ToolError(
-        f"The tool {tool} did not finish in time. It is not known whether it took effect.",
-        category=ErrorCategory.TIMEOUT,
-        retryable=retryable,
-    )
-
-
-def _conflict(known: Execution, name: str) -> Outcome:
-    error = ToolError(
-        f"The call id {known.call_id!r} was used before, for {known.name} with other arguments. Use a new id.",
-        category=ErrorCategory.VALIDATION,
-    )
-    return Outcome(OutcomeStatus.FAILED, known.id, known.call_id, name, None, error)
-
-
-def _report(execution: Execution, error: ToolError) -> None:
-    if CATEGORIES[error.category].reported:
-        log.warning(
-            "%s failed (%s) after %d attempts: %s",
-            execution.name,
-            error.category,
-            execution.attempt,
-            error.report or error.message,
-            extra={"session_id": execution.scope.id, "execution_id": execution.id, "tool": execution.name},
-        )
