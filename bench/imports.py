@@ -48,7 +48,7 @@ def _ratio(statement: str, data: Data) -> float:
     return median(data[statement]["ratios"])
 
 
-BOUNDS = [Bound("`import callboard` ÷ baseline", 1.5, "x", partial(_ratio, "import callboard"))]
+BOUNDS = [Bound(f"`{statement}` ÷ baseline", 1.5, "x", partial(_ratio, statement)) for statement in OURS]
 
 
 def _seconds(python: str, statement: str) -> float:

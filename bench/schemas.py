@@ -92,7 +92,7 @@ def _listing(data: Data) -> float:
 BOUNDS = [
     *(
         Bound(f"registering 1,000 tools ({shape}) ÷ Pydantic alone", 1.5, "x", partial(_ratio, shape))
-        for shape in ("two integers", "nested")
+        for shape in SHAPES
     ),
     Bound("listing 1,000 tools from the cache, slowest shape", 1.0, "ms", _listing),
 ]

@@ -58,7 +58,7 @@ class AnyArguments:
 class TypedArguments:
     """Arguments validated by Pydantic, in JSON mode, whatever form they came in."""
 
-    __slots__ = ("_adapter", "_cleaned", "_descriptions", "_facts", "_lax", "_validate", "closed", "model")
+    __slots__ = ("_adapter", "_cleaned", "_facts", "_lax", "_validate", "closed", "descriptions", "model")
 
     def __init__(
         self,
@@ -69,7 +69,8 @@ class TypedArguments:
         closed: bool = True,
         descriptions: Mapping[str, str] | None = None,
     ) -> None:
-        self._descriptions = descriptions or {}
+        self.descriptions: Mapping[str, str] = descriptions or {}
+        """What is said of properties beside their types, which Pydantic does not read."""
         self.model = model
         self.closed = closed
         self._adapter = adapter
@@ -99,7 +100,7 @@ class TypedArguments:
 
     def schema(self) -> JSONSchema:
         schema = self._adapter.json_schema()
-        for name, text in self._descriptions.items():
+        for name, text in self.descriptions.items():
             schema["properties"][name]["description"] = text
         return schema
 

@@ -6,7 +6,7 @@ been looked at once is remembered by class.
 
 import dataclasses
 import types
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from enum import Enum
 from functools import lru_cache
 from typing import (
@@ -31,13 +31,13 @@ from ..schemas.walk import children
 from ..types import JSONSchema
 
 
-def undescribed(annotation: Any) -> tuple[str, ...]:
+def undescribed(annotation: Any, described_beside: Collection[str] = ()) -> tuple[str, ...]:
     """The paths of the properties below a type that say nothing about themselves."""
     if not is_typeddict(annotation):
         return _below_type(annotation)
     found: list[str] = []
     for name, inner, described in _find_fields(annotation):
-        if not described and not _has_text(inner):
+        if not described and name not in described_beside:
             found.append(name)
         kind = get_args(inner)[0] if get_origin(inner) is Annotated else inner
         found += [f"{name}{path}" if path[0] in "[." else f"{name}.{path}" for path in _below_type(kind)]
@@ -141,11 +141,6 @@ def _annotated(annotation: Any) -> bool:
     """Whether an `Annotated` carries a description (a field in a typed dictionary or a dataclass)."""
     extras = getattr(annotation, "__metadata__", ())
     return any(isinstance(extra, FieldInfo) and extra.description for extra in cast("tuple[Any, ...]", extras))
-
-
-def _has_text(annotation: Any) -> bool:
-    """Whether a parameter's `Annotated` carries a plain text."""
-    return any(isinstance(extra, str) for extra in cast("tuple[Any, ...]", getattr(annotation, "__metadata__", ())))
 
 
 def _described(annotation: Any) -> bool:

@@ -15,9 +15,6 @@ _SECTIONS = re.compile(
     re.MULTILINE,
 )
 
-_SPHINX = re.compile(r"^[ \t]*:\w+(?: [^:\n]+)?:", re.MULTILINE)
-_NUMPY = re.compile(r"^[ \t]*\w[\w ]*\n[ \t]*-{3,}[ \t]*$", re.MULTILINE)
-
 
 class Documentation(NamedTuple):
     """The description, and one per parameter."""
@@ -31,16 +28,19 @@ def documentation(docstring: str | None) -> Documentation:
     text = inspect.cleandoc(docstring or "")
     if (section := _SECTIONS.search(text)) is None:
         return Documentation(text, {})
-    return Documentation(text[: section.start()].rstrip(), _parameters(text))
+    return Documentation(text[: section.start()].rstrip(), _parameters(text, section.group()))
 
 
-def _parameters(text: str) -> Mapping[str, str]:
+def _parameters(text: str, section: str) -> Mapping[str, str]:
+    """The descriptions of parameters. How the first section is written tells the style."""
     try:
         import docstring_parser
     except ImportError:  # the base package works without it; registration then names the extra
         return {}
     styles = docstring_parser.DocstringStyle
-    style = styles.REST if _SPHINX.search(text) else styles.NUMPYDOC if _NUMPY.search(text) else styles.GOOGLE
+    style = styles.NUMPYDOC if section.endswith("---") else styles.GOOGLE
+    if section.lstrip().startswith(":"):
+        style = styles.REST
     try:
         parsed = docstring_parser.parse(text, style)
     except docstring_parser.ParseError:  # then it describes nothing, and registration says what is missing

@@ -293,7 +293,7 @@ class Registry:
         if isinstance(tool.arguments, SchemaArguments):
             missing = tuple(undescribed_in_schema(tool.input_schema))
         else:
-            missing = undescribed(tool.input_model)
+            missing = undescribed(tool.input_model, getattr(tool.arguments, "descriptions", ()))
         if missing:
             problem = (
                 f"The tool {tool.name!r} has properties without a description: {', '.join(missing)}. Models choose "

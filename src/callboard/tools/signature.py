@@ -3,7 +3,7 @@
 import inspect
 import types
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Mapping
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import Annotated, Any, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, PydanticUserError, RootModel, TypeAdapter
@@ -50,7 +50,7 @@ class Signature:
             else:
                 self.fields[parameter.name] = self._field(parameter, annotation, described.get(parameter.name))
 
-    @property
+    @cached_property
     def kind(self) -> HandlerKind:
         """How the function is entered."""
         for function in (self._function, inspect.unwrap(self._function)):  # a wrapper may be async around a sync one
@@ -118,8 +118,8 @@ class Signature:
         elif _admits_none(kind):
             extras.append(Field(default=None))
         texts = [extra for extra in extras if isinstance(extra, str)]
-        if texts and len(texts) == len(extras):  # the usual form, kept as it is: making another one is slow
-            self.descriptions[parameter.name] = texts[0]
+        if len(texts) == len(extras) and (texts or described):  # kept as it is: making another annotation is slow
+            self.descriptions[parameter.name] = texts[0] if texts else str(described)
             return annotation
         if not any(isinstance(extra, FieldInfo) and extra.description for extra in extras) and (texts or described):
             extras.append(Field(description=texts[0] if texts else described))
