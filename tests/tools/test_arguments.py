@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -700,36 +700,46 @@ documents = st.recursive(
 )
 
 
-@given(value=documents, twice=st.booleans(), data=st.data())
+class Document(NamedTuple):
+    """A value, a JSON text of it, and whether the text gives a key twice."""
+
+    value: Any
+    text: str
+    twice: bool
+
+
+@st.composite
+def written_documents(draw: st.DrawFn, of: st.SearchStrategy[Any]) -> Document:
+    """Everything is drawn here: inside an async test it would be drawn in a task, which must not be stopped so."""
+    value = draw(of)
+    written = Written(lambda limit: draw(st.integers(0, limit - 1)), draw(st.booleans()))
+    return Document(value, written.text(value), written.done)
+
+
+@given(document=written_documents(documents))
 @settings(max_examples=400, deadline=None)
 @pytest.mark.parametrize(("name", "key"), [("anything", "value"), ("dynamic", "any")])
-async def test_t5_duplicates_are_always_found_and_never_made_up(
-    name: str, key: str, value: Any, twice: bool, data: st.DataObject
-) -> None:
-    written = Written(lambda limit: data.draw(st.integers(0, limit - 1)), twice)
-    found = await outcome(name, f'{{"{key}": {written.text(value)}}}')
-    if written.done:
+async def test_t5_duplicates_are_always_found_and_never_made_up(name: str, key: str, document: Document) -> None:
+    found = await outcome(name, f'{{"{key}": {document.text}}}')
+    if document.twice:
         assert isinstance(found, ToolError)
         assert "twice" in found.message
     else:
-        assert json.loads(found) == (value if name == "anything" else {key: value})
+        assert json.loads(found) == (document.value if name == "anything" else {key: document.value})
 
 
-@given(
-    value=st.fixed_dictionaries(
-        {"hours": st.integers(0, 9)}, optional={"place": st.text(alphabet="a:", max_size=3), "exact": st.booleans()}
-    ),
-    twice=st.booleans(),
-    data=st.data(),
+forecasts = st.fixed_dictionaries(
+    {"hours": st.integers(0, 9)}, optional={"place": st.text(alphabet="a:", max_size=3), "exact": st.booleans()}
 )
+
+
+@given(document=written_documents(forecasts))
 @settings(max_examples=200, deadline=None)
-async def test_t5_duplicates_are_found_whatever_defaults_are_filled_in(
-    value: dict[str, Any], twice: bool, data: st.DataObject
-) -> None:
-    written = Written(lambda limit: data.draw(st.integers(0, limit - 1)), twice)
-    found = await outcome("weather", written.text(value))
-    if written.done:
+async def test_t5_duplicates_are_found_whatever_defaults_are_filled_in(document: Document) -> None:
+    found = await outcome("weather", document.text)
+    if document.twice:
         assert isinstance(found, ToolError)
         assert "twice" in found.message
     else:
+        value = document.value
         assert json.loads(found) == [value["hours"], value.get("place", "Rome"), value.get("exact", False)]
