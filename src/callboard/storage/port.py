@@ -1,0 +1,166 @@
+"""The port of a store: what is written together, and what can be asked.
+
+A `Change` is all that happens to one session at one moment: events and the state that they tell of. It is written whole
+or not at all; there is no second place to disagree. Many changes are committed as one group, and one that cannot be
+written fails alone.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from ..errors import CallboardError
+from .rows import ExecutionRow, OwnerRow, RequestRow, SessionRow
+
+
+class StoreError(CallboardError):
+    """The store cannot be used: its address, its file or its contents are wrong. The message says what to do."""
+
+    code = "store"
+
+
+class StoreUnavailable(StoreError):
+    """The store does not answer at the moment, or has no room. Trying again later may work; nothing was written."""
+
+    code = "store_unavailable"
+
+
+class Conflict(CallboardError):
+    """A change does not fit what is stored, and was not written: somebody else was faster, or an id is taken."""
+
+    code = "conflict"
+
+
+class ExecutionWrite(NamedTuple):
+    """An execution as it is now."""
+
+    row: ExecutionRow
+    held_by: str | None = None
+    """Who must hold it in the store for this to be written."""
+    new: bool = False
+    """It must not be there yet, and no other execution of its session may have its call id."""
+
+
+class RequestWrite(NamedTuple):
+    """A request as it is now."""
+
+    row: RequestRow
+    was: str | None = None
+    """The status that it must have in the store; None: it must not be there."""
+
+
+@dataclass(slots=True)
+class Change:
+    """What is written together for one session, in this order."""
+
+    session_id: str
+    session: SessionRow | None = None
+    """The session itself: made if it is not there. `Conflict` where it is there for another user."""
+    executions: Sequence[ExecutionWrite] = ()
+    requests: Sequence[RequestWrite] = ()
+    late: Sequence[str] = ()
+    """Executions whose results wait to be consumed from now on."""
+    taken: Sequence[str] = ()
+    """Executions whose results are consumed by this. `Conflict` where one is not waiting."""
+    cancel: Sequence[str] = ()
+    """Executions that are asked to stop, whoever holds them."""
+    transcript: Sequence[bytes] = ()
+    """Entries that go to the end of the transcript: JSON documents."""
+    events: Sequence[bytes] = field(default=())
+    """Drafts of events (see `events.event.draft`) that go to the end of the board."""
+
+
+class Page(NamedTuple):
+    """A run of a board's events, and where the board stands."""
+
+    first: int
+    """The number of the first line."""
+    lines: list[bytes]
+    first_seq: int
+    """The number of the oldest kept event of the board."""
+    last_seq: int
+    """The number of the newest."""
+
+
+class Store(Protocol):
+    """Where everything is kept. Safe with many processes; `StoreUnavailable` from any method where it is not reached."""
+
+    async def open(self, woken: Callable[[str | None], None]) -> None:
+        """Begin. `woken` is called, on this event loop, when another process wrote: with the session, None: with any."""
+        ...
+
+    async def close(self) -> None: ...
+
+    async def commit(self, changes: Sequence[Change]) -> list[int | Conflict]:
+        """Write changes, all those that fit, in one transaction. In their order: each one's last number, or why not.
+
+        The number of a change is that of the session's newest event after it. After `StoreUnavailable` the same list may
+        be handed in again, and only then: where the connection broke during the commit itself, the store finds out
+        whether the group was written after all, and does not write it twice.
+        """
+        ...
+
+    async def session(self, session_id: str) -> SessionRow | None: ...
+
+    async def sessions(self, user_id: str | None = None, *, after: str = "", limit: int = 100) -> list[SessionRow]:
+        """By id, those after one."""
+        ...
+
+    async def delete(self, session_id: str) -> bool:
+        """Remove a session and all that is its own."""
+        ...
+
+    async def events(self, session_id: str, after: int, limit: int) -> Page:
+        """Events after a number, oldest first. An unknown session has an empty board."""
+        ...
+
+    async def heads(self, session_ids: Collection[str]) -> dict[str, int]:
+        """The newest number of each of those sessions that are there."""
+        ...
+
+    async def trim(self, session_id: str, *, keep: int, before: float) -> int:
+        """Forget events beyond the newest `keep`, and those from before a time. Returns the first kept number."""
+        ...
+
+    async def execution(self, session_id: str, execution_id: str) -> ExecutionRow | None: ...
+
+    async def execution_of_call(self, session_id: str, call_id: str) -> ExecutionRow | None: ...
+
+    async def executions(
+        self, session_id: str, *, ids: Collection[str] | None = None, unfinished: bool = False, limit: int = 1000
+    ) -> list[ExecutionRow]:
+        """Executions of a session in the order in which they were queued: the newest `limit` that fit."""
+        ...
+
+    async def request(self, request_id: str) -> RequestRow | None: ...
+
+    async def requests(
+        self, *, session_id: str | None = None, user_id: str | None = None, status: str | None = None, limit: int = 1000
+    ) -> list[RequestRow]:
+        """Requests in the order in which they were made."""
+        ...
+
+    async def transcript(self, session_id: str, after: int = 0) -> list[bytes]:
+        """Entries after a position, the first being at 1."""
+        ...
+
+    async def join(self, owner: OwnerRow) -> None:
+        """Enter a process."""
+        ...
+
+    def beat(self, owner_id: str) -> bool:
+        """Say that a process lives. Called from a thread of its own. False where its work was given to another."""
+        ...
+
+    async def owners(self) -> list[OwnerRow]: ...
+
+    async def leave(self, owner_id: str) -> None:
+        """A process ends: its executions, if any are left, may be recovered at once."""
+        ...
+
+    async def recover(self, owner_id: str | None, beat: int, heir: str) -> list[ExecutionRow]:
+        """Give the unfinished executions of a dead process to another, if its beat still is that; remove the dead one.
+
+        With None: those that nobody holds and whose person has answered, or that are asked to stop.
+        """
+        ...

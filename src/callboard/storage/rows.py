@@ -1,0 +1,104 @@
+"""What is stored, as plain values. JSON is kept as the bytes it was written as, times as seconds since 1970."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRow:
+    """A session: whose it is and what it may see. Where its board stands is the store's to say, not the writer's."""
+
+    id: str
+    user_id: str
+    namespaces: tuple[str, ...] | None
+    """None: all."""
+    channel: str | None
+    allow: tuple[str, ...] | None
+    """The only tools that it sees; None: no such list."""
+    tools: tuple[str, ...]
+    """The names of the tools that it saw when it was last written."""
+    open: bool
+    """False after a logout."""
+    created_at: float
+    updated_at: float
+    last_seq: int = 0
+    """The number of its newest event. Given by the store; ignored in what is written."""
+    first_seq: int = 1
+    """The number of the oldest event that is kept. Given by the store."""
+    unconsumed: tuple[str, ...] = ()
+    """The executions whose late results nobody has taken, oldest first. Changed by `Change.late` and `Change.taken`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionRow:
+    """An execution, with all that is needed to carry it on in another process."""
+
+    id: str
+    session_id: str
+    user_id: str
+    call_id: str
+    """The caller's id; unique within a session. The execution's own id where the caller gave none."""
+    tool: str
+    kind: str
+    """`tool`, or `worker` for a request that a system worker answers."""
+    document: bytes | None
+    """The arguments as they came. None where they held secrets and are not needed any more."""
+    fingerprint: str
+    """A hash of the arguments, for those who come with the same id again."""
+    shown: bytes
+    """The arguments as people may see them."""
+    status: str
+    priority: int
+    attempt: int
+    max_attempts: int
+    errors: bytes
+    """Why earlier attempts failed: a JSON list."""
+    value: bytes | None
+    error: bytes | None
+    late: bool
+    """Whether its caller was let go before it ended."""
+    parent_id: str | None
+    queued_at: float
+    started_at: float | None
+    completed_at: float | None
+    owner: str | None
+    """The process that carries it out; None where nobody does, because it waits for a person."""
+    cancelling: bool = False
+    """Whether somebody, in any process, asked for it to stop."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestRow:
+    """Something that a person is asked."""
+
+    id: str
+    session_id: str
+    user_id: str
+    execution_id: str
+    kind: str
+    """The kind of its event: `human_request` or `wallet_tx_request`."""
+    tool: str
+    payload: bytes
+    schema: bytes
+    """What an answer must look like, as a JSON schema."""
+    fingerprint: str
+    """A hash of the arguments that are asked about: what is approved is what runs."""
+    status: str
+    """`open`, `answered`, `used`, `refused`, `expired` or `withdrawn`."""
+    answer: bytes | None
+    created_at: float
+    expires_at: float | None
+    answered_at: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnerRow:
+    """A process that carries executions out, as long as its beat goes on."""
+
+    id: str
+    host: str
+    """The machine and its boot, so that process ids can be compared."""
+    pid: int
+    started: str
+    """When the process was started, in the machine's own words: process ids are used again."""
+    beat: int
+    """A number that goes up while it lives. Whoever sees it stand still for a lease's time may recover its work."""
