@@ -1,11 +1,15 @@
-"""What every test shares: the flags, the event loop, and golden files."""
+"""What every test shares: the flags, the event loop, golden files, and real servers."""
 
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
+
+from tests.servers import OwnPostgres, Postgres, Unavailable, postgres_server
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -41,3 +45,37 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, Any], None]:
         assert path.read_text() == text, f"{name} differs: look at the change, then run ./scripts/test --update-golden"
 
     return compare
+
+
+def without(what: str, why: Unavailable) -> NoReturn:
+    """Skip what needs a server that cannot be had; where `CI` is set nothing may be left out, and it fails."""
+    reason = f"{what} cannot be had: {why}"
+    if os.environ.get("CI", "") in {"", "0", "false"}:
+        pytest.skip(reason)
+    pytest.fail(reason, pytrace=False)
+
+
+@pytest.fixture(scope="session")
+def own_postgres() -> Iterator[OwnPostgres]:
+    """A PostgreSQL server that a test may stop and start. Whoever asks for a database next finds it running again."""
+    with ExitStack() as stack:
+        try:
+            server = stack.enter_context(postgres_server())
+        except Unavailable as why:
+            without("PostgreSQL", why)
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres(request: pytest.FixtureRequest) -> Postgres:
+    """A PostgreSQL server, started when the first test asks: that of `CALLBOARD_TEST_POSTGRES`, or one of our own."""
+    if url := os.environ.get("CALLBOARD_TEST_POSTGRES"):
+        return Postgres(url)
+    return request.getfixturevalue("own_postgres")
+
+
+@pytest.fixture
+def postgres_url(postgres: Postgres) -> Iterator[str]:
+    """A new, empty PostgreSQL database for one test, as `postgresql://…`; other processes can use it too."""
+    with postgres.database() as url:
+        yield url

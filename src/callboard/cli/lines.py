@@ -64,5 +64,5 @@ class JsonWatcher(LineWatcher):
         self._stream = stream
 
     def show(self, event: Event) -> None:
-        self._stream.write(event.encoded + b"\n")
+        self._stream.write(event.line + b"\n")
         self._stream.flush()

@@ -6,7 +6,7 @@ reader therefore costs nothing and slows nobody: it simply reads later.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Self
 
 from ..errors import CallboardError
@@ -28,13 +28,13 @@ class CursorExpired(CallboardError):
 class Board:
     """The log in memory. The newest `retention` events are kept, at least."""
 
-    __slots__ = ("_first", "_flushing", "_lines", "_next", "_readers", "_retention", "_waiting")
+    __slots__ = ("_first", "_flushing", "_limit", "_lines", "_readers", "_retention", "_waiting")
 
     def __init__(self, retention: int = 10_000) -> None:
         self._lines: list[bytes] = []
         self._first = 1
-        self._next = 1
         self._retention = retention
+        self._limit = 2 * retention
         self._waiting: list[asyncio.Future[None]] = []
         self._readers: list[Subscription] = []
         self._flushing = False
@@ -42,27 +42,32 @@ class Board:
     @property
     def last_seq(self) -> int:
         """The number of the newest event, 0 where there is none."""
-        return self._next - 1
+        return self._first + len(self._lines) - 1
 
     @property
     def first_seq(self) -> int:
         """The number of the oldest event that is kept."""
         return self._first
 
-    def append(self, *drafts: bytes) -> int:
-        """Give events their numbers, keep them and wake who waits for them. Returns the last number."""
-        number = self._next
-        for draft in drafts:
-            self._lines.append(b'{"seq":%d%b' % (number, draft))
-            number += 1
-        self._next = number
-        if number - self._first > 2 * self._retention:
+    def append(self, *events: bytes) -> int:
+        """The same as `extend`, for a few events."""
+        return self.extend(events)
+
+    def extend(self, events: Sequence[bytes], subject: object = None) -> int:
+        """Keep encoded events, which gives them their numbers, and wake who waits for them. Returns the last number.
+
+        What they are about is of no interest to a board in memory.
+        """
+        lines = self._lines
+        lines += events
+        if len(lines) > self._limit:
+            self._flush()  # readers that are called miss nothing, however much comes at once
             self._forget()
         if self._waiting:
             self._wake()
         if self._readers and not self._flushing:
             self._flush_soon()
-        return number - 1
+        return self._first + len(lines) - 1
 
     def read(self, after: int, limit: int | None = None) -> Events:
         """The kept events after a cursor, oldest first. Raises `CursorExpired`."""
@@ -73,7 +78,7 @@ class Board:
 
     async def wait(self, after: int) -> None:
         """Return as soon as there is an event after the cursor."""
-        while self._next <= after + 1:
+        while self.last_seq <= after:
             future = asyncio.get_running_loop().create_future()
             self._waiting.append(future)
             try:
@@ -94,8 +99,7 @@ class Board:
     def subscribe(self, callback: Callable[[Events], Any], after: int | None = None) -> "Subscription":
         """Have events delivered in batches, at most one batch per turn of the event loop, until it is closed.
 
-        Raises `CursorExpired`. One that falls behind what is kept, within one turn, goes on with the first kept event,
-        and sees it by the numbers.
+        Raises `CursorExpired`. None is missed: before anything is forgotten, it is delivered.
         """
         if after is not None and after + 1 < self._first:
             raise CursorExpired(after, self._first)
@@ -128,7 +132,7 @@ class Board:
         asyncio.get_running_loop().call_soon(self._flush)
 
     def _flush(self) -> None:
-        """Give every called reader what it has not had: once per turn of the loop, however much was posted."""
+        """Give every called reader what it has not had: once per turn of the loop, unless very much is posted."""
         self._flushing = False
         for reader in tuple(self._readers):
             reader.deliver()
@@ -162,7 +166,7 @@ class Subscription:
         """Hand over what is new. A reader that fails harms nobody else, and is not called again."""
         if self._closed or self._board.last_seq <= self.cursor:
             return
-        events = self._board.read(max(self.cursor, self._board.first_seq - 1))
+        events = self._board.read(self.cursor)
         self.cursor = self._board.last_seq
         try:
             self._callback(events)

@@ -1,12 +1,14 @@
 """One entry of a board, and how it is written.
 
-An event is encoded once, when it is posted, as one line of JSON: `{"seq":…,"kind":…,"at":…,"data":{…}}`. The same bytes
-serve every reader and are all that is kept; `Event` reads them back for those who want Python values.
+An event is encoded once, when it is posted, as one line of JSON: `{"kind":…,"at":…,"data":{…}}`. The same bytes serve
+every reader and are all that is kept; `Event` reads them back for those who want Python values. Its number is where it
+stands on the board, which only the board knows, and so is no part of these bytes.
 """
 
 import time
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from functools import lru_cache
 from itertools import count
 from typing import Any, overload
 
@@ -26,7 +28,7 @@ class Event:
         self.seq = seq
         """Its number: the first event of a session is 1, and there are no gaps."""
         self.encoded = encoded
-        """The whole event as one line of JSON, shared by all readers."""
+        """What it says as one line of JSON, shared by all readers. Its number is not in it."""
         self._fields: dict[str, Any] | None = None
 
     @property
@@ -44,6 +46,11 @@ class Event:
     def data(self) -> dict[str, Any]:
         """What it says. Its fields depend on its kind."""
         return self._read()["data"]
+
+    @property
+    def line(self) -> bytes:
+        """The whole event as one line of JSON: `{"seq":…,"kind":…,"at":…,"data":{…}}`."""
+        return b'{"seq":%d,%b' % (self.seq, self.encoded[1:])
 
     def _read(self) -> dict[str, Any]:
         fields = self._fields
@@ -86,19 +93,25 @@ class Events(Sequence[Event]):
         return f"Events({list(self)!r})"
 
 
-def draft(kind: str, timestamp: float, data: bytes) -> bytes:
-    """An event that has no number yet: what follows the number in its line. `data` is one line of JSON."""
-    return b',"kind":"%b","at":"%b","data":%b}' % (kind.encode(), written(timestamp), data)
+def encode_event(kind: str, timestamp: float, data: bytes) -> bytes:
+    """An event as it is posted. `data` is one line of JSON."""
+    return b'{"kind":"%b","at":"%b","data":%b}' % (kind.encode(), written(timestamp), data)
 
 
-_latest = (-1, b"")
+_from, _until, _latest = 0.0, 0.0, b""
 
 
 def written(timestamp: float) -> bytes:
     """A time in ISO 8601, to the millisecond. Made once for all events of the same millisecond."""
-    global _latest
-    millisecond = int(timestamp * 1000)
-    if _latest[0] != millisecond:
+    global _from, _until, _latest
+    if not _from <= timestamp < _until:
+        millisecond = int(timestamp * 1000)
         second, rest = divmod(millisecond, 1000)
-        _latest = (millisecond, b"%b.%03dZ" % (time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second)).encode(), rest))
-    return _latest[1]
+        _latest = b"%b.%03dZ" % (_second(second), rest)
+        _from, _until = timestamp, (millisecond + 1) / 1000
+    return _latest
+
+
+@lru_cache(maxsize=2)
+def _second(second: int) -> bytes:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second)).encode()

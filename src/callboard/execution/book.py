@@ -1,46 +1,31 @@
 """The executions of one session: by id, by the caller's id, and which of the finished ones are still kept."""
 
-from collections.abc import Iterator
-
 from .execution import Execution
 
 
-class Book:
-    """Finds executions. Living ones are always kept, of the finished ones at least the newest `retain`."""
+class Book(dict[str, Execution]):
+    """Executions by their ids. Living ones are always kept, of the finished ones at least the newest `retain`.
 
-    __slots__ = ("_by_call", "_by_id", "_limit", "_retain")
+    Whoever enters one calls `forget` when there are more than `limit`, which happens seldom: so entering stays cheap.
+    """
+
+    __slots__ = ("_retain", "calls", "limit")
 
     def __init__(self, retain: int) -> None:
+        super().__init__()
         self._retain = retain
-        self._limit = 2 * retain
-        self._by_id: dict[str, Execution] = {}
-        self._by_call: dict[str, Execution] = {}
-
-    def add(self, execution: Execution) -> None:
-        """Enter a new execution."""
-        self._by_id[execution.id] = execution
-        if execution.call_id is not execution.id:
-            self._by_call[execution.call_id] = execution
-        if len(self._by_id) > self._limit:
-            self._forget()
-
-    def get(self, execution_id: str) -> Execution | None:
-        return self._by_id.get(execution_id)
+        self.limit = 2 * retain
+        self.calls: dict[str, Execution] = {}
+        """Those whose callers gave an id of their own, by that id."""
 
     def by_call(self, call_id: str) -> Execution | None:
         """The execution of the caller's id, which is never carried out twice while it is kept."""
-        return self._by_call.get(call_id) or self._by_id.get(call_id)
+        return self.calls.get(call_id) or self.get(call_id)
 
-    def _forget(self) -> None:
-        """Let the oldest finished ones go. It happens seldom, so that entering one stays cheap."""
-        finished = [execution for execution in self._by_id.values() if execution.terminal]
+    def forget(self) -> None:
+        """Let the oldest finished ones go."""
+        finished = [execution for execution in self.values() if execution.ended is not None]
         for execution in finished[: max(0, len(finished) - self._retain)]:
-            del self._by_id[execution.id]
-            self._by_call.pop(execution.call_id, None)
-        self._limit = len(self._by_id) + self._retain
-
-    def __iter__(self) -> Iterator[Execution]:
-        return iter(tuple(self._by_id.values()))
-
-    def __len__(self) -> int:
-        return len(self._by_id)
+            del self[execution.id]
+            self.calls.pop(execution.call_id, None)
+        self.limit = len(self) + self._retain

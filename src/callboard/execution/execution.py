@@ -4,6 +4,7 @@ Only the manager changes it. Its status moves by the table of `lifecycle`, and o
 """
 
 import asyncio
+from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import IntEnum
 from typing import Any, Protocol
@@ -36,13 +37,15 @@ class Scope(Protocol):
     running: int
     """How many of its executions hold a place."""
 
-    def append(self, *drafts: bytes) -> int:
-        """Append events to its board."""
+    def tell(self, events: tuple[bytes, ...], execution: "Execution", /) -> object:
+        """Put encoded events of an execution on the board, together with the state that it is in now."""
         ...
 
 
 _STARTED, _SUCCEEDED = OutcomeStatus.STARTED, OutcomeStatus.SUCCEEDED
 _PENDING, _NORMAL = Status.PENDING, Priority.NORMAL
+_outcome: Callable[[type[Outcome], tuple[Any, ...]], Outcome] = tuple.__new__  # pyright: ignore[reportUnknownMemberType]
+"""Makes a named tuple without the function in Python that its class has for that."""
 
 
 class Execution:
@@ -52,6 +55,7 @@ class Execution:
         "arguments",
         "attempt",
         "attempt_deadline",
+        "began",
         "budget_at",
         "call_id",
         "children",
@@ -95,9 +99,9 @@ class Execution:
         """The arguments as they came, JSON."""
         self.queued = now
         self.queued_at = at
-        own = number.encode()
-        given = b'"%b"' % own if call_id is number else to_json(call_id)
-        self.head = b'{"execution_id":"%b","call_id":%b,"tool":%b' % (own, given, to_json(name))
+        given = f'"{number}"' if call_id is number else to_json(call_id).decode()
+        named = f'"{name}"' if tool.name is name else to_json(name).decode()
+        self.head = f'{{"execution_id":"{number}","call_id":{given},"tool":{named}'.encode()
         """What the data of every event of this execution begins with, encoded once."""
         self.status = _PENDING
         self.priority = _NORMAL
@@ -112,6 +116,8 @@ class Execution:
         """Events that are posted together with the next one, since nothing can be seen between them."""
         self.shown: bytes | None = None
         """The arguments as people may see them, once they were announced."""
+        self.began = b""
+        """When the first attempt begins, as it is written in its events."""
         self.arguments: Any = None
         """The validated input of the next attempt."""
         self.encoded: bytes | None = None
@@ -140,7 +146,7 @@ class Execution:
         if self.ended is None:
             return Outcome(_STARTED, self.id, self.call_id, self.name, self.acknowledgement())
         if self.error is None:
-            return Outcome(_SUCCEEDED, self.id, self.call_id, self.name, self.encoded)
+            return _outcome(Outcome, (_SUCCEEDED, self.id, self.call_id, self.name, self.encoded, None))
         return Outcome(OutcomeStatus(self.status.value), self.id, self.call_id, self.name, None, self.error)
 
     def acknowledgement(self) -> bytes:

@@ -10,10 +10,9 @@ import itertools
 import logging
 import random
 import secrets
-import sys
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -22,7 +21,7 @@ from pydantic_core import to_json
 
 from ..clock import Clock
 from ..errors import ErrorCategory, ToolError
-from ..events.event import draft, written
+from ..events.event import encode_event, written
 from ..events.kinds import EventKind
 from ..tools.arguments import AnyArguments
 from ..tools.context import ToolContext
@@ -44,6 +43,7 @@ from .masking import shown_arguments
 from .outcome import Outcome
 from .reporting import AttemptReporter
 from .retry import decide
+from .starter import Starter
 from .threads import Threads
 
 log = logging.getLogger("callboard.execution")
@@ -52,6 +52,9 @@ log = logging.getLogger("callboard.execution")
 _INLINE = Mode.INLINE
 _VALIDATING, _EXECUTING, _SUCCEEDED = Status.VALIDATING, Status.EXECUTING, Status.SUCCEEDED
 _CANCELLED = ErrorCategory.CANCELLED
+
+STREAK = 64
+"""After so many calls that ended at once the caller lets others go first: a loop of calls must not hold them up."""
 
 NO_TOOL = Tool(name="none", description="Stands for no tool.", arguments=AnyArguments(), result=Result(), handler=None)
 """The tool of a call that named none."""
@@ -91,17 +94,22 @@ class ExecutionManager:
         self._chance = chance
         self._breakers = Breakers(breaker or BreakerPolicy(), registry, clock)
         self._live: dict[str, Execution] = {}
+        self._entering: Execution | None = None
+        """The one that is in its first step now: it comes among the live ones if it waits."""
         self._abandoned: set[asyncio.Task[None]] = set()
         self._gate = Gatekeeper(self._limits, self._begin)
         self._deadlines = Deadlines(clock, self._live.values(), self._due)
         self._prefix = f"x{secrets.token_hex(6)}-"
         self._numbers = itertools.count(1)
+        self._starter = Starter()
+        self._streak = 0
         self._threads: Threads
         self._loop: asyncio.AbstractEventLoop
 
     async def __aenter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
         self._threads = Threads(self._limits.threads)
+        await self._starter.open()
         self._gate.open()
         return self
 
@@ -120,11 +128,13 @@ class ExecutionManager:
             for execution in self.live:
                 self._give_up(execution)
             self._deadlines.close()
+            await self._starter.close()
 
     @property
     def live(self) -> tuple[Execution, ...]:
         """Every execution that has not ended."""
-        return tuple(self._live.values())
+        live, entering = tuple(self._live.values()), self._entering
+        return live if entering is None or entering.ended is not None else (*live, entering)
 
     @property
     def queued(self) -> int:
@@ -152,7 +162,12 @@ class ExecutionManager:
             execution = known
         else:
             execution = self._submit(scope, tool, document, call_id, priority)
-        if execution.ended is None and tool.mode is _INLINE and not execution.promoted:
+        if execution.ended is not None:
+            self._streak += 1
+            if self._streak >= STREAK:
+                self._streak = 0
+                await asyncio.sleep(0)
+        elif tool.mode is _INLINE and not execution.promoted:
             if execution.budget_at is None:
                 execution.budget_at = execution.queued + tool.inline_budget
                 self._deadlines.watch(execution.budget_at)
@@ -209,8 +224,13 @@ class ExecutionManager:
 
     def post(self, execution: Execution, kind: EventKind, fields: bytes = b"}") -> None:
         """Post an event of an execution. `fields` goes on where the ids end: `,"name":value}`."""
-        execution.scope.append(*execution.unposted, draft(kind, self._clock.time(), execution.head + fields))
-        execution.unposted = ()
+        execution.unposted += (encode_event(kind, self._clock.time(), execution.head + fields),)
+        self._tell(execution)
+
+    def _tell(self, execution: Execution) -> None:
+        """Post what was held back."""
+        events, execution.unposted = execution.unposted, ()
+        execution.scope.tell(events, execution)
 
     # From the call to the first attempt
 
@@ -218,8 +238,12 @@ class ExecutionManager:
         number = f"{self._prefix}{next(self._numbers)}"
         clock = self._clock
         execution = Execution(number, call_id or number, tool, name, scope, document, clock.monotonic(), clock.time())
-        scope.book.add(execution)
-        self._live[number] = execution
+        book = scope.book
+        book[number] = execution
+        if call_id is not None:
+            book.calls[call_id] = execution
+        if len(book) > book.limit:
+            book.forget()
         return execution
 
     def _submit(
@@ -248,6 +272,7 @@ class ExecutionManager:
         if placed:
             self._begin(execution)
         else:
+            self._live[execution.id] = execution
             self._announce(execution)
         if execution.deadline is not None and execution.ended is None:
             self._deadlines.watch(execution.deadline)
@@ -266,40 +291,48 @@ class ExecutionManager:
     def _begin(self, execution: Execution) -> None:
         """An execution that has its place: read its arguments, and let its task run."""
         try:
-            head, at = execution.head, written(self._clock.time())
+            waited = execution.shown is not None
+            head, at = execution.head, written(self._clock.time() if waited else execution.queued_at)
+            execution.began = at
+            tool, document = execution.tool, execution.document
             failure: ToolError | None = None
             try:
-                self._parse(execution)
+                if len(document) > self._max_bytes:
+                    raise too_large(len(document), self._max_bytes)
+                execution.arguments = tool.arguments.parse(tool.name, document)
             except Exception as error:
                 failure = self._registry.errors.translate(error)
-            validating = b',"kind":"tool_validating","at":"%b","data":%b}}' % (at, head)
-            if execution.shown is None:
-                shown = execution.document
-                if failure or execution.tool.has_secrets or shown.find(b"\n") >= 0 or shown.find(b"\r") >= 0:
+            validating = b'{"kind":"tool_validating","at":"%b","data":%b}}' % (at, head)
+            if waited:
+                execution.unposted = (validating,)
+            else:
+                shown = document
+                if failure is not None or tool.has_secrets or shown.find(b"\n") >= 0 or shown.find(b"\r") >= 0:
                     shown = self._shown(execution)
                 execution.shown = shown
-                started = b',"kind":"tool_started","at":"%b","data":%b,"arguments":%b}}' % (at, head, shown)
+                started = b'{"kind":"tool_started","at":"%b","data":%b,"arguments":%b}}' % (at, head, shown)
                 execution.unposted = (started, validating)
-            else:
-                execution.unposted = (validating,)
             execution.status = move(execution.status, _VALIDATING)
             if failure is not None:
                 self._finish(execution, Status.FAILED, failure)
                 return
-            execution.started = self._clock.monotonic()
-            task = _task(self._carry_out(execution), self._loop, execution.tool.mode is _INLINE)
+            execution.started = self._clock.monotonic() if waited else execution.queued
+            work = self._carry_out(execution)
+            if tool.mode is _INLINE:
+                outer, self._entering = self._entering, execution
+                task = self._starter.start(work)
+                self._entering = outer
+            else:  # its caller has the acknowledgement before anything happens
+                task = self._loop.create_task(work)
             if execution.ended is None:
                 execution.task = task
-            elif not task.done():  # it was stopped before it first waited
+                self._live[execution.id] = execution
+                self._tell(execution)
+            elif task is not None:  # it was stopped before it first waited
                 self._abandon(task)
                 task.cancel()
         except Exception as error:
             self._fault(execution, error)
-
-    def _parse(self, execution: Execution) -> None:
-        if len(execution.document) > self._max_bytes:
-            raise too_large(len(execution.document), self._max_bytes)
-        execution.arguments = execution.tool.arguments.parse(execution.tool.name, execution.document)
 
     # Attempts
 
@@ -316,7 +349,7 @@ class ExecutionManager:
                 except BaseException as error:
                     failure = self._failed(execution, error)
                 else:
-                    self._finish(execution, _SUCCEEDED, encoded=encoded)
+                    self._finish(execution, _SUCCEEDED, None, encoded)
                     return
                 if execution.ended is not None:
                     return
@@ -346,12 +379,14 @@ class ExecutionManager:
         if self._breakers.known:
             self._breakers.admit(execution)
         execution.status = move(execution.status, _EXECUTING)
-        execution.scope.append(
-            *execution.unposted,
-            b',"kind":"tool_executing","at":"%b","data":%b,"attempt":%d,"maximum":%d}}'
-            % (written(self._clock.time()), execution.head, execution.attempt, execution.max_attempts),
+        first = execution.task is None  # the first step, within the caller's turn: nobody looks before it ends or waits
+        at = execution.began if first else written(self._clock.time())
+        execution.unposted += (
+            b'{"kind":"tool_executing","at":"%b","data":%b%b}'
+            % (at, execution.head, _which(execution.attempt, execution.max_attempts)),
         )
-        execution.unposted = ()
+        if not first:
+            self._tell(execution)
         if tool.timeout is not None:
             execution.attempt_deadline = self._clock.monotonic() + tool.timeout
             self._deadlines.watch(execution.attempt_deadline)
@@ -393,16 +428,12 @@ class ExecutionManager:
         failure, shown = presentable(failure)
         execution.errors = (*execution.errors, failure)
         execution.status = move(execution.status, Status.WAITING)
-        fields = b',"attempt":%d,"maximum":%d,"error":%b,"delay":%b}' % (
-            execution.attempt,
-            execution.max_attempts,
-            shown,
-            to_json(seconds),
-        )
+        which = _which(execution.attempt, execution.max_attempts)[:-1]
+        fields = b'%b,"error":%b,"delay":%b}' % (which, shown, to_json(seconds))
         self.post(execution, EventKind.TOOL_RETRYING, fields)
         self._registry.counters_of(execution.tool).retries += 1
         await self._clock.sleep(seconds)
-        self._parse(execution)
+        execution.arguments = execution.tool.arguments.parse(execution.name, execution.document)
 
     def _context(self, execution: Execution) -> ToolContext:
         return ToolContext(
@@ -484,8 +515,8 @@ class ExecutionManager:
         execution: Execution,
         status: Status,
         error: ToolError | None = None,
-        *,
         encoded: bytes | None = None,
+        *,
         placed: bool = True,
     ) -> None:
         """The end: the record, the one terminal event, the statistics, the place. Only the first call has an effect."""
@@ -503,10 +534,11 @@ class ExecutionManager:
             counters = self._registry.counters_of(execution.tool)
             spent = now - (execution.started or execution.queued)
             if error is None:
-                execution.scope.append(
-                    b',"kind":"tool_result","at":"%b","data":%b,"status":"succeeded","value":%b}}'
-                    % (written(at), execution.head, encoded)
+                execution.unposted += (
+                    b'{"kind":"tool_result","at":"%b","data":%b,"status":"succeeded","value":%b}}'
+                    % (written(at), execution.head, encoded),
                 )
+                self._tell(execution)
                 counters.ended(spent)
                 if self._breakers.known:
                     self._breakers.succeeded(execution)
@@ -515,11 +547,12 @@ class ExecutionManager:
                 counters.failed(error.category, spent, datetime.fromtimestamp(at, UTC))
                 report(execution, error)
         finally:  # whatever fails above, nobody waits for ever
-            del self._live[execution.id]
+            self._live.pop(execution.id, None)
             if execution.waiters:
                 _release(execution)
-            for child in execution.children:
-                self.cancel(child)
+            if execution.children:
+                for child in execution.children:
+                    self.cancel(child)
             if placed:
                 self._gate.leave(execution)
 
@@ -534,19 +567,10 @@ class ExecutionManager:
             raise
 
 
-if sys.version_info >= (3, 12):
-
-    def _task(coroutine: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop, now: bool) -> asyncio.Task[None]:
-        """A task that may begin at once, in the caller's turn of the loop: most handlers end without ever waiting.
-
-        One of a background tool does not: its caller has the acknowledgement before anything happens.
-        """
-        return asyncio.Task(coroutine, loop=loop, eager_start=now)
-
-else:
-
-    def _task(coroutine: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop, now: bool) -> asyncio.Task[None]:
-        return loop.create_task(coroutine)
+@lru_cache
+def _which(attempt: int, maximum: int) -> bytes:
+    """Which attempt it is, as the last fields of an event's data."""
+    return b',"attempt":%d,"maximum":%d}' % (attempt, maximum)
 
 
 def _adopt(parent: Execution, child: Execution) -> None:

@@ -12,7 +12,7 @@ from pydantic_core import to_json
 from ..clock import Clock
 from ..errors import CallboardError, ToolError
 from ..events.board import Board, Subscription
-from ..events.event import Event, Events, draft
+from ..events.event import Event, Events, encode_event
 from ..events.kinds import EventKind
 from ..execution.book import Book
 from ..execution.excerpt import excerpt
@@ -26,6 +26,7 @@ from ..tools.registry import Registry
 from ..tools.snapshot import Snapshot
 from ..tools.view import View
 
+_NORMAL = Priority.NORMAL
 MAX_ID = 200
 """How long the ids that callers choose may be."""
 
@@ -46,11 +47,11 @@ class Session:
         "_found_at",
         "_manager",
         "_registry",
-        "append",
         "board",
         "book",
         "id",
         "running",
+        "tell",
         "user_id",
         "view",
     )
@@ -73,7 +74,7 @@ class Session:
         self.running = 0
         self.board = board
         self.book = book
-        self.append = board.append
+        self.tell = board.extend
         self._found: dict[str, Tool] = {}
         self._found_at = -1
         self._registry = registry
@@ -122,7 +123,7 @@ class Session:
         """
         if call_id is not None and not (0 < len(call_id) <= MAX_ID and call_id.isprintable()):
             raise CallIdInvalid(f"A call id has 1 to {MAX_ID} printable characters.")
-        if isinstance(priority, str):
+        if priority is not _NORMAL and isinstance(priority, str):
             priority = _priority(priority)
         try:
             document = arguments if isinstance(arguments, bytes) else _document(arguments)
@@ -155,7 +156,7 @@ class Session:
     def executions(self) -> list[ExecutionRecord]:
         """The records of all executions that are kept, oldest first."""
         now = self._clock.monotonic()
-        return [execution.record(now) for execution in self.book]
+        return [execution.record(now) for execution in self.book.values()]
 
     def result_text(self, execution_id: str, offset: int = 0, length: int | None = None) -> str:
         """A finished execution's result as the model reads it: rendered for the channel and, from the start, cut to the
@@ -189,7 +190,7 @@ class Session:
 
     async def cancel_all(self) -> int:
         """Stop everything that this session runs, and say how many that were."""
-        return sum([self._manager.cancel(execution) for execution in self.book if not execution.terminal])
+        return sum([self._manager.cancel(execution) for execution in self.open_executions])
 
     # The board
 
@@ -204,12 +205,12 @@ class Session:
     def notice(self, message: str, **fields: Any) -> int:
         """Tell the people of this session something. Returns the event's number."""
         data = to_json({"message": message, **fields})
-        return self.append(draft(EventKind.SYSTEM_NOTICE, self._clock.time(), data))
+        return self.board.append(encode_event(EventKind.SYSTEM_NOTICE, self._clock.time(), data))
 
     @property
     def open_executions(self) -> list[Execution]:
         """What has not ended."""
-        return [execution for execution in self.book if not execution.terminal]
+        return [execution for execution in self.book.values() if not execution.terminal]
 
     def _execution(self, execution_id: str) -> Execution:
         if (execution := self.book.get(execution_id)) is None:

@@ -67,7 +67,7 @@ class Change:
     transcript: Sequence[bytes] = ()
     """Entries that go to the end of the transcript: JSON documents."""
     events: Sequence[bytes] = field(default=())
-    """Drafts of events (see `events.event.draft`) that go to the end of the board."""
+    """Encoded events (see `events.event.encode_event`) for the end of the board: `{"kind":…,"at":…,"data":{…}}`."""
 
 
 class Page(NamedTuple):
@@ -83,10 +83,10 @@ class Page(NamedTuple):
 
 
 class Store(Protocol):
-    """Where everything is kept. Safe with many processes; `StoreUnavailable` from any method where it is not reached."""
+    """Where everything is kept. Safe with many processes. Any method raises `StoreUnavailable` if it is not reached."""
 
     async def open(self, woken: Callable[[str | None], None]) -> None:
-        """Begin. `woken` is called, on this event loop, when another process wrote: with the session, None: with any."""
+        """Begin. `woken` is called on this event loop when another process wrote: with the session, or None: any."""
         ...
 
     async def close(self) -> None: ...
@@ -94,8 +94,8 @@ class Store(Protocol):
     async def commit(self, changes: Sequence[Change]) -> list[int | Conflict]:
         """Write changes, all those that fit, in one transaction. In their order: each one's last number, or why not.
 
-        The number of a change is that of the session's newest event after it. After `StoreUnavailable` the same list may
-        be handed in again, and only then: where the connection broke during the commit itself, the store finds out
+        The number of a change is that of the session's newest event after it. After `StoreUnavailable` the same list
+        may be handed in again, and only then: where the connection broke during the commit itself, the store finds out
         whether the group was written after all, and does not write it twice.
         """
         ...

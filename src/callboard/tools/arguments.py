@@ -13,6 +13,7 @@ from ..schemas.clean import clean
 from ..schemas.secrets import has_secrets
 from ..types import JSONSchema
 from .coercion import Fault, coerced
+from .counting import Counter, counter_of
 from .document import check_text
 from .problems import problems_of, validation_error
 
@@ -58,7 +59,7 @@ class AnyArguments:
 class TypedArguments:
     """Arguments validated by Pydantic, in JSON mode, whatever form they came in."""
 
-    __slots__ = ("_adapter", "_cleaned", "_facts", "_lax", "_validate", "closed", "descriptions", "model")
+    __slots__ = ("_adapter", "_cleaned", "_counter", "_facts", "_lax", "_validate", "closed", "descriptions", "model")
 
     def __init__(
         self,
@@ -76,6 +77,7 @@ class TypedArguments:
         self._adapter = adapter
         self._lax = lax
         self._facts: _Facts | None = None
+        self._counter: Counter | None = None
         self._cleaned: JSONSchema | None = None
         validator = adapter.validator
         if closed and issubclass(model, BaseModel):
@@ -90,13 +92,18 @@ class TypedArguments:
             value = self._put_right(tool, data, error)
             check_text(data, value, False)
         else:
-            facts = self._facts
-            if facts is None:  # not when the tool is made: there may be thousands that are never called
-                facts = self._facts = _facts_of(self._adapter.core_schema)
-            exact, flat, opaque = facts
-            if not (flat and data.count(b":") == len(value)):
-                check_text(data, value, exact, opaque)
+            counter = self._counter
+            if counter is None or counter(value) != data.count(b":"):
+                self._check(data, value)
         return value
+
+    def _check(self, data: bytes, value: Any) -> None:
+        """Look at a document more closely. The first one shows what to look for."""
+        if self._facts is None:  # not when the tool is made: there may be thousands that are never called
+            self._facts = _facts_of(self._adapter.core_schema)
+            if self._facts.exact and not self._facts.opaque:
+                self._counter = counter_of(self._adapter.core_schema)
+        check_text(data, value, self._facts.exact, self._facts.opaque)
 
     def schema(self) -> JSONSchema:
         schema = self._adapter.json_schema()
@@ -132,14 +139,11 @@ class _Facts(NamedTuple):
 
     exact: bool
     """It has just the keys that were given: no dictionary is filled, nothing is computed."""
-    flat: bool
-    """It is one dictionary of plain values, and exact."""
     opaque: bool
     """It may hold values that cannot be walked, and in them numbers that are none."""
 
 
 _SCALARS = {"str", "int", "bool", "none", "literal", "enum", "float"}
-_FLAT = frozenset({"typed-dict", "typed-dict-field", "nullable", *_SCALARS})
 _RECORDS = {"typed-dict", "typed-dict-field", "model", "model-fields", "model-field", "dict", "any"}
 _WRAPPERS = {"definitions", "definition-ref", "default", "nullable", "list", "tuple", "union", "tagged-union"}
 _OTHERS = {"date", "datetime", "time", "timedelta", "uuid", "url", "multi-host-url", "bytes", "decimal"}
@@ -148,14 +152,12 @@ _WALKED = frozenset({*_SCALARS, *_RECORDS, *_WRAPPERS, *_OTHERS})
 
 def _facts_of(schema: CoreSchema) -> _Facts:
     exact, opaque = True, False
-    kinds: set[str] = set()
     pending: list[Any] = [schema]
     for node in pending:  # it grows while it is walked
         if isinstance(node, dict):
             entry = cast("dict[str, Any]", node)
             kind = entry.get("type")
             if isinstance(kind, str):
-                kinds.add(kind)
                 computed = kind.startswith("function-") or kind == "json"
                 filled = kind == "typed-dict-field" and entry["schema"]["type"] == "default"
                 exact = exact and not computed and not filled and not isinstance(entry.get("validation_alias"), list)
@@ -164,4 +166,4 @@ def _facts_of(schema: CoreSchema) -> _Facts:
             pending += [value for key, value in entry.items() if key not in ("default", "metadata", "serialization")]
         elif isinstance(node, list | tuple):
             pending += cast("list[Any]", node)
-    return _Facts(exact, exact and kinds <= _FLAT, opaque)
+    return _Facts(exact, opaque)

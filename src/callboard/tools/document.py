@@ -6,16 +6,12 @@ such a document could see two different calls, and one of them may be the person
 
 import json
 import math
-from enum import Enum
-from types import UnionType
-from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Any, cast
 
 from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from ..errors import ToolError
-
-_PLAIN = frozenset({str, int, bool, type(None), bytes})
 
 
 def encode(arguments: Any) -> bytes:
@@ -63,9 +59,12 @@ def check_text(data: bytes, validated: Any, exact: bool = True, opaque: bool = F
     which cannot be walked.
     """
     if not opaque:
-        found, keys = keys_given(validated), data.count(b":")
-        if (exact and found == keys) or keys == keys_given(from_json(data)):
-            return
+        keys = data.count(b":")
+        try:
+            if (exact and keys_given(validated) == keys) or keys == keys_given(from_json(data)):
+                return
+        except ValueError as error:
+            _constant(str(error))
     _read_again(data)
 
 
@@ -99,112 +98,26 @@ def _unique(pairs: list[tuple[str, Any]]) -> None:
         seen.add(key)
 
 
-class _Plan(NamedTuple):
-    """How to walk a value of one class: the fields of a model by what they hold, plain ones left out."""
-
-    walk: bool = False
-    leaves: tuple[tuple[str, type], ...] = ()
-    """Models that hold plain fields only, and so need no walk of their own."""
-    floats: tuple[str, ...] = ()
-    others: tuple[str, ...] = ()
-
-
-_LEAF, _FLOAT, _LIST, _DICT = _Plan(), _Plan(), _Plan(), _Plan()
-_BASE: dict[type, _Plan] = {
-    **dict.fromkeys(_PLAIN, _LEAF),
-    float: _FLOAT,
-    list: _LIST,
-    tuple: _LIST,
-    dict: _DICT,
-}
-_plans = dict(_BASE)
-
-
 def keys_given(value: Any) -> int:
-    """How many keys of JSON objects a validated value came from. Raises `ToolError` for a number that is not finite.
+    """How many keys of JSON objects a validated value came from. Raises `ValueError` for a number that is not finite.
 
-    It runs for every call with nested arguments. What was not given (a default) is not looked at.
+    What was not given (a default) is not looked at.
     """
     total = 0
     pending = [value]
-    if value.__class__ is dict:  # nearly always: the parameters of a function
-        total = len(value)
-        pending = list(value.values())
-    known = _plans.get
     for current in pending:  # it grows while it is walked
-        plan = known(current.__class__) or _learn(current.__class__)
-        if plan is _LEAF:
-            continue
-        if plan is _LIST:
-            pending += current
-        elif plan is _DICT:
-            total += len(current)
-            pending += current.values()
-        elif plan is _FLOAT:
-            if current - current:  # only what is not finite has a difference from itself
-                _constant(str(current))
-        else:
-            given = current.__pydantic_fields_set__
+        if isinstance(current, BaseModel):
+            given = current.model_fields_set
             total += len(given)
-            walk, leaves, floats, others = plan
-            if walk:
-                fields = current.__dict__
-                for name, cls in leaves:
-                    child = fields[name]
-                    if child.__class__ is cls:
-                        total += len(child.__pydantic_fields_set__)
-                    elif child is not None:
-                        pending.append(child)
-                for name in floats:
-                    number = fields[name]
-                    if number.__class__ is float and number - number:
-                        _constant(str(number))
-                for name in others:
-                    if name in given:
-                        pending.append(fields[name])
+            pending += [getattr(current, name) for name in given]
+        elif isinstance(current, dict):
+            total += len(cast("dict[Any, Any]", current))
+            pending += cast("dict[Any, Any]", current).values()
+        elif isinstance(current, list | tuple):
+            pending += cast("list[Any]", current)
+        elif isinstance(current, float) and not math.isfinite(current):
+            raise ValueError(current)
     return total
-
-
-def _learn(cls: type) -> _Plan:
-    plan = _LEAF
-    if issubclass(cls, BaseModel):
-        leaves: list[tuple[str, type]] = []
-        floats: list[str] = []
-        others: list[str] = []
-        for name, field in cls.model_fields.items():
-            kinds = [kind for kind in _members(field.annotation) if kind not in _PLAIN]
-            if kinds == [float]:
-                floats.append(name)
-            elif len(kinds) == 1 and _is_leaf(kinds[0], cls) and (field.is_required() or field.default is None):
-                leaves.append((name, kinds[0]))
-            elif not all(map(_is_plain, kinds)):
-                others.append(name)
-        plan = _Plan(bool(leaves or floats or others), tuple(leaves), tuple(floats), tuple(others))
-    if len(_plans) >= 4096:  # classes that are made at run time must not be kept for ever
-        _plans.clear()
-        _plans.update(_BASE)
-    _plans[cls] = plan
-    return plan
-
-
-def _members(annotation: Any) -> tuple[Any, ...]:
-    """The members of a union, or the one type that it is."""
-    return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
-
-
-def _is_leaf(kind: Any, within: type) -> bool:
-    """Whether a type is a model with plain fields only, below another."""
-    if not (isinstance(kind, type) and get_origin(kind) is None and issubclass(kind, BaseModel)) or kind is within:
-        return False
-    return all(_is_plain(field.annotation) for field in kind.model_fields.values())
-
-
-def _is_plain(annotation: Any) -> bool:
-    if isinstance(annotation, type) and get_origin(annotation) is None:
-        return annotation in _PLAIN or issubclass(annotation, Enum)
-    if get_origin(annotation) is Literal:
-        return True
-    return get_origin(annotation) is not None and all(_is_plain(inner) for inner in get_args(annotation))
 
 
 def shorten(text: str, limit: int = 200) -> str:

@@ -1,0 +1,124 @@
+"""What a side posts: whether it may, whether it is JSON of a bearable size, and whether it has the shape of its kind.
+
+In this order: whoever may not post a kind learns nothing about its shape. Nothing is posted here; what is accepted is
+returned, and the caller gives it a number and keeps it. This module loads the shapes of all kinds, which takes a while:
+import it when something is posted.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, cast
+
+from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
+
+from ..errors import CallboardError
+from .kinds import EventKind
+from .problems import MAX_DEPTH, TOO_DEEP, EventInvalid, EventTooLarge, misshapen, problem, quoted, unwritable
+from .routing import ROUTES, Side, may_post, postable
+from .shapes import SHAPES, Shape
+
+MAX_EVENT_BYTES = 256 * 1024
+"""How large an event may be, as JSON, unless the caller says otherwise."""
+
+_STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
+_AS_LISTS = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,99}")
+
+
+class PostingRefused(CallboardError):
+    """A side may not post this kind. Its shape was not looked at."""
+
+    code = "posting_refused"
+
+    def __init__(self, kind: str, side: Side) -> None:
+        self.kind = kind
+        self.side = side
+        self.allowed = postable(side)
+        """What it may post."""
+        unknown = "" if kind in ROUTES else ", a kind that this version does not know"
+        allowed = ", ".join(self.allowed) or "nothing"
+        super().__init__(f"The {side} may not post {quoted(kind)}{unknown}. Allowed for this side: {allowed}.")
+
+
+class Posted(NamedTuple):
+    """An event that was accepted."""
+
+    kind: str
+    """An `EventKind`, or the name of one that this version does not know."""
+    data: dict[str, Any]
+    """Plain JSON data with every field of its kind; those that were not given have their defaults."""
+
+
+def accept(event: Any, side: Side, *, max_bytes: int = MAX_EVENT_BYTES) -> Posted:
+    """Take a flat event, a mapping with `kind` and the fields of that kind, as a side posted it.
+
+    Raises `PostingRefused`, `EventTooLarge` or `EventInvalid`. The runtime may add fields that a kind does not have,
+    and may post kinds that this version does not know; nobody else may.
+    """
+    if not isinstance(event, Mapping):
+        raise EventInvalid(problem((), "An event is an object with a kind and the fields of that kind.", event))
+    fields = dict(cast("Mapping[Any, Any]", event))
+    kind = fields.get("kind")
+    if not isinstance(kind, str):
+        raise EventInvalid(problem(("kind",), "Every event has a kind, which is a text.", kind))
+    if not may_post(kind, side):
+        raise PostingRefused(kind, side)
+    encoded = _document(fields, max_bytes)
+    try:
+        if kind in SHAPES:
+            return Posted(EventKind(kind), _known(encoded, SHAPES[kind], "allow" if side is Side.RUNTIME else "forbid"))
+        if not _NAME.fullmatch(kind):
+            raise EventInvalid(problem(("kind",), "A kind is a name: at most 100 of a-z, 0-9 and _.", kind))
+        return Posted(str(kind), _unknown(encoded))
+    except ValueError as error:  # a number with so many digits that nobody reads it
+        raise unwritable(fields) from error
+
+
+def _document(fields: dict[Any, Any], max_bytes: int) -> bytes:
+    """An event as JSON that every reader can read."""
+    try:
+        encoded = to_json(fields)
+    except (PydanticSerializationError, ValueError, RecursionError) as error:
+        raise unwritable(fields) from error
+    if len(encoded) > max_bytes:
+        raise EventTooLarge(len(encoded), max_bytes)
+    if encoded.count(b"[") + encoded.count(b"{") > MAX_DEPTH or b"NaN" in encoded or b"Infinity" in encoded:
+        outside = _STRINGS.sub(b"", encoded)
+        if b"N" in outside or b"I" in outside:
+            raise unwritable(fields)
+        if _is_deep(outside):
+            raise unwritable(fields, TOO_DEEP)
+    return encoded
+
+
+def _is_deep(outside: bytes) -> bool:
+    """Whether too many lists and objects lie in each other in a document, of which this is what is not in strings."""
+    brackets = outside.translate(_AS_LISTS, _NO_BRACKETS)
+    for _ in range(MAX_DEPTH):
+        brackets = brackets.replace(b"[]", b"")  # the innermost ones
+        if not brackets:
+            return False
+    return True
+
+
+def _known(encoded: bytes, shape: type[Shape], extra: Literal["allow", "forbid"]) -> dict[str, Any]:
+    try:
+        event = shape.model_validate_json(encoded, extra=extra)
+    except ValidationError as error:
+        if error.errors(include_url=False)[0]["type"] == "json_invalid":
+            raise
+        raise misshapen(error, [name for name in shape.model_fields if name != "kind"]) from None
+    return {name: _plain(value) for name, value in event if name != "kind"}
+
+
+def _unknown(encoded: bytes) -> dict[str, Any]:
+    data = from_json(encoded)
+    del data["kind"]
+    return data
+
+
+def _plain(value: Any) -> Any:
+    """A field of a shape as JSON data. Lists and dicts there are payloads, which are that already."""
+    return cast("Any", value) if isinstance(value, list | dict) else to_jsonable_python(value)

@@ -1,0 +1,181 @@
+"""What is wrong with an event that somebody posts: where, what, and the value there, shortened.
+
+Errors here are read by people and by programs that post; what they show of an event is bounded and printable, whatever
+it holds, and so is the work of finding it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, TypeAlias, TypedDict, cast
+
+from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError, from_json, to_json
+
+from ..errors import CallboardError
+
+MAX_DEPTH = 100
+"""How deep lists and objects may lie in each other. Every reader of JSON has a limit, and some have a low one."""
+TOO_DEEP = f"It is nested too deeply: at most {MAX_DEPTH} lists and objects may lie in each other."
+MAX_PROBLEMS = 20
+MAX_SHOWN = 100
+"""How many characters of a value are shown."""
+MAX_SEARCHED = 10_000
+"""How many values of a bad event are looked at to say which one it is."""
+
+Path: TypeAlias = tuple[int | str, ...]
+
+_CONTAINERS = (Mapping, list, tuple)
+
+
+class Problem(TypedDict):
+    """One thing that is wrong with an event, and where."""
+
+    path: str
+    message: str
+    received: str | None
+    """The value there, shortened."""
+
+
+class EventInvalid(CallboardError):
+    """An event is not what its kind says. `problems` lists what is wrong, the first `MAX_PROBLEMS` of it."""
+
+    code = "event_invalid"
+
+    def __init__(self, *problems: Problem, more: int = 0) -> None:
+        self.problems = list(problems)
+        lines = [_line(problem) for problem in problems]
+        if more:
+            lines.append(f"- and {more:,} more")
+        super().__init__("The event is not valid:\n" + "\n".join(lines))
+
+
+class EventTooLarge(EventInvalid):
+    """An event has more bytes than are taken."""
+
+    code = "event_too_large"
+
+    def __init__(self, size: int, limit: int) -> None:
+        message = f"It is too large: {size:,} bytes as JSON, and at most {limit:,} are taken."
+        super().__init__(Problem(path="", message=message, received=None))
+        self.size = size
+        self.limit = limit
+
+
+def problem(path: Path, message: str, value: Any) -> Problem:
+    """A problem with a value."""
+    return Problem(path=_written(path), message=message, received=_received(value))
+
+
+def misshapen(error: ValidationError, names: Iterable[str]) -> EventInvalid:
+    """The error for an event that does not have the shape of its kind, whose fields have these names."""
+    entries = error.errors(include_url=False)
+    shown = [_misfit(dict(entry), names) for entry in entries[:MAX_PROBLEMS]]
+    return EventInvalid(*shown, more=len(entries) - len(shown))
+
+
+def unwritable(event: Mapping[Any, Any], otherwise: str = "Something in it cannot be written as JSON.") -> EventInvalid:
+    """The error for an event that holds what JSON cannot say, or not everywhere: the first such thing in it.
+
+    `otherwise` is said where it is not among the first `MAX_SEARCHED` values.
+    """
+    for path, value in islice(_walk(event), MAX_SEARCHED):
+        if path and isinstance(path[-1], str) and not _can_be_written(path[-1]):
+            return EventInvalid(problem(path[:-1], "It has a name that is not valid Unicode.", path[-1]))
+        if isinstance(value, _CONTAINERS):
+            if len(path) >= MAX_DEPTH:
+                return EventInvalid(Problem(path=_written(path), message=TOO_DEEP, received=None))
+        elif not _can_be_written(value):
+            return EventInvalid(problem(path, _reason(value), value))
+    return EventInvalid(Problem(path="", message=otherwise, received=None))
+
+
+def quoted(text: str) -> str:
+    """A text of any length and content as it may stand in a message."""
+    rest = f" … ({len(text):,} characters)" if len(text) > MAX_SHOWN else ""
+    return f"{text[:MAX_SHOWN]!r}{rest}"
+
+
+def _misfit(entry: dict[str, Any], names: Iterable[str]) -> Problem:
+    """What Pydantic found, in words for whoever posts."""
+    path = cast("Path", entry["loc"])
+    match entry["type"]:
+        case "missing":
+            return Problem(path=_written(path), message="This field is required.", received=None)
+        case "extra_forbidden" if len(path) == 1:
+            message = f"There is no such field. Its kind has: {', '.join(names)}."
+        case "extra_forbidden":
+            message = "There is no such field."
+        case "value_error":
+            message = f"This cannot be: {entry['ctx']['error']}."
+        case _:
+            message = f"{entry['msg']}."
+    return problem(path, message, entry["input"])
+
+
+def _walk(event: Any) -> Iterator[tuple[Path, Any]]:
+    """Everything in an event, each with its path, in the order in which it stands there."""
+    pending: list[Iterator[tuple[Path, Any]]] = [iter([((), event)])]
+    while pending:
+        for path, value in pending[-1]:
+            yield path, value
+            if isinstance(value, _CONTAINERS):
+                pending.append(_below(path, value))
+                break
+        else:
+            pending.pop()
+
+
+def _below(path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
+    return (((*path, key), child) for key, child in _children(value))
+
+
+def _children(value: Any) -> Iterable[tuple[int | str, Any]]:
+    if isinstance(value, Mapping):
+        return ((str(key), child) for key, child in cast("Mapping[Any, Any]", value).items())
+    return enumerate(cast("Sequence[Any]", value))
+
+
+def _can_be_written(value: Any) -> bool:
+    try:
+        from_json(to_json(value), allow_inf_nan=False)
+    except (PydanticSerializationError, ValueError, RecursionError):
+        return False
+    return True
+
+
+def _reason(value: Any) -> str:
+    match value:
+        case str():
+            return "It is not valid Unicode: it has a lone surrogate."
+        case float():
+            return "It is not a finite number; JSON has no other."
+        case int():
+            return "It has more digits than can be read back."
+        case _:
+            return f"A {type(value).__name__} cannot be written as JSON."
+
+
+def _line(found: Problem) -> str:
+    received = "" if found["received"] is None else f" Received: {found['received']}"
+    return f"- {found['path'] or 'event'}: {found['message']}{received}"
+
+
+def _written(path: Path) -> str:
+    """A location as people write it: `payload.lines[0]`."""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return _shortened("".join(parts).removeprefix("."))
+
+
+def _received(value: Any) -> str:
+    if isinstance(value, str):
+        return quoted(value)
+    try:
+        return _shortened(to_json(value).decode())
+    except (PydanticSerializationError, ValueError, RecursionError):
+        return f"<{type(value).__name__}>"
+
+
+def _shortened(text: str) -> str:
+    """The beginning of a text, with escapes for what cannot be printed."""
+    rest = f" … ({len(text):,} characters)" if len(text) > MAX_SHOWN else ""
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text[:MAX_SHOWN]) + rest
