@@ -8,11 +8,12 @@ from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Any, Self
 
+from .adapters.stores import open_store
 from .clock import Clock, SystemClock
-from .errors import CallboardError
 from .execution.limits import Limits
 from .execution.manager import ExecutionManager
 from .execution.watchdog import Watchdog
+from .sessions.ownership import this_process
 from .sessions.scheduler import Scheduler
 from .sessions.session import Session
 from .settings import Settings
@@ -22,22 +23,20 @@ from .tools.registry import Registry
 from .tools.toolset import Toolset
 
 
-class StoreError(CallboardError):
-    """The store cannot be used as it is named."""
-
-    code = "store"
-
-
 class Runtime:
     """Runs tools for sessions, between `async with` and its end.
 
-    `retry` and `breaker` hold for tools that do not have their own. `grace` is how long a stopped handler may clean up.
+    `workers` answer what people ask of the system (`user_request`): tools, each under the kind that it answers. `retry`
+    and `breaker` hold for tools that do not have their own. `grace` is how long a stopped handler may clean up.
+    Sessions that nobody uses for `idle_after` seconds are let go from memory; they come back by themselves. With
+    `recover=False` nothing that another process left behind is taken over, as a command line beside a server wants it.
     """
 
     def __init__(
         self,
         tools: Registry | Iterable[Tool | Toolset | Callable[..., Any]] = (),
         *,
+        workers: Iterable[Tool] = (),
         store: str = "memory://",
         settings: Settings | None = None,
         clock: Clock | None = None,
@@ -47,18 +46,29 @@ class Runtime:
         grace: float = 5.0,
         keep_events: int = 10_000,
         keep_executions: int = 1_000,
+        idle_after: float = 300.0,
+        recover: bool = True,
         blocked_after: float = 1.0,
     ) -> None:
-        if store != "memory://":
-            raise StoreError(f"There is no store for {store.partition('://')[0]!r} addresses. Use store='memory://'.")
         self.registry = tools if isinstance(tools, Registry) else Registry(tools, settings=settings)
         self.clock = clock or SystemClock()
         limits = limits or Limits(threads=self.registry.settings.max_threads)
         self.manager = ExecutionManager(
             self.registry, clock=self.clock, limits=limits, retry=retry, breaker=breaker, grace=grace
         )
+        self.store = open_store(store)
         self.sessions = Scheduler(
-            self.registry, self.manager, self.clock, keep_events=keep_events, keep_executions=keep_executions
+            self.registry,
+            self.manager,
+            self.clock,
+            self.store,
+            durable=store != "memory://",
+            me=this_process(),
+            workers=workers,
+            keep_events=keep_events,
+            keep_executions=keep_executions,
+            idle_after=idle_after,
+            recover=recover,
         )
         self._watchdog = Watchdog(self.manager, self._blocked, threshold=blocked_after)
         self._stack = AsyncExitStack()
@@ -66,7 +76,11 @@ class Runtime:
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self.registry)
+            await self.store.open(self.sessions.woken)
+            stack.push_async_callback(self.store.close)
+            stack.push_async_callback(self.sessions.stop)
             await stack.enter_async_context(self.manager)
+            await self.sessions.start()
             await stack.enter_async_context(self._watchdog)
             self._stack = stack.pop_all()
         return self
@@ -85,9 +99,13 @@ class Runtime:
         allow: Collection[str] | None = None,
     ) -> Session:
         """The session of that id: made, or found if it is this user's. Raises `SessionNotFound` for another user's."""
-        return self.sessions.open(session_id, user_id, namespaces=namespaces, channel=channel, allow=allow)
+        return await self.sessions.open(session_id, user_id, namespaces=namespaces, channel=channel, allow=allow)
 
     def _blocked(self, tool: str, seconds: float, session_ids: Collection[str]) -> None:
         """A handler held the event loop: tell the people whose calls waited for it."""
         for session in self.sessions.live(session_ids):
-            session.notice(f"The tool {tool} blocked everything for {seconds:.1f} seconds.", tool=tool, seconds=seconds)
+            said = f"The tool {tool} blocked everything for {seconds:.1f} seconds."
+            self.sessions.spawn(self._tell(session, said, tool=tool, seconds=seconds))
+
+    async def _tell(self, session: Session, message: str, **details: Any) -> None:
+        await session.notice(message, **details)

@@ -8,6 +8,10 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[2] / "src" / "callboard"
 
 LAZY = {
+    "adapters/stores/__init__.py": {"memory", "sql"},
+    "adapters/stores/revisions.py": {"migrations"},
+    "adapters/stores/sql.py": {"postgres"},
+    "sessions/session.py": {"events.posting"},
     "categories.py": {"email.utils"},
     "cli/__init__.py": {"app"},
     "tools/docstrings.py": {"docstring_parser"},

@@ -111,7 +111,7 @@ async def test_b2_what_the_runtime_posts_is_what_the_shapes_say() -> None:
         waiting = await test.start("fetch", {"url": "there"})
         await test.session.cancel_all()
         await waiting
-        test.session.notice("Look.")
+        await test.session.notice("Look.")
         events = test.events()
     assert {event.kind for event in events} == {kind for kind in EventKind if kind.startswith("tool_")} | {
         "system_notice"

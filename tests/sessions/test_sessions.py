@@ -221,7 +221,7 @@ async def test_e1_calls_schedule_themselves() -> None:
 
 async def test_b2_notices_reach_the_people_of_the_session() -> None:
     async with Harness(now) as harness:
-        seq = harness.session.notice("Look.", state="fine")
+        seq = await harness.session.notice("Look.", state="fine")
         (event,) = harness.events()
         assert (event.seq, event.kind, event.data) == (seq, "system_notice", {"message": "Look.", "state": "fine"})
 

@@ -1,13 +1,14 @@
 """The board of one session: an append-only log that everyone posts to and reads from a cursor of their own.
 
 There is no queue per reader. A reader is a cursor; it reads what lies after it, and is woken when there is more. A slow
-reader therefore costs nothing and slows nobody: it simply reads later.
+reader therefore costs nothing and slows nobody: it simply reads later. Where a store keeps the whole log, the board is
+its newest part, and a reader who is behind that reads from the store.
 """
 
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from ..errors import CallboardError
 from .event import Event, Events
@@ -25,14 +26,31 @@ class CursorExpired(CallboardError):
         self.first = first
 
 
+class Archive(Protocol):
+    """Where the whole log of a session is kept."""
+
+    async def events(self, after: int, limit: int) -> tuple[int, Events]:
+        """The number of the first event that is kept at all, and the events after a number."""
+        ...
+
+    def behind(self) -> None:
+        """Events were written of which the board does not know yet: let it be given them."""
+        ...
+
+
+PAGE = 500
+"""How many events are read from the archive at once."""
+
+
 class Board:
-    """The log in memory. The newest `retention` events are kept, at least."""
+    """The log in memory. The newest `retention` events are kept, at least; `after` is the last one before it began."""
 
-    __slots__ = ("_first", "_flushing", "_limit", "_lines", "_readers", "_retention", "_waiting")
+    __slots__ = ("_archive", "_first", "_flushing", "_limit", "_lines", "_readers", "_retention", "_waiting")
 
-    def __init__(self, retention: int = 10_000) -> None:
+    def __init__(self, retention: int = 10_000, *, after: int = 0, archive: Archive | None = None) -> None:
         self._lines: list[bytes] = []
-        self._first = 1
+        self._first = after + 1
+        self._archive = archive
         self._retention = retention
         self._limit = 2 * retention
         self._waiting: list[asyncio.Future[None]] = []
@@ -69,6 +87,33 @@ class Board:
             self._flush_soon()
         return self._first + len(lines) - 1
 
+    def receive(self, last: int, events: Sequence[bytes]) -> None:
+        """Keep events that the store gave their numbers, the last of them this one. Those known already are left out.
+
+        Where others lie between what is known and these, all of them are asked for.
+        """
+        new = last - self.last_seq
+        if 0 < new <= len(events):
+            self.extend(events[len(events) - new :])
+        elif new > 0 and self._archive is not None:
+            self._archive.behind()
+
+    def restart(self, after: int) -> None:
+        """Go on after a later event: what lies between is not kept anywhere."""
+        self._lines = []
+        self._first = after + 1
+
+    def shrink(self) -> None:
+        """Keep nothing in memory that can be read from the archive."""
+        if self._archive is not None and not self.watched:
+            self._first += len(self._lines)
+            self._lines = []
+
+    @property
+    def watched(self) -> bool:
+        """Whether anybody waits for what comes."""
+        return bool(self._readers or self._waiting)
+
     def read(self, after: int, limit: int | None = None) -> Events:
         """The kept events after a cursor, oldest first. Raises `CursorExpired`."""
         start = after + 1 - self._first
@@ -92,7 +137,13 @@ class Board:
         """Every event after the cursor, those that are there and those that come. Ends only when it is left."""
         while True:
             await self.wait(after)
-            for event in self.read(after):
+            if after + 1 < self._first and self._archive is not None:
+                first, events = await self._archive.events(after, PAGE)
+                if first > after + 1:
+                    raise CursorExpired(after, first)
+            else:
+                events = self.read(after)
+            for event in events:
                 after = event.seq
                 yield event
 

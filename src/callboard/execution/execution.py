@@ -7,11 +7,12 @@ import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import IntEnum
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 from pydantic_core import from_json, to_json
 
 from ..errors import ToolError
+from ..storage.rows import RequestRow
 from ..tools.definition import Tool
 from .lifecycle import Status
 from .outcome import Outcome, OutcomeStatus
@@ -37,15 +38,62 @@ class Scope(Protocol):
     running: int
     """How many of its executions hold a place."""
 
+    @property
+    def durable(self) -> bool:
+        """Whether what is told is stored, which takes a while."""
+        ...
+
     def tell(self, events: tuple[bytes, ...], execution: "Execution", /) -> object:
         """Put encoded events of an execution on the board, together with the state that it is in now."""
         ...
 
+    async def settle(self) -> None:
+        """Return when everything that was told is stored."""
+        ...
+
+    def late(self, execution: "Execution") -> None:
+        """An execution ends whose caller was let go: its result waits to be taken. It is told right after this."""
+        ...
+
+    async def ask(self, execution: "Execution") -> "Answer":
+        """Ask a person about an execution that waits, and wait for the answer."""
+        ...
+
+    def use(self, execution: "Execution") -> None:
+        """The answer of an execution's person is used by what is told next."""
+        ...
+
+    async def elsewhere(self, execution: "Execution") -> Outcome:
+        """How a call stands that another process carries out."""
+        ...
+
+
+class Answer(NamedTuple):
+    """What a person said."""
+
+    error: ToolError | None = None
+    """Why it will not run: refused, or nobody answered in time."""
+    document: bytes | None = None
+    """The arguments with which it runs instead."""
+    value: Any = None
+    """The result, for a tool without a body."""
+
 
 _STARTED, _SUCCEEDED = OutcomeStatus.STARTED, OutcomeStatus.SUCCEEDED
-_PENDING, _NORMAL = Status.PENDING, Priority.NORMAL
-_outcome: Callable[[type[Outcome], tuple[Any, ...]], Outcome] = tuple.__new__  # pyright: ignore[reportUnknownMemberType]
+_PENDING, _WAITING, _NORMAL = Status.PENDING, Status.WAITING, Priority.NORMAL
+_outcome: Callable[[type[Outcome], tuple[Any, ...]], Outcome] = cast("Any", tuple).__new__
 """Makes a named tuple without the function in Python that its class has for that."""
+
+
+def acknowledgement(execution_id: str, tool: str, request_id: str | None) -> bytes:
+    """What the model is told while a call goes on, or waits for a person."""
+    said = {"status": "started", "execution_id": execution_id, "tool": tool}
+    end = "Its result will be reported when it is there; do not call it again for the same purpose."
+    if request_id is None:
+        return to_json({**said, "message": f"It is running. {end}"})
+    return to_json(
+        {**said, "status": "waiting", "request_id": request_id, "message": f"A person is asked first. {end}"}
+    )
 
 
 class Execution:
@@ -65,21 +113,28 @@ class Execution:
         "ended",
         "error",
         "errors",
+        "fingerprint",
         "forced_at",
         "head",
         "id",
+        "kind",
+        "late",
+        "lost",
         "max_attempts",
         "name",
         "parent",
+        "placed",
         "priority",
         "promoted",
         "queued",
         "queued_at",
+        "request",
         "scope",
         "shown",
         "started",
         "status",
         "stop",
+        "stored",
         "task",
         "tool",
         "unposted",
@@ -107,6 +162,8 @@ class Execution:
         self.priority = _NORMAL
         self.max_attempts = 1
         self.attempt = 0
+        self.placed = False
+        """Whether it holds a place, as the gatekeeper says."""
         self.promoted = False
         self.errors: tuple[ToolError, ...] = ()
         """Why earlier attempts failed."""
@@ -136,6 +193,16 @@ class Execution:
         """Why the current attempt was told to stop, if it was."""
         self.parent: Execution | None = None
         self.task: asyncio.Task[None] | None = None
+        self.kind = "tool"
+        """`worker` for one that answers a request of people: then nothing of it is told but the answer."""
+        self.late = False
+        """Whether its caller was let go, so that its result will wait to be taken."""
+        self.request: RequestRow | None = None
+        """What a person is asked before it runs."""
+        self.stored = self.lost = False
+        """Whether the store knows it, or is about to; and whether it is another process's by now, or nobody's."""
+        self.fingerprint = ""
+        """A hash of the arguments, once it is needed."""
 
     @property
     def terminal(self) -> bool:
@@ -144,19 +211,17 @@ class Execution:
     def outcome(self) -> Outcome:
         """How the call stands now."""
         if self.ended is None:
-            return Outcome(_STARTED, self.id, self.call_id, self.name, self.acknowledgement())
+            asked = self.request is not None and self.status is _WAITING
+            status = OutcomeStatus.WAITING if asked else _STARTED
+            return Outcome(status, self.id, self.call_id, self.name, self.acknowledgement())
         if self.error is None:
             return _outcome(Outcome, (_SUCCEEDED, self.id, self.call_id, self.name, self.encoded, None))
         return Outcome(OutcomeStatus(self.status.value), self.id, self.call_id, self.name, None, self.error)
 
     def acknowledgement(self) -> bytes:
         """What the model is told while the call goes on."""
-        said = "It is running. Its result will be reported when it is there; do not call it again for the same purpose."
-        return b'{"status":"started","execution_id":"%b","tool":"%b","message":"%b"}' % (
-            self.id.encode(),
-            self.tool.name.encode(),
-            said.encode(),
-        )
+        asked = self.request if self.status is _WAITING else None
+        return acknowledgement(self.id, self.tool.name, None if asked is None else asked.id)
 
     def record(self, now: float) -> ExecutionRecord:
         """Everything about it, as it is now."""

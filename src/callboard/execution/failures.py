@@ -16,6 +16,12 @@ def cancelled() -> ToolError:
     return ToolError(CATEGORIES[ErrorCategory.CANCELLED].message, category=ErrorCategory.CANCELLED)
 
 
+def interrupted() -> ToolError:
+    """The process died while it ran."""
+    rule = CATEGORIES[ErrorCategory.INTERRUPTED]
+    return ToolError(rule.message, category=ErrorCategory.INTERRUPTED)
+
+
 def timed_out(tool: str, *, retryable: bool | None = None) -> ToolError:
     """An attempt took too long; or all of it did, and then there is no other attempt."""
     return ToolError(
@@ -27,11 +33,16 @@ def timed_out(tool: str, *, retryable: bool | None = None) -> ToolError:
 
 def conflict(known: Execution, name: str) -> Outcome:
     """The outcome of a call whose id was used before, for something else."""
-    error = ToolError(
-        f"The call id {known.call_id!r} was used before, for {known.name} with other arguments. Use a new id.",
+    error = call_id_conflict(known.call_id, known.name)
+    return Outcome(OutcomeStatus.FAILED, known.id, known.call_id, name, None, error)
+
+
+def call_id_conflict(call_id: str, name: str) -> ToolError:
+    """An id was used before, for something else."""
+    return ToolError(
+        f"The call id {call_id!r} was used before, for {name} with other arguments. Use a new id.",
         category=ErrorCategory.VALIDATION,
     )
-    return Outcome(OutcomeStatus.FAILED, known.id, known.call_id, name, None, error)
 
 
 def presentable(error: ToolError) -> tuple[ToolError, bytes]:

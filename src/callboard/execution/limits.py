@@ -118,9 +118,10 @@ class Gatekeeper:
             if self._running < self._total and execution.scope.running < self._per_session:
                 self._running += 1
                 execution.scope.running += 1
+                execution.placed = True
                 return True
         elif (not self._admitting or execution.parent is not None) and self._has_place(execution):
-            self._take(execution)
+            self.take(execution)
             return True
         if self._closed:
             raise ToolError(
@@ -145,6 +146,7 @@ class Gatekeeper:
 
     def leave(self, execution: Execution) -> None:
         """Give a place back, and let in who can use it."""
+        execution.placed = False
         if execution.parent is None:
             self._running -= 1
             execution.scope.running -= 1
@@ -172,7 +174,9 @@ class Gatekeeper:
             return True
         return self._running < self._total and execution.scope.running < self._per_session
 
-    def _take(self, execution: Execution) -> None:
+    def take(self, execution: Execution) -> None:
+        """Take a place for one that had one before, even if none is free."""
+        execution.placed = True
         if execution.parent is None:
             self._running += 1
             execution.scope.running += 1
@@ -186,7 +190,7 @@ class Gatekeeper:
         try:
             while (execution := next(self._candidates(), None)) is not None:
                 self.withdraw(execution)
-                self._take(execution)
+                self.take(execution)
                 lanes = self._lanes[execution.priority]
                 if (lane := lanes.pop(execution.scope.id, None)) is not None:
                     lanes[execution.scope.id] = lane  # to the end of the line: the other sessions come first now

@@ -36,7 +36,7 @@ from .book import Book
 from .breakers import Breakers
 from .deadlines import Deadlines
 from .execution import Execution, Priority, Scope
-from .failures import cancelled, conflict, presentable, report, timed_out
+from .failures import cancelled, conflict, interrupted, presentable, report, timed_out
 from .lifecycle import Status, move
 from .limits import Gatekeeper, Limits
 from .masking import shown_arguments
@@ -49,12 +49,15 @@ from .threads import Threads
 log = logging.getLogger("callboard.execution")
 
 # Looking a member up in its enumeration costs more than what is done with it here.
-_INLINE = Mode.INLINE
+_INLINE, _BACKGROUND, _HUMAN = Mode.INLINE, Mode.BACKGROUND, Mode.HUMAN
 _VALIDATING, _EXECUTING, _SUCCEEDED = Status.VALIDATING, Status.EXECUTING, Status.SUCCEEDED
+_NORMAL = Priority.NORMAL
 _CANCELLED = ErrorCategory.CANCELLED
 
 STREAK = 64
 """After so many calls that ended at once the caller lets others go first: a loop of calls must not hold them up."""
+
+_WORKER = "worker"
 
 NO_TOOL = Tool(name="none", description="Stands for no tool.", arguments=AnyArguments(), result=Result(), handler=None)
 """The tool of a call that named none."""
@@ -118,6 +121,9 @@ class ExecutionManager:
     ) -> None:
         """Cancel what runs, wait for its clean-up at most the grace time, and end the rest as cancelled."""
         self._gate.close()
+        for execution in self.live:
+            if execution.scope.durable and execution.request is not None and execution.status is Status.WAITING:
+                self.release(execution)
         for execution in sorted(self.live, key=lambda execution: execution.task is not None):  # first those who wait
             self.cancel(execution)
         try:
@@ -172,6 +178,10 @@ class ExecutionManager:
                 execution.budget_at = execution.queued + tool.inline_budget
                 self._deadlines.watch(execution.budget_at)
             await self._released(execution)
+        if scope.durable:
+            await scope.settle()
+            if execution.lost:
+                return await scope.elsewhere(execution)
         return execution.outcome()
 
     async def refuse(self, scope: CallScope, name: str, call_id: str | None, error: ToolError) -> Outcome:
@@ -180,7 +190,9 @@ class ExecutionManager:
             return known.outcome() if known.tool is NO_TOOL and known.name == name else conflict(known, name)
         execution = self._new(scope, NO_TOOL, name, b"null", call_id)
         self._announce(execution)
-        self._finish(execution, Status.FAILED, error, placed=False)
+        self._finish(execution, Status.FAILED, error)
+        if scope.durable:
+            await scope.settle()
         return execution.outcome()
 
     async def wait(self, execution: Execution) -> None:
@@ -209,6 +221,80 @@ class ExecutionManager:
         self._stop(execution, cancelled())
         return True
 
+    def prepare(
+        self, scope: CallScope, worker: Tool, document: bytes, request_id: str, priority: Priority
+    ) -> Execution:
+        """An execution of what people asked of the system, which ends with the answer. It does not begin yet."""
+        execution = self._new(scope, worker, worker.name, document, request_id)
+        execution.kind, execution.priority = _WORKER, priority
+        return execution
+
+    def begin(self, execution: Execution) -> None:
+        """Let an execution begin that was prepared."""
+        self._place(execution, execution.priority)
+
+    def resume(self, execution: Execution) -> None:
+        """Go on with an execution that a process left behind, where that is safe."""
+        self._enroll(execution)
+        if execution.request is None:  # else it takes its place when its person has answered
+            self._gate.take(execution)
+        if execution.status is Status.PENDING:
+            self._begin(execution)
+            return
+        try:
+            execution.arguments = execution.tool.arguments.parse(execution.name, execution.document)
+            if execution.status is _EXECUTING:
+                failure, shown = presentable(interrupted())
+                execution.errors = (*execution.errors, failure)
+                execution.status = move(execution.status, Status.WAITING)
+                which = _which(execution.attempt, execution.max_attempts)[:-1]
+                self.post(execution, EventKind.TOOL_RETRYING, b'%b,"error":%b,"delay":0.0}' % (which, shown))
+        except Exception as error:
+            self._finish(execution, Status.FAILED, self._registry.errors.translate(error))
+            return
+        execution.task = self._loop.create_task(self._carry_out(execution))
+
+    def end(self, execution: Execution, reason: ToolError) -> None:
+        """End an execution now, whatever its handler does."""
+        if execution.ended is None:
+            self._live[execution.id] = execution
+            execution.stop, task = reason, execution.task
+            self._gate.withdraw(execution)
+            self._end_stopped(execution)
+            if task is not None:
+                self._abandon(task)
+                task.cancel()
+
+    def interrupt(self, execution: Execution) -> None:
+        """End an execution that a process left behind, and of which nobody knows how far it came."""
+        self._enroll(execution)
+        self._finish(execution, Status.FAILED, interrupted())
+
+    def disown(self, execution: Execution) -> None:
+        """An execution is not this process's any more: stop it here, and say nothing."""
+        execution.lost = True
+        if execution.ended is not None:
+            return
+        execution.ended, task = self._clock.monotonic(), execution.task
+        execution.arguments = execution.task = None
+        self._live.pop(execution.id, None)
+        if execution.placed:
+            self._gate.leave(execution)
+        else:
+            self._gate.withdraw(execution)
+        _release(execution)
+        for child in execution.children:
+            self.cancel(child)
+        if task is not None:
+            self._abandon(task)
+            task.cancel()
+
+    def release(self, execution: Execution) -> None:
+        """Leave an execution to whoever goes on with it, once its person has answered."""
+        execution.lost = True
+        execution.scope.tell((), execution)
+        self.disown(execution)
+
     def hides(self, scope: Scope, tool: Tool) -> bool:
         """Whether a tool's breaker is open and its policy says that it is not shown meanwhile."""
         return bool(self._breakers.known) and self._breakers.hides(tool, scope)
@@ -230,6 +316,8 @@ class ExecutionManager:
     def _tell(self, execution: Execution) -> None:
         """Post what was held back."""
         events, execution.unposted = execution.unposted, ()
+        if execution.kind is _WORKER and execution.ended is None:
+            events = ()
         execution.scope.tell(events, execution)
 
     # From the call to the first attempt
@@ -246,6 +334,11 @@ class ExecutionManager:
             book.forget()
         return execution
 
+    def _enroll(self, execution: Execution) -> None:
+        """Enter an execution that was made before."""
+        scope: Any = execution.scope
+        scope.book[execution.id] = scope.book.calls[execution.call_id] = self._live[execution.id] = execution
+
     def _submit(
         self,
         scope: CallScope,
@@ -256,18 +349,26 @@ class ExecutionManager:
         parent: Execution | None = None,
     ) -> Execution:
         execution = self._new(scope, tool, tool.name, document, call_id)
-        execution.max_attempts = (tool.retry or self._retry).max_attempts
-        if priority is not Priority.NORMAL:
-            execution.priority = priority
-        if tool.total_timeout is not None:
-            execution.deadline = execution.queued + tool.total_timeout
+        if tool.mode is not _INLINE:
+            execution.late = parent is None
         if parent is not None:
             _adopt(parent, execution)
+        return self._place(execution, priority)
+
+    def _place(self, execution: Execution, priority: Priority) -> Execution:
+        """Give it a place and let it begin, or let it wait for one."""
+        tool = execution.tool
+        execution.max_attempts = (tool.retry or self._retry).max_attempts
+        if priority is not _NORMAL:
+            execution.priority = priority
+        if tool.total_timeout is not None:
+            limit = execution.queued + tool.total_timeout
+            execution.deadline = limit if execution.deadline is None else min(limit, execution.deadline)
         try:
             placed = self._gate.enter(execution)
         except ToolError as error:
             self._announce(execution)
-            self._finish(execution, Status.FAILED, error, placed=False)
+            self._finish(execution, Status.FAILED, error)
             return execution
         if placed:
             self._begin(execution)
@@ -318,7 +419,7 @@ class ExecutionManager:
                 return
             execution.started = self._clock.monotonic() if waited else execution.queued
             work = self._carry_out(execution)
-            if tool.mode is _INLINE:
+            if tool.mode is not _BACKGROUND:
                 outer, self._entering = self._entering, execution
                 task = self._starter.start(work)
                 self._entering = outer
@@ -327,7 +428,8 @@ class ExecutionManager:
             if execution.ended is None:
                 execution.task = task
                 self._live[execution.id] = execution
-                self._tell(execution)
+                if execution.unposted:
+                    self._tell(execution)
             elif task is not None:  # it was stopped before it first waited
                 self._abandon(task)
                 task.cancel()
@@ -339,9 +441,14 @@ class ExecutionManager:
     async def _carry_out(self, execution: Execution) -> None:
         """The task of an execution: attempts, and the delays between them, until it ends."""
         try:
+            if execution.tool.mode is _HUMAN and not await self._ask(execution):
+                return
             while True:
                 execution.attempt += 1
                 try:
+                    self._admit(execution)
+                    if execution.scope.durable:
+                        await self._secure(execution)
                     value = await self._enter(execution)
                     if execution.stop is not None:
                         raise execution.stop
@@ -373,11 +480,31 @@ class ExecutionManager:
         except Exception as error:
             self._fault(execution, error)
 
-    def _enter(self, execution: Execution) -> Coroutine[Any, Any, Any]:
-        """Begin an attempt: what is to be awaited for its value. Raises why it cannot begin."""
-        tool = execution.tool
+    async def _ask(self, execution: Execution) -> bool:
+        """Let a person decide. True where the handler is to run."""
+        if execution.request is None:
+            execution.status = move(execution.status, Status.WAITING)
+            self._gate.leave(execution)  # it may wait for days, and takes nobody's place meanwhile
+        answer = await execution.scope.ask(execution)
+        if answer.error is not None:
+            self._finish(execution, Status.FAILED, answer.error)
+        elif execution.tool.handler is None:
+            self._finish(execution, _SUCCEEDED, None, execution.tool.result.write(execution.name, answer.value))
+        else:
+            if answer.document is not None:
+                execution.document, execution.fingerprint = answer.document, ""
+                execution.shown = self._shown(execution)
+                execution.arguments = execution.tool.arguments.parse(execution.name, execution.document)
+            self._gate.take(execution)
+            return True
+        return False
+
+    def _admit(self, execution: Execution) -> None:
+        """Begin an attempt. Raises why it cannot begin."""
         if self._breakers.known:
             self._breakers.admit(execution)
+        if execution.request is not None:
+            execution.scope.use(execution)
         execution.status = move(execution.status, _EXECUTING)
         first = execution.task is None  # the first step, within the caller's turn: nobody looks before it ends or waits
         at = execution.began if first else written(self._clock.time())
@@ -387,11 +514,23 @@ class ExecutionManager:
         )
         if not first:
             self._tell(execution)
+
+    async def _secure(self, execution: Execution) -> None:
+        """Return when the store knows that the attempt begins; only what may run twice need not wait for it."""
+        if execution.unposted:
+            self._tell(execution)
+        if not execution.tool.idempotent:
+            await execution.scope.settle()
+
+    def _enter(self, execution: Execution) -> Coroutine[Any, Any, Any]:
+        """What is to be awaited for the value of an attempt."""
+        tool = execution.tool
         if tool.timeout is not None:
             execution.attempt_deadline = self._clock.monotonic() + tool.timeout
             self._deadlines.watch(execution.attempt_deadline)
-        if (handler := tool.handler) is None:
-            raise ToolError(f"The tool {tool.name} asks a person.", category=ErrorCategory.CONFIGURATION)
+        handler = tool.handler
+        if handler is None:
+            raise ToolError(f"The tool {tool.name} has no handler.", category=ErrorCategory.CONFIGURATION)
         if tool.lifetime is None:
             if handler.direct is not None:
                 return handler.direct(**execution.arguments)
@@ -462,7 +601,8 @@ class ExecutionManager:
         if execution.task is None or not execution.attempt:  # it waits for its place, or its task has not begun
             if execution.task is not None:
                 execution.task.cancel()
-            self._end_stopped(execution, placed=not self._gate.withdraw(execution))
+            self._gate.withdraw(execution)
+            self._end_stopped(execution)
             return
         execution.forced_at = self._clock.monotonic() + self._grace
         self._deadlines.watch(execution.forced_at)
@@ -475,10 +615,10 @@ class ExecutionManager:
             self._abandon(execution.task)
         self._end_stopped(execution)
 
-    def _end_stopped(self, execution: Execution, *, placed: bool = True) -> None:
+    def _end_stopped(self, execution: Execution) -> None:
         reason, inside = execution.stop or cancelled(), execution.status is _EXECUTING
         status = Status.CANCELLED if reason.category is _CANCELLED else Status.FAILED
-        self._finish(execution, status, reason, placed=placed)
+        self._finish(execution, status, reason)
         if inside:
             self._breakers.failed(execution, reason)
 
@@ -507,17 +647,11 @@ class ExecutionManager:
             self._stop(execution, timed_out(execution.name))
         if execution.budget_at is not None and execution.budget_at <= now and execution.ended is None:
             execution.budget_at = None
-            execution.promoted = True
+            execution.promoted = execution.late = True
             _release(execution)
 
     def _finish(
-        self,
-        execution: Execution,
-        status: Status,
-        error: ToolError | None = None,
-        encoded: bytes | None = None,
-        *,
-        placed: bool = True,
+        self, execution: Execution, status: Status, error: ToolError | None = None, encoded: bytes | None = None
     ) -> None:
         """The end: the record, the one terminal event, the statistics, the place. Only the first call has an effect."""
         if execution.ended is not None:
@@ -531,19 +665,27 @@ class ExecutionManager:
         execution.error = error
         execution.arguments = execution.task = None
         try:
+            if execution.late:
+                execution.scope.late(execution)
+            if execution.kind is _WORKER:
+                execution.unposted = (_response(execution, at, shown),)
+                self._tell(execution)
             counters = self._registry.counters_of(execution.tool)
             spent = now - (execution.started or execution.queued)
             if error is None:
-                execution.unposted += (
-                    b'{"kind":"tool_result","at":"%b","data":%b,"status":"succeeded","value":%b}}'
-                    % (written(at), execution.head, encoded),
-                )
-                self._tell(execution)
+                if execution.kind is not _WORKER:
+                    execution.unposted += (
+                        b'{"kind":"tool_result","at":"%b","data":%b,"status":"succeeded","value":%b}}'
+                        % (written(at), execution.head, encoded),
+                    )
+                    self._tell(execution)
                 counters.ended(spent)
                 if self._breakers.known:
                     self._breakers.succeeded(execution)
             else:
-                self.post(execution, EventKind.TOOL_RESULT, b',"status":"%b","error":%b}' % (status.encode(), shown))
+                if execution.kind is not _WORKER:
+                    fields = b',"status":"%b","error":%b}' % (status.encode(), shown)
+                    self.post(execution, EventKind.TOOL_RESULT, fields)
                 counters.failed(error.category, spent, datetime.fromtimestamp(at, UTC))
                 report(execution, error)
         finally:  # whatever fails above, nobody waits for ever
@@ -553,7 +695,7 @@ class ExecutionManager:
             if execution.children:
                 for child in execution.children:
                     self.cancel(child)
-            if placed:
+            if execution.placed:
                 self._gate.leave(execution)
 
     async def _released(self, execution: Execution) -> None:
@@ -564,6 +706,8 @@ class ExecutionManager:
             await future
         except asyncio.CancelledError:
             execution.waiters = tuple(waiter for waiter in execution.waiters if waiter is not future)
+            if not execution.waiters and execution.parent is None:
+                execution.late = True  # nobody is left who would be given the result
             raise
 
 
@@ -571,6 +715,15 @@ class ExecutionManager:
 def _which(attempt: int, maximum: int) -> bytes:
     """Which attempt it is, as the last fields of an event's data."""
     return b',"attempt":%d,"maximum":%d}' % (attempt, maximum)
+
+
+def _response(execution: Execution, at: float, shown: bytes) -> bytes:
+    """How a worker's execution ends for people: with the answer to their request."""
+    result = (
+        b'"payload":null,"error":%b' % shown if shown else b'"payload":%b,"error":null' % (execution.encoded or b"")
+    )
+    ids = b'"request_id":%b,"request_kind":"%b"' % (to_json(execution.call_id), execution.name.encode())
+    return encode_event(EventKind.USER_RESPONSE, at, b"{%b,%b}" % (ids, result))
 
 
 def _adopt(parent: Execution, child: Execution) -> None:

@@ -3,7 +3,8 @@
 Most handlers end without ever waiting, and a task for each of them would cost more than everything else together. So a
 few tasks are kept ready. A coroutine takes its first step as one of them (`asyncio.current_task()` is that task, by the
 functions that asyncio documents for other kinds of tasks), in a copy of its caller's context, as any task. If it ends
-within that step, the task is still unused and stays ready; if it waits, the task carries it on from there.
+within that step and left nothing on the task, the task is still unused and stays ready; if it waits, the task carries it
+on from there.
 """
 
 import asyncio
@@ -33,6 +34,9 @@ else:  # from 3.12 on asyncio has the same in one step
 READY = 4
 """How many tasks are kept ready: one for each call of a chain in which handlers call tools."""
 
+NAME = "callboard: for a call"
+"""The name of every one of them, until a handler gives it another."""
+
 
 class Starter:
     """Starts coroutines on the event loop that opened it. Whoever starts one owns what comes of it."""
@@ -54,12 +58,12 @@ class Starter:
         self._ready.clear()
         unused = [spare.task for spare in self._spares]
         for spare in self._spares:
-            spare.called.cancel()
+            spare.dismiss()
         if unused:
             await asyncio.wait(unused)
 
     def start(self, coroutine: Coroutine[Any, Any, None]) -> "asyncio.Task[None] | None":
-        """Begin. None where it has ended already, else the task that carries it on."""
+        """Begin. None where it has ended already, else the task that carries it on. Raises what its first step does."""
         if not self._ready or (spare := self._ready.pop()).called.done():
             return self._loop.create_task(coroutine)
         loop, task, context = self._loop, spare.task, copy_context()
@@ -68,20 +72,30 @@ class Starter:
         try:
             waits_for = context.run(next, coroutine.__await__(), spare)  # the spare, where it waits for nothing
         except BaseException:
-            self._ready.append(spare)
+            self._replace(spare)
             raise
         finally:
             become(loop, caller)
         if waits_for is not spare:
             spare.take(coroutine, context, waits_for)
-        elif getrefcount(task) == held and getweakrefcount(task) == watched and not spare.called.done():
-            self._ready.append(spare)  # nobody keeps anything by it, so the next one may have it
-            return None
+            self._replace(spare)
+            return task
+        if (
+            getrefcount(task) == held
+            and getweakrefcount(task) == watched
+            and not spare.called.done()
+            and not task._callbacks
+            and task.get_name() is NAME
+        ):
+            self._ready.append(spare)  # nobody has left anything on it, so the next one may have it
         else:
-            spare.called.cancel()
+            self._replace(spare)
+        return None
+
+    def _replace(self, spare: "Spare") -> None:
         self._spares.discard(spare)
+        spare.dismiss()
         self._add()
-        return None if waits_for is spare else task
 
     def _add(self) -> None:
         self._spares.add(Spare(self._ready, self._loop))
@@ -90,48 +104,62 @@ class Starter:
 class Spare:
     """A task that waits for a coroutine which has begun without it."""
 
-    __slots__ = ("called", "context", "coroutine", "task", "waits_for")
+    __slots__ = ("blocks", "called", "context", "coroutine", "task", "waits_for")
 
     def __init__(self, ready: "list[Spare]", loop: asyncio.AbstractEventLoop) -> None:
         self.coroutine: Coroutine[Any, Any, None] | None = None
         self.context: Context
         self.waits_for: Any
+        self.blocks: bool | None
+        """Whether that is a future which is awaited; None for what is no future."""
         self.called: asyncio.Future[None] = loop.create_future()
-        self.task = loop.create_task(self._run(ready), name="callboard: ready for a call")
+        # In a context of its own, which is empty: it may wait for long, and must not keep what some caller had in its.
+        self.task: AnyTask = Context().run(loop.create_task, self._run(ready), name=NAME)
 
     def take(self, coroutine: Coroutine[Any, Any, None], context: Context, waits_for: Any) -> None:
         """Carry a coroutine on which has come to wait."""
         self.coroutine, self.context, self.waits_for = coroutine, context, waits_for
+        self.blocks = getattr(waits_for, "_asyncio_future_blocking", None)
+        if self.blocks:  # the mark of a future that is being handed to a task: meanwhile nobody else could await it
+            waits_for._asyncio_future_blocking = False
+
+    def dismiss(self) -> None:
+        """Let the task go on: with what it has taken, else to its end."""
         if not self.called.done():
             self.called.set_result(None)
 
     async def _run(self, ready: "list[Spare]") -> None:
         ready.append(self)
-        error: BaseException | None = None
         try:
             await self.called
         except asyncio.CancelledError as stop:
-            waits_for = self.waits_for if self.coroutine is not None else None
-            if not (isinstance(waits_for, asyncio.Future) and waits_for.cancel(*stop.args)):
-                error = stop
+            if self.coroutine is None:
+                raise
+            # Asked for once more, and counted once: so the event loop cancels what the coroutine waits for, as always.
+            self.task.cancel(*stop.args)
+            self.task.uncancel()
         if self.coroutine is not None:
-            await _go_on(self.coroutine, self.context, self.waits_for, error)
+            await self._go_on(self.coroutine, self.context)
 
+    @generator_based
+    def _go_on(self, coroutine: Coroutine[Any, Any, None], context: Context) -> Generator[Any, Any, None]:
+        """Pass on what a coroutine waits for and what it is given, as `await` does, but in the coroutine's own context.
 
-@generator_based
-def _go_on(
-    coroutine: Coroutine[Any, Any, None], context: Context, waits_for: Any, error: BaseException | None
-) -> Generator[Any, Any, None]:
-    """Pass on what a coroutine waits for and what it is given, as `await` does, but in the coroutine's own context."""
-    while True:
-        given = None
-        if error is None:
+        Nothing is kept longer than it is needed: neither what it waited for, nor an error, which has this frame in it.
+        """
+        waits_for, self.waits_for = self.waits_for, None
+        if self.blocks:
+            waits_for._asyncio_future_blocking = True
+        while True:
+            given = error = None
             try:
                 given = yield waits_for
             except BaseException as raised:
                 error = raised
-        try:
-            waits_for = context.run(coroutine.send, given) if error is None else context.run(coroutine.throw, error)
-        except StopIteration:
-            return
-        error = None
+            waits_for = None
+            try:
+                waits_for = context.run(coroutine.send, given) if error is None else context.run(coroutine.throw, error)
+            except StopIteration:
+                return
+            finally:
+                given = error = None

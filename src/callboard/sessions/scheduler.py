@@ -1,15 +1,43 @@
-"""The scheduler: which sessions are live, and whose they are. A service, not an executor: calls schedule themselves."""
+"""The scheduler: which sessions are live, and whose they are. A service, not an executor: calls schedule themselves.
 
-from collections.abc import Collection, Iterable
+It opens sessions, lets idle ones go from memory, brings them back when something happens in them, and takes over what
+dead processes left behind.
+"""
+
+import asyncio
+import logging
+from collections.abc import Collection, Coroutine, Iterable
+from typing import Any
+from weakref import WeakValueDictionary
 
 from ..clock import Clock
-from ..errors import CallboardError
+from ..errors import CallboardError, ErrorCategory, ToolError
 from ..events.board import Board
+from ..events.event import Events
 from ..execution.book import Book
-from ..execution.manager import ExecutionManager
+from ..execution.execution import Execution
+from ..execution.failures import cancelled
+from ..execution.lifecycle import Status
+from ..execution.manager import NO_TOOL, ExecutionManager
+from ..execution.storing import restored
+from ..storage.port import Change, Conflict, Page, Store, StoreError
+from ..storage.rows import ExecutionRow, OwnerRow, RequestRow, SessionRow
+from ..storage.writer import Writer
+from ..tools.definition import Tool
 from ..tools.registry import Registry
 from ..tools.view import View
+from ..types import Logout
+from .ledger import DirectLedger, Ledger, StoreLedger
+from .ownership import Ownership
+from .requests import Requests
+from .services import Services
 from .session import MAX_ID, Session
+from .workers import Workers
+
+log = logging.getLogger("callboard.sessions")
+
+PAGE = 1_000
+"""How many events are read from the store at once when a board has fallen behind."""
 
 
 class SessionNotFound(CallboardError):
@@ -25,19 +53,75 @@ class SessionIdInvalid(CallboardError, ValueError):
 
 
 class Scheduler:
-    """Opens and finds sessions."""
+    """Opens and finds sessions, between `start` and `stop`."""
 
     def __init__(
-        self, registry: Registry, manager: ExecutionManager, clock: Clock, *, keep_events: int, keep_executions: int
+        self,
+        registry: Registry,
+        manager: ExecutionManager,
+        clock: Clock,
+        store: Store,
+        *,
+        durable: bool,
+        me: OwnerRow,
+        workers: Iterable[Tool] = (),
+        keep_events: int,
+        keep_executions: int,
+        idle_after: float = 300.0,
+        recover: bool = True,
     ) -> None:
         self._registry = registry
         self._manager = manager
         self._clock = clock
+        self._store = store
+        self._durable = durable
+        self._me = me
         self._keep_events = keep_events
         self._keep_executions = keep_executions
+        self._idle_after = idle_after
+        self._recover = recover
         self._sessions: dict[str, Session] = {}
+        self._known: WeakValueDictionary[str, Session] = WeakValueDictionary()
+        """Also those that were let go from memory, as long as somebody holds them: there is one per id."""
+        self._opening: dict[str, asyncio.Lock] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._behind: dict[str, asyncio.Task[None]] = {}
+        self._writer = Writer(store)
+        self._ownership = Ownership(store, me, self._take_over, self._robbed)
+        self._services = Services(
+            registry=registry,
+            manager=manager,
+            clock=clock,
+            store=store,
+            requests=Requests(store, clock, me.id, registry.get, self._expired),
+            workers=Workers(workers, manager, clock, me.id),
+            catch_up=self._catch_up,
+            log_out=self.log_out,
+            look_around=self._ownership.look_soon,
+        )
 
-    def open(
+    async def start(self) -> None:
+        """Begin to write, to give signs of life, and to take over what was left behind."""
+        if self._durable:
+            self._writer.open()
+            if self._recover:
+                await self._ownership.open()
+        self._clock.call_later(self._idle_after, self._sweep)
+
+    async def stop(self) -> None:
+        """Write what is left. Executions have ended by now, or were left to others."""
+        for task in tuple(self._tasks):
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        if self._durable:
+            await self._writer.close()
+            if self._recover:
+                await self._ownership.close()
+
+    # Sessions
+
+    async def open(
         self,
         session_id: str,
         user_id: str,
@@ -46,37 +130,36 @@ class Scheduler:
         channel: str | None = None,
         allow: Collection[str] | None = None,
     ) -> Session:
-        """The session of that id, made if need be. Raises `SessionNotFound` for one of another user."""
-        _check_id("session_id", session_id)
-        _check_id("user_id", user_id)
-        known = self._sessions.get(session_id)
-        if known is not None:
-            return self._owned(known, user_id)
-        session = self._sessions[session_id] = Session(
-            session_id,
-            user_id,
-            View.of(namespaces, channel, allow),
-            registry=self._registry,
-            manager=self._manager,
-            clock=self._clock,
-            board=Board(self._keep_events),
-            book=Book(self._keep_executions),
-        )
-        return session
+        """The session of that id, made or brought back if need be. Raises `SessionNotFound` for another user's."""
+        check_id("session_id", session_id)
+        check_id("user_id", user_id)
+        view = View.of(namespaces, channel, allow)
+        async with self._opening.setdefault(session_id, asyncio.Lock()):
+            try:
+                session = self._find(session_id) or await self._load(session_id)
+                if session is None:
+                    return await self._create(session_id, user_id, view)
+                if session.user_id != user_id:
+                    raise _not_found(session_id)
+                given = View.of(
+                    session.view.namespaces if namespaces is None else namespaces,
+                    session.view.channel if channel is None else channel,
+                    session.view.allow if allow is None else allow,
+                )
+                if given != session.view or not session.open:
+                    session.view, session.open = given, True
+                    session.forget_tools()
+                    await session.ledger.write(Change(session.id, session=session.row()))
+                return session
+            finally:
+                self._opening.pop(session_id, None)
 
     def get(self, session_id: str, user_id: str) -> Session:
         """A live session of that user. Raises `SessionNotFound`."""
         known = self._sessions.get(session_id)
-        if known is None:
+        if known is None or known.user_id != user_id:
             raise _not_found(session_id)
-        return self._owned(known, user_id)
-
-    def close(self, session: Session) -> None:
-        """Forget a session, after stopping what it runs."""
-        for execution in session.open_executions:
-            self._manager.cancel(execution)
-        self._sessions.pop(session.id, None)
-        self._manager.forget(session)
+        return known
 
     def live(self, session_ids: Iterable[str]) -> list[Session]:
         """Those of the sessions that are live, whoever they belong to."""
@@ -85,13 +168,244 @@ class Scheduler:
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def _owned(self, session: Session, user_id: str) -> Session:
-        if session.user_id != user_id:
-            raise _not_found(session.id)
+    def _find(self, session_id: str) -> Session | None:
+        session = self._sessions.get(session_id) or self._known.get(session_id)
+        if session is not None:
+            self._sessions[session_id] = session
+            session.last_used = self._clock.monotonic()
         return session
 
+    async def _load(self, session_id: str) -> Session | None:
+        row = await self._store.session(session_id)
+        if row is None:
+            return None
+        session = self._make(session_id, row.user_id, View.of(row.namespaces, row.channel, row.allow), row)
+        session.remember(row.unconsumed)
+        session.open = row.open
+        return session
 
-def _check_id(name: str, value: str) -> None:
+    async def _create(self, session_id: str, user_id: str, view: View) -> Session:
+        session = self._make(session_id, user_id, view, None)
+        try:
+            await session.ledger.write(Change(session_id, session=session.row()))
+        except Conflict:  # another process was faster
+            self._sessions.pop(session_id, None)
+            self._known.pop(session_id, None)
+            other = await self._load(session_id)
+            if other is None or other.user_id != user_id:
+                raise _not_found(session_id) from None
+            return other
+        return session
+
+    def _make(self, session_id: str, user_id: str, view: View, row: SessionRow | None) -> Session:
+        archive = _Archive(self, session_id) if self._durable else None
+        board = Board(self._keep_events, after=0 if row is None else row.last_seq, archive=archive)
+        ledger: Ledger
+        if self._durable:
+            ledger = StoreLedger(session_id, board, self._writer, self._me.id, self._manager.disown)
+        else:
+            ledger = DirectLedger(session_id, board, self._store)
+        session = Session(
+            session_id,
+            user_id,
+            view,
+            services=self._services,
+            board=board,
+            book=Book(self._keep_executions),
+            ledger=ledger,
+            created_at=self._clock.time() if row is None else row.created_at,
+        )
+        self._sessions[session_id] = self._known[session_id] = session
+        return session
+
+    # Logout, and sessions that nobody uses
+
+    async def log_out(self, session: Session, grace: float) -> None:
+        """End a session for now. See `Session.close`."""
+        for execution in session.open_executions:
+            if execution.tool.logout is Logout.CANCEL:
+                self._manager.cancel(execution)
+        waiting = [each for each in session.open_executions if _holds_up(each)]
+        if waiting:
+            done = asyncio.ensure_future(asyncio.wait([asyncio.ensure_future(self._ended(each)) for each in waiting]))
+            timer = self._clock.call_later(grace, done.cancel)
+            await asyncio.wait([done])
+            timer.cancel()
+        if left := [each for each in waiting if not each.terminal]:
+            for execution in left:
+                self._manager.end(execution, _logged_out(execution))
+            names = ", ".join(sorted({each.name for each in left}))
+            await session.notice(f"Work was still running at the logout and was ended: {names}.", tools=names)
+        session.open = False
+        await session.ledger.settle()
+        await session.ledger.write(Change(session.id, session=session.row()))
+        self._let_go(session)
+
+    def close(self, session: Session) -> None:
+        """Forget a session at once, after stopping what it runs."""
+        for execution in session.open_executions:
+            self._manager.cancel(execution)
+        self._sessions.pop(session.id, None)
+        self._known.pop(session.id, None)
+        self._manager.forget(session)
+
+    async def _ended(self, execution: Execution) -> None:
+        await self._manager.wait(execution)
+
+    def _let_go(self, session: Session) -> None:
+        """Free what a session holds in memory, if everything of it is stored and nothing runs."""
+        if self._durable and not session.open_executions and not session.board.watched:
+            self._sessions.pop(session.id, None)
+            session.board.shrink()
+            session.book.clear()
+            session.book.calls.clear()
+            self._manager.forget(session)
+
+    def _sweep(self) -> None:
+        """Let sessions go that nobody has used for a while."""
+        before = self._clock.monotonic() - self._idle_after
+        for session in [each for each in self._sessions.values() if each.last_used <= before]:
+            if isinstance(session.ledger, StoreLedger) and session.ledger.idle:
+                self._let_go(session)
+        self._clock.call_later(self._idle_after, self._sweep)
+
+    # What other processes do
+
+    def woken(self, session_id: str | None) -> None:
+        """Another process wrote: in that session, or somewhere."""
+        sessions = tuple(self._sessions.values()) if session_id is None else self.live([session_id])
+        watched = [session for session in sessions if session.board.watched]
+        if watched:
+            self.spawn(self._refresh(watched))
+        if self._services.requests.waiting_in(session_id):
+            self.spawn(self._services.requests.look(session_id))
+        if any(session.open_executions for session in sessions):
+            self.spawn(self._stop_cancelled([session for session in sessions if session.open_executions]))
+        if self._recover:
+            self._ownership.look_soon()
+
+    async def _refresh(self, sessions: list[Session]) -> None:
+        heads = await self._store.heads([session.id for session in sessions])
+        for session in sessions:
+            if heads.get(session.id, 0) > session.board.last_seq:
+                await self._catch_up(session)
+
+    async def _catch_up(self, session: Session) -> None:
+        """Give a board what it does not know yet."""
+        while True:
+            page = await self._store.events(session.id, session.board.last_seq, PAGE)
+            if page.lines:
+                if page.first > session.board.last_seq + 1:  # what lies between is not kept any more
+                    session.board.restart(page.first - 1)
+                session.board.receive(page.first + len(page.lines) - 1, page.lines)
+            if len(page.lines) < PAGE:
+                return
+
+    def behind(self, session_id: str) -> None:
+        """A board misses events that others wrote."""
+        if session_id not in self._behind and (session := self._sessions.get(session_id)) is not None:
+            task = self._behind[session_id] = self.spawn(self._catch_up(session))
+            task.add_done_callback(lambda _: self._behind.pop(session_id, None))
+
+    async def _stop_cancelled(self, sessions: list[Session]) -> None:
+        for session in sessions:
+            for row in await self._store.executions(session.id, unfinished=True):
+                execution = session.book.get(row.id)
+                if row.cancelling and execution is not None and not execution.lost:
+                    self._manager.cancel(execution)
+
+    async def _take_over(self, row: ExecutionRow) -> None:
+        """Go on with an execution that nobody holds any more, or end it honestly."""
+        session = self._find(row.session_id) or await self._load(row.session_id)
+        if session is None:
+            return
+        find = self._services.workers.get if row.kind == "worker" else self._registry.get
+        tool = find(row.tool)
+        execution = restored(row, tool or NO_TOOL, session, self._clock)
+        began = Status(row.status) is Status.EXECUTING
+        if row.parent_id is not None:
+            execution.late = False
+            self._manager.interrupt(execution)
+        elif row.cancelling:
+            self._manager.end(execution, cancelled())
+        elif tool is None or row.document is None or (began and not tool.idempotent):
+            self._manager.interrupt(execution)
+        else:
+            execution.request = await self._request_of(row)
+            self._manager.resume(execution)
+
+    async def _request_of(self, row: ExecutionRow) -> RequestRow | None:
+        """What a person was asked about it, if it waits for that."""
+        if Status(row.status) is Status.WAITING:
+            for request in await self._store.requests(session_id=row.session_id):
+                if request.execution_id == row.id and request.status != "used":
+                    return request
+        return None
+
+    def _robbed(self) -> None:
+        """This process was taken for dead: whatever it runs is another's now."""
+        log.error("this process was taken for dead by another; it stops what it runs")
+        for execution in self._manager.live:
+            self._manager.disown(execution)
+
+    async def events(self, session_id: str, after: int, limit: int) -> Page:
+        """Stored events of a session."""
+        return await self._store.events(session_id, after, limit)
+
+    # Tasks of its own
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        task = asyncio.get_running_loop().create_task(_careful(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def _expired(self, request_id: str) -> None:
+        self.spawn(self._services.requests.expire(request_id))
+
+
+class _Archive:
+    """The stored part of a session's board."""
+
+    __slots__ = ("_scheduler", "_session_id")
+
+    def __init__(self, scheduler: Scheduler, session_id: str) -> None:
+        self._scheduler = scheduler
+        self._session_id = session_id
+
+    async def events(self, after: int, limit: int) -> tuple[int, Events]:
+        page = await self._scheduler.events(self._session_id, after, limit)
+        return page.first_seq, Events(page.first, page.lines)
+
+    def behind(self) -> None:
+        self._scheduler.behind(self._session_id)
+
+
+async def _careful(work: Coroutine[Any, Any, None]) -> None:
+    try:
+        await work
+    except StoreError as error:
+        log.warning("the store was not reached: %s", error)
+    except Exception:
+        log.exception("the runtime failed in a task of its own")
+
+
+def _holds_up(execution: Execution) -> bool:
+    """Whether a logout waits for it: not for what goes on anyway, nor for people."""
+    asked = execution.request is not None and execution.status is Status.WAITING
+    return execution.tool.logout is Logout.FINISH_FIRST and not asked
+
+
+def _logged_out(execution: Execution) -> ToolError:
+    return ToolError(
+        f"The session was closed while {execution.name} ran. It is not known whether it took effect.",
+        category=ErrorCategory.TIMEOUT,
+        retryable=False,
+    )
+
+
+def check_id(name: str, value: str) -> None:
+    """Refuse an id that cannot be one. Raises `SessionIdInvalid`."""
     if not value or len(value) > MAX_ID or not value.isprintable():
         raise SessionIdInvalid(f"{name} must have 1 to {MAX_ID} printable characters.")
 

@@ -79,6 +79,8 @@ class Tool(Generic[P, R]):
     """By channel, how a result reads aloud or on a small screen; the default is its JSON."""
     logout: Logout = Logout.FINISH_FIRST
     wake: Wake = Wake.WAKE
+    asks: str = "human_request"
+    """The kind of event with which a person is asked: `human_request`, or `wallet_tx_request` for a wallet."""
     expires: float | None = None
     """Seconds after which a request to a person expires."""
     origin: str | None = field(default=None, repr=False)

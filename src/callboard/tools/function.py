@@ -44,6 +44,7 @@ class Policy(TypedDict, total=False):
     renderers: Mapping[str, Callable[[Any], str]] | None
     logout: Logout | str
     wake: Wake | str
+    asks: str
     expires: float | None
 
 
@@ -66,6 +67,8 @@ def policy(given: Policy) -> dict[str, Any]:
         made["wake"] = Wake(given.get("wake", Wake.WAKE))
     except ValueError as error:
         raise RegistrationError(f"{error}. Values: {', '.join([*Mode, *Logout, *Wake])}.") from None
+    if (asks := given.get("asks", "human_request")) not in ("human_request", "wallet_tx_request"):
+        raise RegistrationError(f"asks is {asks!r}; it is 'human_request' or 'wallet_tx_request'.")
     for name in ("tags", "channels"):
         if isinstance(made.get(name), str):
             raise RegistrationError(f"{name} is the text {made[name]!r}; a list of texts is wanted.")

@@ -1,0 +1,1 @@
+"""Adapters: what stands behind the ports. Chosen by the runtime and nowhere else."""

@@ -1,0 +1,28 @@
+"""Addresses of databases. What they hold, a password above all, is never repeated in an error."""
+
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from ...storage.port import StoreError
+
+
+def sqlite_path(url: str) -> str:
+    """The file of `sqlite:///file.db`, seen from the working folder, or of `sqlite:////folder/file.db`."""
+    path = url.removeprefix("sqlite:///")
+    if path == url or not path or path == ":memory:":
+        raise StoreError("A SQLite store needs a file: sqlite:///file.db. For one that is not kept use memory://.")
+    if "?" in path or path.startswith("file:"):
+        raise StoreError("The address of a SQLite store has no options: sqlite:///file.db.")
+    return path
+
+
+def postgres_url(url: str) -> URL:
+    """The address of `postgresql://user:password@host:port/name`, or of `postgres://…`, for the driver that is used."""
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError) as error:
+        raise StoreError(
+            "The address of the PostgreSQL store cannot be read. Use postgresql://user:password@host:port/name, with "
+            "special characters of the password in percent form."
+        ) from error
+    return parsed.set(drivername="postgresql+psycopg")

@@ -1,0 +1,59 @@
+"""What a store needs to know of its database: the port between `sql.py` and the two databases."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from sqlalchemy import Connection, Dialect
+
+from ...storage.port import Conflict
+from .lines import Database, Line
+from .revisions import Migrated
+
+
+class Watch(Protocol):
+    """Something that calls when another process wrote, until it is closed."""
+
+    def close(self) -> None: ...
+
+
+class Backend(Database, Protocol):
+    """What a store needs to know of its database."""
+
+    @property
+    def name(self) -> str:
+        """What errors call it."""
+        ...
+
+    @property
+    def dialect(self) -> Dialect: ...
+
+    def prepare(self) -> None:
+        """See to it that the tables are as they should be. Raises `StoreError`."""
+        ...
+
+    def migrate(self) -> Migrated: ...
+
+    def beats(self, writer: Line) -> Line:
+        """The line that beats go over."""
+        ...
+
+    def watch(self, writer: Line, woken: Callable[[str | None], None]) -> Watch:
+        """Begin to call when another process wrote, from any thread."""
+        ...
+
+    def entered(self, connection: Connection) -> None: ...
+    def left(self, connection: Connection) -> None: ...
+
+    def earlier(self, connection: Connection, number: int) -> list[int | Conflict] | None:
+        """The results of a group of this store, if it was written."""
+        ...
+
+    def tell(
+        self, connection: Connection, number: int, results: Sequence[int | Conflict], session_ids: Sequence[str]
+    ) -> None:
+        """Note a group for `earlier`, and tell other processes about its sessions."""
+        ...
+
+    def notify(self, connection: Connection, session_ids: Sequence[str]) -> None:
+        """Tell other processes about sessions."""
+        ...

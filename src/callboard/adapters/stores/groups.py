@@ -1,0 +1,98 @@
+"""Groups of changes on their way into the database: each is written once, and what is wrong with one harms no other."""
+
+import operator
+from collections.abc import Sequence
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+
+from ...storage.port import Change, Conflict, StoreError, StoreUnavailable
+from .backend import Backend
+from .lines import Line
+from .writing import Writing
+
+
+class Groups:
+    """Used by one thread alone."""
+
+    def __init__(self, database: Backend) -> None:
+        self._database = database
+        self._writing = Writing(database.dialect)
+        self._number = 0
+        self._unsure: Sequence[Change] = ()
+        """The last group, while it is not known whether it was written."""
+
+    def commit(self, line: Line, changes: Sequence[Change]) -> list[int | Conflict]:
+        """Write a group. One that comes again after `StoreUnavailable` is looked for first."""
+        again = bool(changes) and _same(changes, self._unsure)
+        if not again:
+            self._number += 1
+        self._unsure = changes
+
+        def write(connection: Connection) -> list[int | Conflict]:
+            nonlocal again
+            written = self._database.earlier(connection, self._number) if again else None
+            if written is None:
+                again = True
+                written = self._writing.write(connection, changes)
+                self._tell(connection, changes, written)
+            return written
+
+        def write_carefully(connection: Connection) -> list[int | Conflict]:
+            written = self._database.earlier(connection, self._number)
+            if written is None:
+                self._writing.lock(connection, {change.session_id for change in changes})
+                written = self._halved(connection, changes)
+                self._tell(connection, changes, written)
+            return written
+
+        try:
+            try:
+                results = line.run(write)
+            except StoreError:
+                raise
+            except Exception:  # something in the group does not suit the database
+                results = line.run(write_carefully)
+        except StoreUnavailable:
+            raise
+        except BaseException:
+            self._unsure = ()
+            raise
+        self._unsure = ()
+        return results
+
+    def _tell(self, connection: Connection, changes: Sequence[Change], results: Sequence[int | Conflict]) -> None:
+        written = {
+            change.session_id
+            for change, result in zip(changes, results, strict=True)
+            if not isinstance(result, Conflict)
+        }
+        self._database.tell(connection, self._number, results, sorted(written))
+
+    def _halved(self, connection: Connection, changes: Sequence[Change]) -> list[int | Conflict]:
+        """Write what can be written, by writing halves, and halves of halves, where the whole cannot be."""
+        try:
+            return self._within_savepoint(connection, changes, careful=False)
+        except Exception as error:
+            if self._database.explained(error) is not None:
+                raise
+        if len(changes) > 1:
+            middle = len(changes) // 2
+            return [*self._halved(connection, changes[:middle]), *self._halved(connection, changes[middle:])]
+        try:
+            return self._within_savepoint(connection, changes, careful=True)
+        except Exception as error:
+            if self._database.explained(error) is not None:
+                raise
+            reason = type(error.orig if isinstance(error, DBAPIError) else error).__name__
+            return [Conflict(f"The database does not take this change of session {changes[0].session_id} ({reason}).")]
+
+    def _within_savepoint(
+        self, connection: Connection, changes: Sequence[Change], *, careful: bool
+    ) -> list[int | Conflict]:
+        with connection.begin_nested():
+            return self._writing.write(connection, changes, careful=careful)
+
+
+def _same(changes: Sequence[Change], others: Sequence[Change]) -> bool:
+    return len(changes) == len(others) and all(map(operator.is_, changes, others))

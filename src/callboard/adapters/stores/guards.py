@@ -1,0 +1,109 @@
+"""Whether a change fits what is stored: one answer for every store, since they differ only in where they look."""
+
+from collections.abc import Container, Mapping
+from typing import Protocol
+
+from ...storage.port import Change, Conflict
+
+
+class KnownExecution(Protocol):
+    """What a decision needs to know of an execution."""
+
+    @property
+    def call_id(self) -> str: ...
+    @property
+    def owner(self) -> str | None: ...
+
+
+class KnownRequest(Protocol):
+    """What a decision needs to know of a request."""
+
+    @property
+    def session_id(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+
+
+class KnownSession(Protocol):
+    """What a decision needs to know of a session: nothing beyond what the change speaks of has to be in it."""
+
+    @property
+    def user_id(self) -> str: ...
+    @property
+    def executions(self) -> Mapping[str, KnownExecution]: ...
+    @property
+    def calls(self) -> Container[str]: ...
+    @property
+    def unconsumed(self) -> Container[str]: ...
+
+
+def refusal(change: Change, session: KnownSession | None, requests: Mapping[str, KnownRequest]) -> Conflict | None:
+    """Why a change cannot be written, if it cannot. `session` is None where there is none."""
+    if change.session is not None:
+        if change.session.id != change.session_id:
+            return Conflict(f"A change of session {change.session_id} holds another session.")
+        if session is not None and session.user_id != change.session.user_id:
+            return Conflict(f"The session {change.session_id} is another user's.")
+    elif session is None:
+        return Conflict(f"There is no session {change.session_id}.")
+    return (
+        (_executions(change, session) if change.executions else None)
+        or (_requests(change, requests) if change.requests else None)
+        or (_results(change, session) if change.late or change.taken or change.cancel else None)
+    )
+
+
+def _executions(change: Change, session: KnownSession | None) -> Conflict | None:
+    stored: dict[str, KnownExecution] = {}
+    calls: set[str] = set()
+    for write in change.executions:
+        row = write.row
+        if row.session_id != change.session_id:
+            return Conflict(f"The execution {row.id} is not one of session {change.session_id}.")
+        known = stored.get(row.id) or (session.executions.get(row.id) if session else None)
+        if write.new:
+            if known is not None:
+                return Conflict(f"The execution {row.id} is there already.")
+            if row.call_id in calls or (session and row.call_id in session.calls):
+                return Conflict(f"The call {row.call_id} has an execution already.")
+        elif known is None:
+            return Conflict(f"There is no execution {row.id} in session {change.session_id}.")
+        elif write.held_by is not None and known.owner != write.held_by:
+            return Conflict(f"The execution {row.id} is not held by {write.held_by} any more.")
+        elif known.call_id != row.call_id:
+            return Conflict(f"The execution {row.id} is of another call.")
+        stored[row.id] = row
+        calls.add(row.call_id)
+    return None
+
+
+def _requests(change: Change, requests: Mapping[str, KnownRequest]) -> Conflict | None:
+    stored: dict[str, KnownRequest] = {}
+    for write in change.requests:
+        row = write.row
+        if row.session_id != change.session_id:
+            return Conflict(f"The request {row.id} is not one of session {change.session_id}.")
+        known = stored.get(row.id) or requests.get(row.id)
+        if write.was is None:
+            if known is not None:
+                return Conflict(f"The request {row.id} is there already.")
+        elif known is None or known.session_id != change.session_id:
+            return Conflict(f"There is no request {row.id} in session {change.session_id}.")
+        elif known.status != write.was:
+            return Conflict(f"The request {row.id} is {known.status}, not {write.was}.")
+        stored[row.id] = row
+    return None
+
+
+def _results(change: Change, session: KnownSession | None) -> Conflict | None:
+    made = {write.row.id for write in change.executions}
+    for execution_id in (*change.late, *change.cancel):
+        if execution_id not in made and (session is None or execution_id not in session.executions):
+            return Conflict(f"There is no execution {execution_id} in session {change.session_id}.")
+    late, taken = set(change.late), set[str]()
+    for execution_id in change.taken:
+        waits = execution_id in late or (session is not None and execution_id in session.unconsumed)
+        if not waits or execution_id in taken:
+            return Conflict(f"No result of the execution {execution_id} waits to be consumed.")
+        taken.add(execution_id)
+    return None

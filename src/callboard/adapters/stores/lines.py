@@ -1,0 +1,132 @@
+"""Connections, and the threads that use them. The drivers are synchronous; the event loop waits for a thread's answer.
+
+A job that a thread has begun is carried to its end, whatever becomes of the task that asked for it.
+"""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Protocol, TypeVar
+
+from sqlalchemy import Connection
+
+from ...storage.port import StoreError
+
+T = TypeVar("T")
+
+ATTEMPTS = 4
+"""How often a job is begun at most, where others are in its way."""
+
+
+class Database(Protocol):
+    """What a line needs to know of its database."""
+
+    def connect(self, *, writes: bool) -> Connection: ...
+
+    def begin(self, connection: Connection) -> None:
+        """Begin a transaction that will write."""
+        ...
+
+    def broken(self, error: Exception) -> bool:
+        """Whether it was the connection that failed: another one may work."""
+        ...
+
+    def contended(self, error: Exception) -> bool:
+        """Whether a transaction was given up in favour of another one's."""
+        ...
+
+    def explained(self, error: Exception) -> StoreError | None:
+        """What an error means for the store; None where it speaks only of what was handed over."""
+        ...
+
+
+class Line:
+    """One connection, used by one thread at a time, and made again after it broke."""
+
+    def __init__(self, database: Database, *, writes: bool) -> None:
+        self._database = database
+        self._writes = writes
+        self._lock = threading.Lock()
+        self._connection: Connection | None = None
+
+    def run(self, job: Callable[[Connection], T]) -> T:
+        """Do a job; one that writes, in one transaction. Raises `StoreError`, or as it is what the job's data caused.
+
+        Where a connection that had worked is broken, or another transaction was in the way, the job is begun again.
+        It must be fit for that, also after a commit of which nobody knows how it ended.
+        """
+        with self._lock:
+            for attempts_left in reversed(range(ATTEMPTS)):
+                fresh = self._connection is None
+                try:
+                    return self._attempt(job)
+                except Exception as error:
+                    meaning = self._database.explained(error)
+                    if meaning is None:
+                        raise
+                    self._drop()
+                    worth_it = self._database.contended(error) or (self._database.broken(error) and not fresh)
+                    if not (worth_it and attempts_left):
+                        raise meaning from error
+            raise AssertionError("the last attempt returns or raises")
+
+    def peek(self, look: Callable[[Connection], T]) -> T | None:
+        """Look at something through the connection, if there is one, outside of any transaction."""
+        with self._lock:
+            return look(self._connection) if self._connection is not None else None
+
+    def close(self) -> None:
+        with self._lock:
+            self._drop()
+
+    def _attempt(self, job: Callable[[Connection], T]) -> T:
+        connection = self._connection
+        if connection is None:
+            connection = self._connection = self._database.connect(writes=self._writes)
+        try:
+            if self._writes:
+                self._database.begin(connection)
+            result = job(connection)
+            connection.commit()
+        except BaseException:
+            try:
+                connection.rollback()
+            except Exception:
+                self._drop()
+            raise
+        return result
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(Exception):
+                connection.close()
+
+
+class Clerks:
+    """Threads that do work, each with a line of its own."""
+
+    def __init__(self, name: str, *lines: Line) -> None:
+        self._lines = lines
+        self._idle = deque(lines)
+        self._threads = ThreadPoolExecutor(len(lines), thread_name_prefix=name)
+
+    async def do(self, work: Callable[[Line], T]) -> T:
+        """Have some work done. A caller that is cancelled stops waiting; work that has begun goes on."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._serve, work)
+
+    def close(self) -> None:
+        """Finish what was asked for, and close the connections. It waits; not to be called on the event loop."""
+        self._threads.shutdown()
+        for line in self._lines:
+            line.close()
+
+    def _serve(self, work: Callable[[Line], T]) -> T:
+        line = self._idle.pop()
+        try:
+            return work(line)
+        finally:
+            self._idle.append(line)

@@ -1,0 +1,109 @@
+"""Hears over PostgreSQL's LISTEN what other processes wrote to."""
+
+import json
+import logging
+import selectors
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+import psycopg
+from sqlalchemy import Connection
+
+from .lines import Database
+
+log = logging.getLogger("callboard.stores")
+
+CHANNEL = "callboard"
+"""Where writers say what they wrote to: `<who>:<session ids>`, a JSON list; an empty one: any."""
+
+LONGEST = 7_900
+"""The longest message, in bytes; PostgreSQL takes 7,999."""
+
+DELAYS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+"""How many seconds to wait before each attempt to be connected again; the last one for all that follow."""
+
+
+def written(instance: str, session_ids: Sequence[str]) -> list[str]:
+    """What to say about sessions that were written to: as few messages as there is room in."""
+    if not session_ids:
+        return []
+    message = f"{instance}:{json.dumps(session_ids)}"
+    if len(message) <= LONGEST:
+        return [message]
+    if len(session_ids) == 1:
+        return [f"{instance}:[]"]
+    middle = len(session_ids) // 2
+    return [*written(instance, session_ids[:middle]), *written(instance, session_ids[middle:])]
+
+
+class Listener:
+    """A thread with a connection of its own. After the connection broke, it makes another, and wakes everybody."""
+
+    def __init__(self, database: Database, instance: str, woken: Callable[[str | None], None]) -> None:
+        self._database = database
+        self._prefix = f"{instance}:"
+        self._woken = woken
+        self._ended = threading.Event()
+        self._interrupt, self._interrupted = socket.socketpair()
+        try:
+            self._connection = self._connected()
+        except BaseException:
+            self._interrupt.close()
+            self._interrupted.close()
+            raise
+        self._thread = threading.Thread(target=self._run, name="callboard-store-watch", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._ended.set()
+        self._interrupt.send(b".")
+        self._thread.join()
+        self._interrupt.close()
+        self._interrupted.close()
+
+    def _connected(self) -> Connection:
+        connection = self._database.connect(writes=False)
+        try:
+            connection.exec_driver_sql(f"LISTEN {CHANNEL}")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _run(self) -> None:
+        while not self._ended.is_set():
+            try:
+                self._hear()
+            except Exception:
+                log.warning("the connection that hears of other processes broke; it is made again", exc_info=True)
+            with suppress(Exception):
+                self._connection.close()
+            if self._reconnect():
+                self._woken(None)
+
+    def _hear(self) -> None:
+        driver = self._connection.connection.driver_connection
+        assert isinstance(driver, psycopg.Connection)
+        with selectors.DefaultSelector() as selector:
+            selector.register(driver.fileno(), selectors.EVENT_READ)
+            selector.register(self._interrupted, selectors.EVENT_READ)
+            while not self._ended.is_set():
+                for heard in driver.notifies(timeout=0):
+                    if not heard.payload.startswith(self._prefix):
+                        for session_id in json.loads(heard.payload.partition(":")[2]) or [None]:
+                            self._woken(session_id)
+                selector.select()
+
+    def _reconnect(self) -> bool:
+        delays = iter(DELAYS)
+        delay = 0.0
+        while not self._ended.wait(delay := next(delays, delay)):
+            try:
+                self._connection = self._connected()
+            except Exception:
+                log.debug("still not connected", exc_info=True)
+            else:
+                return True
+        return False

@@ -1,0 +1,142 @@
+"""What can be asked of a database: one statement each, so that every answer is of one moment."""
+
+import json
+from collections.abc import Collection
+from typing import Any
+
+from sqlalchemy import BigInteger, ColumnElement, Connection, Dialect, Row, Select, and_, bindparam, case, select
+
+from ...storage.port import Page
+from ...storage.rows import ExecutionRow, OwnerRow, RequestRow, SessionRow
+from .sheets import among, keys
+from .tables import events, executions, owners, requests, session_tool_state, sessions, transcript
+
+EXECUTION = [executions.c[name] for name in ExecutionRow.__dataclass_fields__]
+"""The columns of an execution, by the names of its fields."""
+
+_SESSION = select(
+    *(sessions.c.id, session_tool_state.c.user_id, session_tool_state.c.namespaces, sessions.c.channel),
+    *(sessions.c.allow, session_tool_state.c.available_tools, sessions.c.open, session_tool_state.c.created_at),
+    *(session_tool_state.c.updated_at, sessions.c.last_seq, sessions.c.first_seq),
+    session_tool_state.c.unconsumed_results,
+).join(session_tool_state, session_tool_state.c.session_id == sessions.c.id)
+
+_REQUEST = select(*(requests.c[name] for name in RequestRow.__dataclass_fields__))
+
+
+class Reading:
+    """The statements by which one kind of database is read."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._session = _SESSION.where(sessions.c.id == bindparam("id"))
+        self._events = self._page()
+        self._heads = select(sessions.c.id, sessions.c.last_seq).where(among(dialect, sessions.c.id))
+        self._execution = select(*EXECUTION).where(
+            executions.c.session_id == bindparam("session_id"), executions.c.id == bindparam("id")
+        )
+        self._of_call = select(*EXECUTION).where(
+            executions.c.session_id == bindparam("session_id"), executions.c.call_id == bindparam("call_id")
+        )
+        self._among = among(dialect, executions.c.id)
+        self._request = _REQUEST.where(requests.c.id == bindparam("id"))
+        self._transcript = (
+            select(transcript.c.entry)
+            .where(transcript.c.session_id == bindparam("session_id"), transcript.c.position > bindparam("after"))
+            .order_by(transcript.c.position)
+        )
+        self._owners = select(owners).order_by(owners.c.id)
+
+    def session(self, connection: Connection, session_id: str) -> SessionRow | None:
+        row = connection.execute(self._session, {"id": session_id}).one_or_none()
+        return _session(row) if row else None
+
+    def sessions(self, connection: Connection, user_id: str | None, after: str, limit: int) -> list[SessionRow]:
+        statement = _SESSION.where(sessions.c.id > after).order_by(sessions.c.id).limit(limit)
+        if user_id is not None:
+            statement = statement.where(session_tool_state.c.user_id == user_id)
+        return [_session(row) for row in connection.execute(statement)]
+
+    def events(self, connection: Connection, session_id: str, after: int, limit: int) -> Page:
+        rows = connection.execute(self._events, {"id": session_id, "after": after, "limit": max(0, limit)}).all()
+        if not rows:
+            return Page(after + 1, [], 1, 0)
+        first_seq, last_seq = rows[0].first_seq, rows[0].last_seq
+        lines = [row.body for row in rows if row.body is not None]
+        return Page(max(after + 1, first_seq), lines, first_seq, last_seq)
+
+    def heads(self, connection: Connection, session_ids: Collection[str]) -> dict[str, int]:
+        rows = connection.execute(self._heads, {"keys": keys(zip(session_ids))})
+        return {row.id: row.last_seq for row in rows}
+
+    def execution(self, connection: Connection, session_id: str, execution_id: str) -> ExecutionRow | None:
+        row = (
+            connection.execute(self._execution, {"session_id": session_id, "id": execution_id}).mappings().one_or_none()
+        )
+        return ExecutionRow(**row) if row else None
+
+    def execution_of_call(self, connection: Connection, session_id: str, call_id: str) -> ExecutionRow | None:
+        rows = connection.execute(self._of_call, {"session_id": session_id, "call_id": call_id}).mappings()
+        return next((ExecutionRow(**row) for row in rows), None)
+
+    def executions(
+        self, connection: Connection, session_id: str, ids: Collection[str] | None, unfinished: bool, limit: int
+    ) -> list[ExecutionRow]:
+        statement = select(*EXECUTION).where(executions.c.session_id == session_id)
+        parameters: dict[str, str] = {}
+        if ids is not None:
+            statement = statement.where(self._among)
+            parameters["keys"] = keys(zip(ids))
+        if unfinished:
+            statement = statement.where(executions.c.completed_at.is_(None))
+        newest = connection.execute(statement.order_by(executions.c.place.desc()).limit(limit), parameters)
+        return [ExecutionRow(**row) for row in reversed(newest.mappings().all())]
+
+    def request(self, connection: Connection, request_id: str) -> RequestRow | None:
+        rows = connection.execute(self._request, {"id": request_id}).mappings()
+        return next((RequestRow(**row) for row in rows), None)
+
+    def requests(self, connection: Connection, limit: int, **wanted: str | None) -> list[RequestRow]:
+        wheres: list[ColumnElement[bool]] = [
+            requests.c[name] == value for name, value in wanted.items() if value is not None
+        ]
+        rows = connection.execute(_REQUEST.where(*wheres).order_by(requests.c.place).limit(limit))
+        return [RequestRow(**row) for row in rows.mappings()]
+
+    def transcript(self, connection: Connection, session_id: str, after: int) -> list[bytes]:
+        return list(connection.execute(self._transcript, {"session_id": session_id, "after": after}).scalars())
+
+    def owners(self, connection: Connection) -> list[OwnerRow]:
+        return [OwnerRow(**row) for row in connection.execute(self._owners).mappings()]
+
+    def _page(self) -> Select[*tuple[Any, ...]]:
+        """A session with its events after a number; numbers have no gaps, so that a limit is a number too."""
+        after, limit = bindparam("after", type_=BigInteger()), bindparam("limit", type_=BigInteger())
+        first = case((sessions.c.first_seq > after, sessions.c.first_seq), else_=after + 1)
+        wanted = and_(events.c.session_id == sessions.c.id, events.c.seq > after, events.c.seq < first + limit)
+        return (
+            select(sessions.c.first_seq, sessions.c.last_seq, events.c.body)
+            .select_from(sessions.outerjoin(events, wanted))
+            .where(sessions.c.id == bindparam("id"))
+            .order_by(events.c.seq)
+        )
+
+
+def _session(row: Row[*tuple[Any, ...]]) -> SessionRow:
+    return SessionRow(
+        id=row.id,
+        user_id=row.user_id,
+        namespaces=_names(row.namespaces),
+        channel=row.channel,
+        allow=_names(row.allow),
+        tools=_names(row.available_tools) or (),
+        open=row.open,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        last_seq=row.last_seq,
+        first_seq=row.first_seq,
+        unconsumed=_names(row.unconsumed_results) or (),
+    )
+
+
+def _names(document: bytes | None) -> tuple[str, ...] | None:
+    return None if document is None else tuple(json.loads(document))

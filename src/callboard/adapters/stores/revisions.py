@@ -1,0 +1,55 @@
+"""Which revision of the tables a database has, and how it gets to the newest.
+
+Alembic, which does it, is loaded only where there is something to do.
+"""
+
+from typing import NamedTuple
+
+from sqlalchemy import Connection, column, inspect, select, table
+
+from ...storage.port import StoreError
+from .tables import REVISION, VERSION_TABLE
+
+_version = table(VERSION_TABLE, column("version_num"))
+
+
+class Migrated(NamedTuple):
+    """What a migration did."""
+
+    before: str | None
+    """The revision that was found; None: an empty database."""
+    after: str
+
+
+def stored_revision(connection: Connection) -> str | None:
+    """The revision of a database; None where it has none of our tables."""
+    if not inspect(connection).has_table(VERSION_TABLE):
+        return None
+    return connection.execute(select(_version.c.version_num)).scalar_one_or_none()
+
+
+def is_empty(connection: Connection) -> bool:
+    """Whether there is no table at all."""
+    return not inspect(connection).get_table_names()
+
+
+def upgrade(connection: Connection, name: str) -> Migrated:
+    """Bring a database to the newest revision, in the transaction that has begun. `name` is what errors call it."""
+    before = stored_revision(connection)
+    if before != REVISION:
+        from .migrations import migrate_to
+
+        if before is not None:
+            require_known(before, name)
+        migrate_to(connection, REVISION)
+    return Migrated(before, REVISION)
+
+
+def require_known(revision: str, name: str) -> None:
+    """Raises `StoreError` for a revision that only a newer version knows."""
+    from .migrations import revisions
+
+    if revision not in revisions():
+        raise StoreError(
+            f"{name} was made by a newer version of Callboard (its revision is {revision}). Update Callboard to use it."
+        )

@@ -1,0 +1,165 @@
+"""Statements that take many rows or keys at once: one text each, whatever their number.
+
+SQLite takes rows by the driver's `executemany`. To PostgreSQL they travel as one JSON document, which the server takes
+apart; that is far cheaper than a message or an array element per value. Every value in the document is a string or a
+number of its own, also JSON, so that no content can be taken for structure. Keys travel so to both.
+"""
+
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
+from typing import Any, Literal
+
+from pydantic_core import to_json
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Dialect,
+    LargeBinary,
+    Table,
+    TableValuedAlias,
+    Text,
+    bindparam,
+    cast,
+    column,
+    func,
+    literal_column,
+    select,
+    tuple_,
+    update,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects.postgresql import JSON, JSONB
+
+from .documents import JsonText, is_wrapped, storable, wrapped
+
+Row = tuple[Any, ...]
+"""Values in the order of a sheet's columns; JSON as text."""
+
+Verb = Literal["insert", "ensure", "replace", "update"]
+"""New rows; new rows, where those that are there stay; rows as they are now; parts of rows that are there."""
+
+
+def among(dialect: Dialect, *columns: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Whether these columns are one of the keys in the parameter `keys`, which `keys` makes."""
+    document = bindparam("keys", type_=Text())
+    if dialect.name == "postgresql":
+        source = _elements(document)
+        listed = [_text(source, place) for place in range(len(columns))]
+    else:
+        source = func.json_each(document).table_valued("value", name="listed")
+        listed = [func.json_extract(source.c.value, f"$[{place}]") for place in range(len(columns))]
+    return tuple_(*columns).in_(select(*listed))
+
+
+def keys(rows: Iterable[Sequence[str]]) -> str:
+    """Keys, each of as many texts as there are columns, as a parameter."""
+    return to_json(list(rows)).decode()
+
+
+class Sheet:
+    """Writes rows of one table."""
+
+    def __init__(
+        self, dialect: Dialect, verb: Verb, table: Table, *names: str, key: Sequence[str] = (), kept: Sequence[str] = ()
+    ) -> None:
+        """`key` finds the rows that are there; a `replace` leaves those columns of theirs that are `kept`."""
+        self._verb: Verb = verb
+        self._table = table
+        self._names = names
+        self._key = tuple(key)
+        self._changed = tuple(name for name in names if name not in (*key, *kept))
+        self._on_postgresql = dialect.name == "postgresql"
+        if self._on_postgresql:
+            self._statement = self._of_document()
+            encoders = ((place, _encoder(table.c[name])) for place, name in enumerate(names))
+            self._encoders = [(place, encode) for place, encode in encoders if encode]
+        else:
+            compiled = self._of_tuples().compile(dialect=dialect)
+            self._text = str(compiled)
+            self._order = itemgetter(*(names.index(name[2:]) for name in compiled.positiontup or ()))
+
+    def write(self, connection: Connection, rows: Sequence[Row], *, careful: bool = False) -> None:
+        """Write rows. `careful` keeps JSON wrapped, which PostgreSQL takes whatever it holds."""
+        if not rows:
+            return
+        if self._on_postgresql:
+            written = [self._encoded(row, careful) for row in rows] if self._encoders else rows
+            connection.execute(self._statement, {"rows": to_json(written).decode()})
+        else:
+            connection.exec_driver_sql(self._text, [self._order(row) for row in rows])
+
+    def _encoded(self, row: Row, careful: bool) -> list[Any]:
+        values = list(row)
+        for place, encode in self._encoders:
+            if values[place] is not None:
+                values[place] = encode(values[place], careful)
+        return values
+
+    def _of_document(self) -> Any:
+        table = self._table
+        source = _elements(bindparam("rows", type_=Text()))
+        values = {name: _extracted(table.c[name], _text(source, place)) for place, name in enumerate(self._names)}
+        if self._verb == "update":
+            return self._update(values)
+        return self._resolved(postgresql.insert(table).from_select(list(self._names), select(*values.values())))
+
+    def _of_tuples(self) -> Any:
+        values: dict[str, Any] = {name: bindparam(f"v_{name}") for name in self._names}
+        if self._verb == "update":
+            return self._update(values)
+        return self._resolved(sqlite.insert(self._table).values(values))
+
+    def _update(self, values: dict[str, Any]) -> Any:
+        return (
+            update(self._table)
+            .where(*(self._table.c[name] == values[name] for name in self._key))
+            .values({name: values[name] for name in self._changed})
+        )
+
+    def _resolved(self, statement: Any) -> Any:
+        if self._verb == "ensure":
+            return statement.on_conflict_do_nothing(index_elements=self._key)
+        if self._verb == "replace":
+            news = {name: statement.excluded[name] for name in self._changed}
+            return statement.on_conflict_do_update(index_elements=self._key, set_=news)
+        return statement
+
+
+def _elements(document: ColumnElement[Any]) -> TableValuedAlias:
+    return func.jsonb_array_elements(cast(document, JSONB)).table_valued(column("value", JSONB), name="listed")
+
+
+def _text(source: TableValuedAlias, place: int) -> ColumnElement[str]:
+    return source.c.value.op("->>", return_type=Text())(literal_column(str(place)))
+
+
+def _extracted(target: Column[Any], text: ColumnElement[str]) -> ColumnElement[Any]:
+    """The value of a column, from its text in the document."""
+    kind = target.type
+    if isinstance(kind, JsonText):
+        return cast(text, JSON if kind.exact else JSONB)
+    if isinstance(kind, LargeBinary):
+        return func.decode(text, literal_column("'base64'"))
+    return text if isinstance(kind, Text) else cast(text, kind)
+
+
+def _encoder(target: Column[Any]) -> Callable[[Any, bool], str] | None:
+    """How a value of a column is written into the document, if not as itself."""
+    kind = target.type
+    if isinstance(kind, JsonText):
+        return _exact_json if kind.exact else _json
+    return _binary if isinstance(kind, LargeBinary) else None
+
+
+def _json(value: str, careful: bool) -> str:
+    return wrapped(value) if careful else storable(value)
+
+
+def _exact_json(value: str, careful: bool) -> str:
+    return wrapped(value) if careful or is_wrapped(value) else value
+
+
+def _binary(value: bytes, careful: bool) -> str:
+    return b64encode(value).decode()

@@ -1,0 +1,249 @@
+"""A SQLite file: how it is opened, what its errors mean, and how the writing of other processes is noticed."""
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import quote
+
+from sqlalchemy import Connection, NullPool, create_engine
+from sqlalchemy.exc import DBAPIError
+
+from ...storage.port import Conflict, StoreError, StoreUnavailable
+from .lines import Line
+from .revisions import Migrated, is_empty, stored_revision, upgrade
+from .tables import VERSION_TABLE
+
+BUSY = 5.0
+"""How many seconds to wait for another process that writes."""
+
+GLANCE = 0.02
+"""How many seconds lie between two looks at whether another process wrote."""
+
+CHECKED = 8 << 20
+"""Files of up to so many bytes are looked through before they are used; longer ones would delay the start."""
+
+_HEADER = b"SQLite format 3\0"
+
+_UNAVAILABLE = {
+    sqlite3.SQLITE_PERM: "may not be read",
+    sqlite3.SQLITE_BUSY: "is locked by another process",
+    sqlite3.SQLITE_LOCKED: "is locked by another process",
+    sqlite3.SQLITE_NOMEM: "cannot be used: there is no memory left",
+    sqlite3.SQLITE_READONLY: "may not be written",
+    sqlite3.SQLITE_IOERR: "cannot be read or written: the disk reports an error",
+    sqlite3.SQLITE_FULL: "cannot grow: the disk is full",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened: it was removed, or its folder may not be used",
+    sqlite3.SQLITE_PROTOCOL: "is locked by another process",
+    sqlite3.SQLITE_AUTH: "may not be read",
+}
+"""What may be over after a while, by SQLite's primary codes."""
+
+
+class SqliteDatabase:
+    """One file, in WAL mode. Errors name it without its folder."""
+
+    def __init__(self, path: str) -> None:
+        self._path = Path(path).absolute()
+        self.name = f"The SQLite file {self._path.name}"
+        self._engine = create_engine(
+            "sqlite+pysqlite://", creator=self._connection, poolclass=NullPool, hide_parameters=True
+        )
+        self.dialect = self._engine.dialect
+        self._identity: tuple[int, int] | None = None
+
+    def prepare(self) -> None:
+        """What has to be done before it is opened. The tables of a file are brought to the newest revision."""
+        self.migrate()
+        self._identity = self._found()
+
+    def migrate(self) -> Migrated:
+        """Make the file, or bring it to the newest revision. One that is damaged or not ours stays untouched."""
+        if not self._path.parent.is_dir():
+            raise StoreError(f"{self.name} cannot be made: its folder does not exist. Make the folder first.")
+        self._examine()
+        try:
+            with closing(self._connection("rwc")), self._engine.connect() as connection:
+                if stored_revision(connection) is None and not is_empty(connection):
+                    raise self._foreign()
+                connection.rollback()
+                self._log_ahead(connection)
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+                migrated = upgrade(connection, self.name)
+                connection.commit()
+                return migrated
+        except (sqlite3.Error, DBAPIError) as error:
+            raise self.explained(error) or StoreError(f"{self.name} cannot be used.") from error
+
+    def connect(self, *, writes: bool) -> Connection:
+        connection = self._engine.connect()
+        if not writes:
+            connection.exec_driver_sql("PRAGMA query_only=ON")
+            connection.commit()
+        return connection
+
+    def begin(self, connection: Connection) -> None:
+        if self._found() != self._identity:
+            raise StoreUnavailable(f"{self.name} was removed or replaced while it was in use. Start again.")
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    def broken(self, error: Exception) -> bool:
+        return False
+
+    def contended(self, error: Exception) -> bool:
+        return False
+
+    def explained(self, error: Exception) -> StoreError | None:
+        if isinstance(error, StoreError):
+            return error
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        if not isinstance(cause, sqlite3.Error):
+            return StoreUnavailable(f"{self.name} cannot be used.") if isinstance(cause, OSError) else None
+        code = getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            return self._damaged()
+        if code == sqlite3.SQLITE_ERROR:
+            return StoreError(f"{self.name} does not have the tables that it should have. Restore it from a backup.")
+        return StoreUnavailable(f"{self.name} {_UNAVAILABLE[code]}.") if code in _UNAVAILABLE else None
+
+    def beats(self, writer: Line) -> Line:
+        """Whose line a beat goes over: only one can write at a time, and what goes over one line wakes nobody here."""
+        return writer
+
+    def watch(self, writer: Line, woken: Callable[[str | None], None]) -> "Glances":
+        return Glances(writer, woken)
+
+    def entered(self, connection: Connection) -> None:
+        """Nothing to note: a commit that fails here was not made, and what was made shows in the file."""
+
+    def left(self, connection: Connection) -> None:
+        """Nothing was noted."""
+
+    def earlier(self, connection: Connection, number: int) -> list[int | Conflict] | None:
+        return None
+
+    def tell(
+        self, connection: Connection, number: int, results: Sequence[int | Conflict], session_ids: Sequence[str]
+    ) -> None:
+        """Other processes see for themselves."""
+
+    def notify(self, connection: Connection, session_ids: Sequence[str]) -> None:
+        """Other processes see for themselves."""
+
+    def _connection(self, mode: str = "rw") -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            f"file:{quote(str(self._path))}?mode={mode}",
+            uri=True,
+            timeout=BUSY,
+            isolation_level=None,  # transactions begin where we say so
+            check_same_thread=False,  # lines see to it that only one thread at a time uses it
+            cached_statements=256,
+        )
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA foreign_keys=ON")
+        return connection
+
+    def _examine(self) -> None:
+        """Refuse what is not a whole database of ours, without leaving a trace."""
+        try:
+            with self._path.open("rb") as file:
+                header = file.read(len(_HEADER))
+                size = os.fstat(file.fileno()).st_size
+        except FileNotFoundError:
+            return
+        except IsADirectoryError as error:
+            raise StoreError(f"{self.name} is a folder.") from error
+        except OSError as error:
+            raise StoreUnavailable(f"{self.name} may not be read.") from error
+        if size == 0:
+            return
+        if header != _HEADER:
+            raise self._damaged()
+        if self._in_use():
+            return  # what counts may be in the other files, and SQLite itself puts the three together
+        try:
+            with closing(sqlite3.connect(f"file:{quote(str(self._path))}?mode=ro&immutable=1", uri=True)) as connection:
+                tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+                whole = size > CHECKED or connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
+        except sqlite3.DatabaseError as error:
+            if self._in_use():
+                return
+            raise self._damaged() from error
+        if not whole:
+            raise self._damaged()
+        if tables and VERSION_TABLE not in tables:
+            raise self._foreign()
+
+    def _log_ahead(self, connection: Connection) -> None:
+        """Have writers not wait for readers. SQLite does not wait by itself for others who do the same."""
+        deadline = time.monotonic() + BUSY
+        while True:
+            try:
+                connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+                return
+            except DBAPIError as error:
+                if not isinstance(self.explained(error), StoreUnavailable) or time.monotonic() > deadline:
+                    raise
+            finally:
+                connection.rollback()
+            time.sleep(0.01)
+
+    def _in_use(self) -> bool:
+        """Whether a process has it open, or was stopped while it had."""
+        return any(os.path.exists(f"{self._path}{end}") for end in ("-wal", "-journal"))
+
+    def _found(self) -> tuple[int, int] | None:
+        """Which file it is that has this name now."""
+        try:
+            found = os.stat(self._path)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def _damaged(self) -> StoreError:
+        return StoreError(
+            f"{self.name} is not a whole database, and was left as it is. Restore it from a backup, or move it away "
+            f"to begin with a new one."
+        )
+
+    def _foreign(self) -> StoreError:
+        return StoreError(f"{self.name} is a database of something else. Choose another name for Callboard's.")
+
+
+class Glances:
+    """Looks through the writer's own connection whether anybody else wrote: its own commits do not show there."""
+
+    def __init__(self, writer: Line, woken: Callable[[str | None], None]) -> None:
+        self._writer = writer
+        self._woken = woken
+        self._ended = threading.Event()
+        self._seen = self._look()
+        self._thread = threading.Thread(target=self._run, name="callboard-store-watch", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._ended.wait(GLANCE):
+            seen = self._look()
+            if seen != self._seen:
+                self._seen = seen
+                self._woken(None)
+
+    def _look(self) -> tuple[int, int] | None:
+        """The connection, and a number that changes when others commit; None while there is no connection."""
+        try:
+            return self._writer.peek(_data_version)
+        except (sqlite3.Error, DBAPIError):
+            return None
+
+
+def _data_version(connection: Connection) -> tuple[int, int]:
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, sqlite3.Connection)
+    return id(driver), driver.execute("PRAGMA data_version").fetchone()[0]

@@ -1,0 +1,173 @@
+"""The tables. Migrations make them; this says how they are used, and a test holds the two against each other."""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    ForeignKey,
+    Identity,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+from .documents import JsonText
+
+REVISION = "0002"
+"""The newest revision of the migrations: what this version of Callboard works with."""
+
+VERSION_TABLE = "callboard_version"
+"""Where a database keeps its revision. A name of our own: the database may be shared with others who use Alembic."""
+
+metadata = MetaData()
+
+_name = Text().with_variant(Text(collation="C"), "postgresql")
+"""Ids. They are sorted by their characters' numbers in every database, and in Python."""
+
+_number = BigInteger().with_variant(Integer(), "sqlite")
+
+
+def _of_session() -> ForeignKey:
+    return ForeignKey("sessions.id", ondelete="CASCADE")
+
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("id", _name, primary_key=True),
+    Column("channel", Text),
+    Column("allow", JsonText()),
+    Column("open", Boolean, nullable=False),
+    Column("last_seq", BigInteger, nullable=False),
+    Column("first_seq", BigInteger, nullable=False),
+    Column("last_entry", BigInteger, nullable=False),
+    Column("last_execution", BigInteger, nullable=False),
+)
+"""Whoever writes to a session locks its row here first, and takes the next numbers from it."""
+
+session_tool_state = Table(
+    "session_tool_state",
+    metadata,
+    Column("session_id", _name, _of_session(), primary_key=True),
+    Column("user_id", _name, nullable=False),
+    Column("namespaces", JsonText()),
+    Column("available_tools", JsonText(), nullable=False),
+    Column("unconsumed_results", JsonText(), nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("updated_at", Double, nullable=False),
+    Index("session_tool_state_user", "user_id", "session_id"),
+)
+"""One row per session, beside it. `unconsumed_results` is the one place that knows which results wait."""
+
+events = Table(
+    "events",
+    metadata,
+    Column("session_id", _name, _of_session(), primary_key=True),
+    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("kind", Text, nullable=False),
+    Column("at", Double, nullable=False),
+    Column("body", JsonText(), nullable=False),
+)
+
+executions = Table(
+    "executions",
+    metadata,
+    Column("session_id", _name, _of_session(), primary_key=True),
+    Column("place", BigInteger, primary_key=True, autoincrement=False),
+    Column("id", _name, nullable=False),
+    Column("user_id", _name, nullable=False),
+    Column("call_id", _name, nullable=False),
+    Column("tool", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("document", LargeBinary),
+    Column("fingerprint", Text, nullable=False),
+    Column("shown", JsonText(), nullable=False),
+    Column("status", Text, nullable=False),
+    Column("priority", BigInteger, nullable=False),
+    Column("attempt", BigInteger, nullable=False),
+    Column("max_attempts", BigInteger, nullable=False),
+    Column("errors", JsonText(), nullable=False),
+    Column("value", JsonText()),
+    Column("error", JsonText()),
+    Column("late", Boolean, nullable=False),
+    Column("parent_id", Text),
+    Column("queued_at", Double, nullable=False),
+    Column("started_at", Double),
+    Column("completed_at", Double),
+    Column("owner", _name),
+    Column("cancelling", Boolean, nullable=False),
+    UniqueConstraint("session_id", "id", name="executions_id"),
+    UniqueConstraint("session_id", "call_id", name="executions_call"),
+)
+"""`place` is their order within the session. `document` is kept as bytes: what came need not even be JSON."""
+
+Index(
+    "executions_unfinished",
+    executions.c.session_id,
+    executions.c.place,
+    sqlite_where=executions.c.completed_at.is_(None),
+    postgresql_where=executions.c.completed_at.is_(None),
+)
+Index(
+    "executions_owner",
+    executions.c.owner,
+    sqlite_where=executions.c.completed_at.is_(None),
+    postgresql_where=executions.c.completed_at.is_(None),
+)
+
+requests = Table(
+    "requests",
+    metadata,
+    Column("place", _number, Identity(), primary_key=True),
+    Column("id", _name, nullable=False),
+    Column("session_id", _name, _of_session(), nullable=False),
+    Column("user_id", _name, nullable=False),
+    Column("execution_id", _name, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("tool", Text, nullable=False),
+    Column("payload", JsonText(), nullable=False),
+    Column("schema", JsonText(), nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("answer", JsonText()),
+    Column("created_at", Double, nullable=False),
+    Column("expires_at", Double),
+    Column("answered_at", Double),
+    UniqueConstraint("id", name="requests_id"),
+    Index("requests_execution", "session_id", "execution_id"),
+    Index("requests_user", "user_id", "place"),
+)
+
+transcript = Table(
+    "transcript",
+    metadata,
+    Column("session_id", _name, _of_session(), primary_key=True),
+    Column("position", BigInteger, primary_key=True, autoincrement=False),
+    Column("entry", JsonText(exact=True), nullable=False),
+)
+"""Entries keep their very text: a provider's cache knows a conversation again by its bytes."""
+
+owners = Table(
+    "owners",
+    metadata,
+    Column("id", _name, primary_key=True),
+    Column("host", Text, nullable=False),
+    Column("pid", BigInteger, nullable=False),
+    Column("started", Text, nullable=False),
+    Column("beat", BigInteger, nullable=False),
+)
+
+batches = Table(
+    "batches",
+    metadata,
+    Column("instance", Text, primary_key=True),
+    Column("number", BigInteger, nullable=False),
+    Column("results", Text, nullable=False),
+    Column("at", Double, nullable=False),
+)
+"""The last group that each open store wrote, with its results: how one finds out about a commit that was cut off."""

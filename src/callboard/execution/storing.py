@@ -1,0 +1,132 @@
+"""How an execution is stored, and what is made of a stored one: an outcome, a record, an execution that goes on."""
+
+import hashlib
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic_core import from_json, to_json
+
+from ..clock import Clock
+from ..errors import ToolError
+from ..storage.rows import ExecutionRow
+from ..tools.definition import Tool
+from .execution import Execution, Priority, Scope, acknowledgement
+from .lifecycle import Status
+from .outcome import Outcome, OutcomeStatus
+from .record import ExecutionRecord
+
+
+def fingerprint_of(document: bytes) -> str:
+    """A hash of arguments that is the same however they are spaced and ordered."""
+    with suppress(ValueError, RecursionError):  # where it is not JSON, the text itself is all there is
+        document = to_json(_ordered(from_json(document)))
+    return hashlib.sha256(document).hexdigest()
+
+
+def row_of(execution: Execution, owner: str | None) -> ExecutionRow:
+    """An execution as it is now."""
+    if not execution.fingerprint:
+        execution.fingerprint = fingerprint_of(execution.document)
+    start = execution.queued_at - execution.queued
+    ended = None if execution.lost else execution.ended  # one that is left to others has ended here only
+    secret = ended is not None and execution.tool.has_secrets
+    return ExecutionRow(
+        id=execution.id,
+        session_id=execution.scope.id,
+        user_id=execution.scope.user_id,
+        call_id=execution.call_id,
+        tool=execution.name,
+        kind=execution.kind,
+        document=None if secret else execution.document,
+        fingerprint=execution.fingerprint,
+        shown=execution.shown or b"null",
+        status=execution.status.value,
+        priority=execution.priority.value,
+        attempt=execution.attempt,
+        max_attempts=execution.max_attempts,
+        errors=to_json([_written(error) for error in execution.errors]),
+        value=execution.encoded,
+        error=None if execution.error is None else to_json(_written(execution.error)),
+        late=execution.late,
+        parent_id=None if execution.parent is None else execution.parent.id,
+        queued_at=execution.queued_at,
+        started_at=None if execution.started is None else start + execution.started,
+        completed_at=None if ended is None else start + ended,
+        owner=None if ended is not None or execution.lost else owner,
+    )
+
+
+def restored(row: ExecutionRow, tool: Tool, scope: Scope, clock: Clock) -> Execution:
+    """A stored execution that has not ended, to go on with."""
+    now, at = clock.monotonic(), clock.time()
+    execution = Execution(row.id, row.call_id, tool, row.tool, scope, row.document or b"null", now, at)
+    execution.queued_at = row.queued_at
+    execution.queued = now - max(0.0, at - row.queued_at)
+    execution.kind = row.kind
+    execution.fingerprint = row.fingerprint
+    execution.shown = row.shown
+    execution.status = Status(row.status)
+    execution.priority = Priority(row.priority)
+    execution.attempt = row.attempt
+    execution.max_attempts = row.max_attempts
+    execution.errors = tuple(_read(error) for error in from_json(row.errors))
+    execution.late = True
+    execution.stored = True
+    return execution
+
+
+def outcome_of(row: ExecutionRow) -> Outcome:
+    """How a stored execution stands for its caller."""
+    if row.status == Status.SUCCEEDED:
+        return Outcome(OutcomeStatus.SUCCEEDED, row.id, row.call_id, row.tool, row.value)
+    if row.error is not None:
+        return Outcome(OutcomeStatus(row.status), row.id, row.call_id, row.tool, None, _read(from_json(row.error)))
+    return Outcome(OutcomeStatus.STARTED, row.id, row.call_id, row.tool, acknowledgement(row.id, row.tool, None))
+
+
+def record_of(row: ExecutionRow, now: float) -> ExecutionRecord:
+    """A stored execution as everyone may see it."""
+    return ExecutionRecord(
+        id=row.id,
+        call_id=row.call_id,
+        tool=row.tool,
+        session_id=row.session_id,
+        user_id=row.user_id,
+        arguments=from_json(row.shown),
+        status=Status(row.status),
+        value=None if row.value is None else from_json(row.value),
+        error=None if row.error is None else _read(from_json(row.error)).to_model(),
+        queued_at=datetime.fromtimestamp(row.queued_at, UTC),
+        started_at=None if row.started_at is None else datetime.fromtimestamp(row.started_at, UTC),
+        completed_at=None if row.completed_at is None else datetime.fromtimestamp(row.completed_at, UTC),
+        queued_for=None if row.started_at is None else row.started_at - row.queued_at,
+        ran_for=None if row.started_at is None else (row.completed_at or now) - row.started_at,
+        attempt=row.attempt,
+        max_attempts=row.max_attempts,
+        previous_errors=tuple(_read(error).to_model() for error in from_json(row.errors)),
+        promoted=row.late,
+        parent_id=row.parent_id,
+    )
+
+
+def _written(error: ToolError) -> dict[str, Any]:
+    return {**error.to_model(), "retryable": error.retryable}
+
+
+def _read(error: dict[str, Any]) -> ToolError:
+    return ToolError(
+        error["message"],
+        category=error["category"],
+        retryable=error.get("retryable"),
+        retry_after=error.get("retry_after"),
+        details=error.get("details"),
+    )
+
+
+def _ordered(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _ordered(value[key]) for key in sorted(value)}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if isinstance(value, list):
+        return [_ordered(each) for each in value]  # pyright: ignore[reportUnknownVariableType]
+    return value

@@ -1,0 +1,158 @@
+"""Who carries executions out: this process's sign of life, and what becomes of the work of processes that died.
+
+A process that lives lets its beat go on, from a thread of its own, so that a handler which holds the event loop up does
+not make it look dead. Others watch whether the beat goes on, by their own clocks: nobody compares times of day. Of
+processes on the same machine it is known at once whether they are gone. Whoever finds one dead gives its work to
+itself, in one transaction, and no two ever both do.
+"""
+
+import asyncio
+import logging
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+
+from ..storage.port import Store, StoreError
+from ..storage.rows import ExecutionRow, OwnerRow
+
+log = logging.getLogger("callboard.ownership")
+
+BEAT = 0.5
+"""Seconds between two signs of life."""
+LEASE = 3.0
+"""Seconds without one after which a process counts as dead."""
+
+
+def this_process() -> OwnerRow:
+    """This process, as others may know it."""
+    pid = os.getpid()
+    name = f"{socket.gethostname()[:60]}-{pid}-{secrets.token_hex(6)}"
+    return OwnerRow(id=name, host=_machine(), pid=pid, started=_started(pid), beat=0)
+
+
+def is_dead(owner: OwnerRow) -> bool:
+    """Whether a process is known to be gone, because it ran on this machine."""
+    if owner.host != _machine():
+        return False
+    try:
+        os.kill(owner.pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        pass
+    return _started(owner.pid) != owner.started
+
+
+class Ownership:
+    """This process's place among those that share a store, between `open` and `close`."""
+
+    def __init__(
+        self,
+        store: Store,
+        me: OwnerRow,
+        take_over: Callable[[ExecutionRow], Awaitable[None]],
+        robbed: Callable[[], None],
+    ) -> None:
+        self._store = store
+        self._me = me
+        self._take_over = take_over
+        self._robbed = robbed
+        """Called on the loop when this process's work was given to another, which took it for dead."""
+        self._seen: dict[str, tuple[int, float]] = {}
+        self._ended = threading.Event()
+        self._now = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._thread: threading.Thread | None = None
+
+    async def open(self) -> None:
+        await self._store.join(self._me)
+        loop = asyncio.get_running_loop()
+        self._thread = threading.Thread(target=self._beat, args=(loop,), name="callboard-beat", daemon=True)
+        self._thread.start()
+        await self._look()
+        self._task = loop.create_task(self._watch(), name="callboard: recovery")
+
+    async def close(self) -> None:
+        self._ended.set()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        if self._thread is not None:
+            await asyncio.to_thread(self._thread.join, 5.0)
+        try:
+            await self._store.leave(self._me.id)
+        except StoreError as error:
+            log.warning("the store was not told that this process ends: %s", error)
+
+    def look_soon(self) -> None:
+        """There may be work that nobody holds."""
+        self._now.set()
+
+    def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
+        while not self._ended.wait(BEAT):
+            try:
+                if not self._store.beat(self._me.id):
+                    loop.call_soon_threadsafe(self._robbed)
+                    return
+            except StoreError as error:
+                log.debug("a sign of life was not taken: %s", error)
+            except RuntimeError:  # the loop is closed
+                return
+
+    async def _watch(self) -> None:
+        while True:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._now.wait(), BEAT)
+            self._now.clear()
+            try:
+                await self._look()
+            except StoreError as error:
+                log.debug("the store was not reached: %s", error)
+            except Exception:
+                log.exception("the runtime failed while it looked for work that was left behind")
+
+    async def _look(self) -> None:
+        """Take over what dead processes left, and what nobody holds and can go on."""
+        now = time.monotonic()
+        owners = await self._store.owners()
+        self._seen = {each.id: self._seen.get(each.id, (each.beat, now)) for each in owners}
+        for owner in owners:
+            if owner.id == self._me.id:
+                continue
+            beat, since = self._seen[owner.id]
+            if beat != owner.beat:
+                self._seen[owner.id] = (owner.beat, now)
+            elif owner.beat < 0 or is_dead(owner) or now - since >= LEASE:
+                left = await self._store.recover(owner.id, owner.beat, self._me.id)
+                log.warning("the process %s is gone; %d executions of it are taken over", owner.id, len(left))
+                await self._go_on(left)
+        await self._go_on(await self._store.recover(None, 0, self._me.id))
+
+    async def _go_on(self, rows: list[ExecutionRow]) -> None:
+        for row in rows:
+            try:
+                await self._take_over(row)
+            except Exception:
+                log.exception("the runtime failed to take %s of %s over", row.id, row.tool)
+
+
+def _machine() -> str:
+    """This machine, in this boot: process ids mean the same as long as both are the same."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        namespace = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return f"{socket.gethostname()}-{secrets.token_hex(8)}"  # nothing is comparable then
+    return f"{boot} {namespace}"
+
+
+def _started(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""

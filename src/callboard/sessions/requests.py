@@ -1,0 +1,288 @@
+"""What people are asked: requests of human tools, their answers, and when they expire.
+
+A request is stored with the execution that waits for it. The answer may come from any process; it closes the request in
+one transaction with its event, and is used in one transaction with the beginning of the run. So it is never lost, never
+used twice, and what runs is what was approved.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic_core import from_json, to_json
+
+from ..clock import Clock, Timer
+from ..errors import CallboardError, ErrorCategory, ToolError
+from ..events.event import encode_event
+from ..events.kinds import EventKind
+from ..execution.execution import Answer, Execution
+from ..execution.storing import fingerprint_of, row_of
+from ..storage.port import Change, Conflict, ExecutionWrite, RequestWrite, Store
+from ..storage.rows import RequestRow
+from ..tools.definition import Tool
+from ..tools.document import encode, shorten
+from ..tools.problems import problems_of
+
+if TYPE_CHECKING:
+    from .session import Session
+
+
+class RequestClosed(CallboardError):
+    """A request does not wait for an answer any more."""
+
+    code = "request_closed"
+
+
+class AnswerInvalid(CallboardError, ValueError):
+    """An answer is not what the request asks for. `problems` lists path and message; the request stays open."""
+
+    code = "answer_invalid"
+
+    def __init__(self, message: str, problems: Sequence[Mapping[str, Any]] = ()) -> None:
+        super().__init__(message)
+        self.problems = list(problems)
+
+
+class Approval(BaseModel):
+    """How a person answers where a call is to be approved."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    approved: bool = Field(description="Whether the call may run")
+    arguments: dict[str, Any] | None = Field(default=None, description="Other arguments with which it is to run")
+    reason: str | None = Field(default=None, max_length=10_000, description="Why not, for the model")
+
+
+class WalletResponse(BaseModel):
+    """What became of a transaction that a wallet was asked to send."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    status: Literal["confirmed", "rejected", "failed"] = Field(description="What became of it")
+    transaction_hash: str | None = Field(default=None, max_length=200, description="Its hash, where it was sent")
+    detail: str | None = Field(default=None, max_length=10_000, description="More for the model")
+
+
+class _Waiting(NamedTuple):
+    session: "Session"
+    execution: Execution
+    future: "asyncio.Future[Answer]"
+
+
+class Requests:
+    """The requests of one process's executions, and the answers to anybody's."""
+
+    def __init__(
+        self, store: Store, clock: Clock, owner: str, find: Callable[[str], Tool | None], expired: Callable[[str], None]
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._owner = owner
+        self._find = find
+        self._expired = expired
+        """Called with the id of a request whose time is over."""
+        self._waiting: dict[str, _Waiting] = {}
+
+    # The asking side
+
+    async def ask(self, session: "Session", execution: Execution, disown: Callable[[Execution], None]) -> Answer:
+        """Ask a person, or go on waiting where one was asked already."""
+        known = execution.request
+        row = known or self._new(execution)
+        execution.request = row
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._waiting[row.id] = _Waiting(session, execution, future)
+        timer = self._timer(row)
+        try:
+            if known is None:
+                events, execution.unposted = execution.unposted, ()
+                change = Change(
+                    session.id,
+                    executions=[ExecutionWrite(row_of(execution, self._owner), self._owner, new=not execution.stored)],
+                    requests=[RequestWrite(row)],
+                    events=(*events, _asked(row, execution, self._clock.time())),
+                )
+                execution.stored = True
+                try:
+                    await session.ledger.write(change)
+                except Conflict:
+                    disown(execution)
+            else:
+                await self.look(session.id)
+            return await future
+        finally:
+            del self._waiting[row.id]
+            if timer is not None:
+                timer.cancel()
+
+    def _new(self, execution: Execution) -> RequestRow:
+        tool, now = execution.tool, self._clock.time()
+        execution.fingerprint = fingerprint_of(execution.document)
+        return RequestRow(
+            id=f"r{secrets.token_hex(8)}",
+            session_id=execution.scope.id,
+            user_id=execution.scope.user_id,
+            execution_id=execution.id,
+            kind=tool.asks,
+            tool=execution.name,
+            payload=execution.shown or b"null",
+            schema=to_json(_schema(tool)),
+            fingerprint=execution.fingerprint,
+            status="open",
+            answer=None,
+            created_at=now,
+            expires_at=None if tool.expires is None else now + tool.expires,
+            answered_at=None,
+        )
+
+    def _timer(self, row: RequestRow) -> Timer | None:
+        if row.expires_at is None:
+            return None
+        return self._clock.call_later(max(0.0, row.expires_at - self._clock.time()), lambda: self._expired(row.id))
+
+    def waiting_in(self, session_id: str | None) -> bool:
+        """Whether an execution of this process waits for a person of that session, or of any."""
+        return any(session_id in (None, each.session.id) for each in self._waiting.values())
+
+    async def look(self, session_id: str | None) -> None:
+        """Somebody may have answered elsewhere: see to it."""
+        for request_id, waiting in list(self._waiting.items()):
+            if session_id in (None, waiting.session.id):
+                row = await self._store.request(request_id)
+                if row is not None and row.status != "open":
+                    self._tell(row)
+
+    def _tell(self, row: RequestRow) -> None:
+        waiting = self._waiting.get(row.id)
+        if waiting is None or waiting.future.done():
+            return
+        waiting.execution.request = row
+        waiting.future.set_result(_answer_of(row, waiting.execution))
+
+    # The answering side
+
+    async def answer(self, session: "Session", request_id: str, answer: Any) -> int:
+        """Close a request with an answer. Returns the number of its event, once it is stored.
+
+        Raises `ToolError` (not_found), `RequestClosed`, or `AnswerInvalid`, after which it is still open.
+        """
+        row = await self._row(session, request_id)
+        status, value = self._judge(row, answer)
+        closed = replace(row, status=status, answer=value, answered_at=self._clock.time())
+        return await self._close(session, closed, _answered(closed, self._clock.time()))
+
+    async def expire(self, request_id: str) -> None:
+        """Close a request to which nobody answered in time, unless somebody just did."""
+        if (waiting := self._waiting.get(request_id)) is not None and waiting.execution.request is not None:
+            closed = replace(waiting.execution.request, status="expired", answered_at=self._clock.time())
+            try:
+                await self._close(waiting.session, closed, None)
+            except RequestClosed:
+                await self.look(waiting.session.id)
+
+    async def withdraw(self, session: "Session", row: RequestRow) -> None:
+        """Close a request whose execution has ended."""
+        closed = replace(row, status="withdrawn", answered_at=self._clock.time())
+        with suppress(Conflict):  # it was answered in the same moment, and nobody needs the answer
+            await session.ledger.write(Change(session.id, requests=[RequestWrite(closed, "open")]))
+
+    async def open(self, session: "Session") -> list[RequestRow]:
+        """What people of a session are asked."""
+        return await self._store.requests(session_id=session.id, status="open")
+
+    async def _row(self, session: "Session", request_id: str) -> RequestRow:
+        row = await self._store.request(request_id)
+        if row is None or row.session_id != session.id:
+            raise ToolError(f"There is no request {shorten(request_id, 80)!r}.", category=ErrorCategory.NOT_FOUND)
+        if row.status == "open" and row.expires_at is not None and row.expires_at <= self._clock.time():
+            row = replace(row, status="expired")
+        if row.status != "open":
+            raise RequestClosed(f"The request is not open any more: it is {row.status}.")
+        return row
+
+    async def _close(self, session: "Session", row: RequestRow, event: bytes | None) -> int:
+        change = Change(session.id, requests=[RequestWrite(row, "open")], events=() if event is None else (event,))
+        try:
+            number = await session.ledger.write(change)
+        except Conflict:
+            raise RequestClosed("The request is not open any more: somebody else was faster.") from None
+        self._tell(row)
+        return number
+
+    def _judge(self, row: RequestRow, answer: Any) -> tuple[str, bytes]:
+        """Whether an answer closes the request well, and what is kept of it. Raises `AnswerInvalid`."""
+        tool = self._find(row.tool)
+        try:
+            if _wants_approval(row):
+                given = Approval.model_validate(answer)
+                if given.approved and given.arguments is not None and tool is not None:
+                    tool.arguments.parse(tool.name, encode(given.arguments))
+                return "answered" if given.approved else "refused", given.model_dump_json(exclude_none=True).encode()
+            document = encode(answer)
+            if row.kind == EventKind.WALLET_TX_REQUEST:
+                WalletResponse.model_validate_json(document)
+            if tool is not None and tool.answer is not None:
+                document = tool.result.write(tool.name, TypeAdapter(tool.answer).validate_json(document))
+            return "answered", document
+        except ValidationError as error:
+            raise AnswerInvalid("The answer is not what is asked for.", problems_of(error)) from None
+        except ToolError as error:
+            raise AnswerInvalid(error.message) from None
+
+
+def _wants_approval(row: RequestRow) -> bool:
+    return b'"approved"' in row.schema and row.kind == EventKind.HUMAN_REQUEST
+
+
+def _schema(tool: Tool) -> dict[str, Any]:
+    if tool.handler is not None:
+        return Approval.model_json_schema()
+    return TypeAdapter(tool.answer).json_schema()
+
+
+def _asked(row: RequestRow, execution: Execution, at: float) -> bytes:
+    data: dict[str, Any] = {
+        "request_id": row.id,
+        "execution_id": execution.id,
+        "call_id": execution.call_id,
+        "tool": execution.name,
+        "answer_schema": from_json(row.schema),
+        "expires_at": None if row.expires_at is None else datetime.fromtimestamp(row.expires_at, UTC),
+    }
+    arguments = from_json(row.payload)
+    asked = arguments if row.kind == EventKind.WALLET_TX_REQUEST else {"payload": arguments}
+    return encode_event(row.kind, at, to_json({**asked, **data}))
+
+
+def _answered(row: RequestRow, at: float) -> bytes:
+    answer = from_json(row.answer or b"null")
+    if row.kind == EventKind.WALLET_TX_REQUEST:
+        return encode_event(EventKind.WALLET_TX_RESPONSE, at, to_json({"request_id": row.id, **answer}))
+    return encode_event(EventKind.HUMAN_ANSWER, at, to_json({"request_id": row.id, "answer": answer}))
+
+
+def _answer_of(row: RequestRow, execution: Execution) -> Answer:
+    """What a closed request means for the execution that waits for it."""
+    if row.status == "expired":
+        return Answer(ToolError("Nobody answered in time; the call did not run.", category=ErrorCategory.TIMEOUT))
+    if row.status not in ("answered", "refused", "used"):
+        return Answer(ToolError("The request was withdrawn; the call did not run.", category=ErrorCategory.CANCELLED))
+    answer = from_json(row.answer or b"null")
+    if execution.tool.handler is None:
+        return Answer(value=TypeAdapter(execution.tool.answer).validate_json(row.answer or b"null"))
+    if row.status == "refused":
+        reason = f" The reason: {answer['reason']}" if answer.get("reason") else ""
+        return Answer(
+            ToolError(f"A person refused this call; it did not run.{reason}", category=ErrorCategory.PERMISSION)
+        )
+    if row.fingerprint != (execution.fingerprint or fingerprint_of(execution.document)):
+        return Answer(
+            ToolError("What was approved is not what was to run; nothing was done.", category=ErrorCategory.PERMISSION)
+        )
+    edited = answer.get("arguments")
+    return Answer(document=None if edited is None else encode(edited))

@@ -1,0 +1,117 @@
+"""The writer: one task per process that groups what many sessions have to write into few transactions.
+
+Sessions hand in their ledgers; while one group is being committed, the next one gathers. So a commit costs the same
+however many wait for it. A store that does not answer is asked again until it does; nobody is told that something is
+stored before it is.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Protocol
+
+from .port import Change, Conflict, Store, StoreError, StoreUnavailable
+
+log = logging.getLogger("callboard.store")
+
+FIRST_DELAY, LONGEST_DELAY = 0.05, 1.0
+"""Seconds between two attempts to write to a store that does not answer."""
+GROUP = 2_000
+"""How many ledgers are written at once, at most."""
+
+
+class Source(Protocol):
+    """Something that has changes to be written."""
+
+    def take(self) -> Sequence[Change]:
+        """What is to be written now, in order. It is not handed out again."""
+        ...
+
+    def written(self, results: Sequence[int | Conflict]) -> None:
+        """What became of the changes that were taken last."""
+        ...
+
+    def lost(self, error: StoreError) -> None:
+        """They were not written, and will not be."""
+        ...
+
+
+class Writer:
+    """Writes, between `open` and `close`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._waiting: dict[Source, None] = {}
+        self._more = asyncio.Event()
+        self._closing = False
+        self._task: asyncio.Task[None] | None = None
+        self.unavailable = False
+        """Whether the store did not answer when it was last asked."""
+
+    def open(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._run(), name="callboard: writer")
+
+    async def close(self, patience: float = 10.0) -> None:
+        """Write what is left, for at most so many seconds."""
+        self._closing = True
+        self._more.set()
+        if self._task is None:
+            return
+        done, _ = await asyncio.wait([self._task], timeout=patience)
+        if not done:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+            log.error("the store did not answer; what was not written yet is lost")
+
+    def add(self, source: Source) -> None:
+        """Have a source written with the next group."""
+        self._waiting[source] = None
+        self._more.set()
+
+    async def _run(self) -> None:
+        while self._waiting or not self._closing:
+            await self._more.wait()
+            sources = list(self._waiting)[:GROUP]
+            for source in sources:
+                del self._waiting[source]
+            if not self._waiting and not self._closing:
+                self._more.clear()
+            if sources:
+                await self._write(sources)
+
+    async def _write(self, sources: list[Source]) -> None:
+        taken = [(source, changes) for source in sources if (changes := source.take())]
+        group = [change for _, changes in taken for change in changes]
+        if not group:
+            return
+        try:
+            results = await self._commit(group)
+        except StoreError as error:
+            log.error("a group of %d changes could not be written: %s", len(group), error)
+            for source, _ in taken:
+                source.lost(error)
+            return
+        start = 0
+        for source, changes in taken:
+            try:
+                source.written(results[start : start + len(changes)])
+            except Exception:
+                log.exception("the runtime failed after a commit")
+            start += len(changes)
+
+    async def _commit(self, group: list[Change]) -> list[int | Conflict]:
+        delay = FIRST_DELAY
+        while True:
+            try:
+                results = await self._store.commit(group)
+            except StoreUnavailable as error:
+                if not self.unavailable:
+                    log.warning("the store does not answer (%s); it is asked again until it does", error)
+                self.unavailable = True
+                await asyncio.sleep(delay)
+                delay = min(2 * delay, LONGEST_DELAY)
+            else:
+                if self.unavailable:
+                    log.warning("the store answers again")
+                self.unavailable = False
+                return results

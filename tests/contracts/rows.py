@@ -1,0 +1,102 @@
+"""Rows and changes for the tests of stores, with what a test does not care about filled in."""
+
+from typing import Any
+
+from callboard.events.event import encode_event
+from callboard.storage.port import Change, ExecutionWrite, RequestWrite
+from callboard.storage.rows import ExecutionRow, OwnerRow, RequestRow, SessionRow
+
+NOW = 1_800_000_000.0
+
+
+def session_row(session_id: str = "s", **fields: Any) -> SessionRow:
+    filled: dict[str, Any] = {
+        "user_id": "ann",
+        "namespaces": None,
+        "channel": None,
+        "allow": None,
+        "tools": (),
+        "open": True,
+        "created_at": NOW,
+        "updated_at": NOW,
+    }
+    return SessionRow(id=session_id, **filled | fields)
+
+
+def execution_row(execution_id: str = "x", session_id: str = "s", **fields: Any) -> ExecutionRow:
+    filled: dict[str, Any] = {
+        "user_id": "ann",
+        "call_id": f"call of {execution_id}",
+        "tool": "add",
+        "kind": "tool",
+        "document": b'{"a":1}',
+        "fingerprint": "f",
+        "shown": b'{"a": 1}',
+        "status": "executing",
+        "priority": 0,
+        "attempt": 1,
+        "max_attempts": 3,
+        "errors": b"[]",
+        "value": None,
+        "error": None,
+        "late": False,
+        "parent_id": None,
+        "queued_at": NOW,
+        "started_at": None,
+        "completed_at": None,
+        "owner": "p1",
+    }
+    return ExecutionRow(id=execution_id, session_id=session_id, **filled | fields)
+
+
+def finished_row(execution_id: str = "x", session_id: str = "s", **fields: Any) -> ExecutionRow:
+    ended: dict[str, Any] = {"status": "succeeded", "value": b"1", "completed_at": NOW + 1, "owner": None}
+    return execution_row(execution_id, session_id, **ended | fields)
+
+
+def request_row(request_id: str = "r", session_id: str = "s", **fields: Any) -> RequestRow:
+    filled: dict[str, Any] = {
+        "user_id": "ann",
+        "execution_id": "x",
+        "kind": "human_request",
+        "tool": "pay",
+        "payload": b'{"ask": 1}',
+        "schema": b'{"type": "object"}',
+        "fingerprint": "f",
+        "status": "open",
+        "answer": None,
+        "created_at": NOW,
+        "expires_at": None,
+        "answered_at": None,
+    }
+    return RequestRow(id=request_id, session_id=session_id, **filled | fields)
+
+
+def owner_row(owner_id: str = "p1", **fields: Any) -> OwnerRow:
+    filled: dict[str, Any] = {"host": "here", "pid": 7, "started": "then", "beat": 0}
+    return OwnerRow(id=owner_id, **filled | fields)
+
+
+def event(number: int = 0, kind: str = "system_notice", at: float = NOW) -> bytes:
+    return encode_event(kind, at, b'{"n":%d}' % number)
+
+
+def made(session_id: str = "s", **fields: Any) -> Change:
+    """A change that makes a session."""
+    return Change(session_id, session=session_row(session_id, **fields))
+
+
+def posts(*numbers: int, session_id: str = "s") -> Change:
+    return Change(session_id, events=[event(number) for number in numbers])
+
+
+def new(row: ExecutionRow) -> Change:
+    return Change(row.session_id, executions=[ExecutionWrite(row, new=True)])
+
+
+def held(row: ExecutionRow, by: str | None = None) -> Change:
+    return Change(row.session_id, executions=[ExecutionWrite(row, held_by=by)])
+
+
+def asks(row: RequestRow, was: str | None = None) -> Change:
+    return Change(row.session_id, requests=[RequestWrite(row, was)])
