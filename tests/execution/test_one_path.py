@@ -57,12 +57,14 @@ def test_x1_one_place_enters_handlers() -> None:
             tree = ast.parse(path.read_text())
             if found := [call for call in calls_of(tree, "enter", "run") if call[1].startswith("handler.")]:
                 entering[path.name] = found
-    assert set(entering) == {"manager.py"}
-    assert {name for name, _ in entering["manager.py"]} == {"_enter", "_run"}
-    tree = ast.parse((root / "execution" / "manager.py").read_text())
-    assert calls_of(tree, "_run") == [("_enter", "self._run")]
-    assert calls_of(tree, "_enter") == [("_carry_out", "self._enter")]
-    assert sorted(calls_of(tree, "_carry_out")) == [("_begin", "self._carry_out"), ("resume", "self._carry_out")]
+    assert set(entering) == {"attempts.py"}
+    assert {name for name, _ in entering["attempts.py"]} == {"_enter", "_run"}
+    attempts = ast.parse((root / "execution" / "attempts.py").read_text())
+    assert calls_of(attempts, "_run") == [("_enter", "self._run")]
+    assert calls_of(attempts, "_enter") == [("carry_out", "self._enter")]
+    manager = ast.parse((root / "execution" / "manager.py").read_text())
+    begun = [("_begin", "self._attempts.carry_out"), ("resume", "self._attempts.carry_out")]
+    assert sorted(calls_of(manager, "carry_out")) == begun
 
 
 async def test_x1_plain_call_is_recorded_counted_and_on_the_board() -> None:

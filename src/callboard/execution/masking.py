@@ -11,6 +11,13 @@ SHOWN_BYTES = 2_000
 """How much is shown of a document that is not JSON at all."""
 
 
+def shown_document(tool: Tool, document: bytes, limit: int) -> bytes:
+    """The same, but of a document that is over the limit only its size."""
+    if len(document) > limit:
+        return b'"(%d bytes, too many to be shown)"' % len(document)
+    return shown_arguments(tool, document)
+
+
 def shown_arguments(tool: Tool, document: bytes) -> bytes:
     """What may be shown of a document. One that is not JSON is shown as a text, cut."""
     try:

@@ -1,17 +1,16 @@
 """What a running handler can say and ask: the reporter behind a `ToolContext` of an execution."""
 
 import logging
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 from pydantic_core import to_json
 
 from ..errors import CATEGORIES, ErrorCategory, ToolError
 from ..events.kinds import EventKind
+from .endings import Endings
 from .execution import Execution
 from .lifecycle import Status
-
-if TYPE_CHECKING:
-    from .manager import ExecutionManager
 
 log = logging.getLogger("callboard.execution")
 
@@ -19,10 +18,14 @@ log = logging.getLogger("callboard.execution")
 class AttemptReporter:
     """Speaks for one attempt. Once that attempt is over it is silent: nothing comes after the terminal event."""
 
-    __slots__ = ("_attempt", "_execution", "_manager")
+    __slots__ = ("_attempt", "_call", "_endings", "_execution")
 
-    def __init__(self, manager: "ExecutionManager", execution: Execution) -> None:
-        self._manager = manager
+    def __init__(
+        self, endings: Endings, call: Callable[[Execution, str, Any], Awaitable[Any]], execution: Execution
+    ) -> None:
+        self._endings = endings
+        self._call = call
+        """Makes a call in the execution's name."""
         self._execution = execution
         self._attempt = execution.attempt
 
@@ -36,13 +39,13 @@ class AttemptReporter:
     async def call(self, name: str, arguments: Any) -> Any:
         if self._over:
             raise ToolError(CATEGORIES[ErrorCategory.CANCELLED].message, category=ErrorCategory.CANCELLED)
-        return await self._manager.nested(self._execution, name, arguments)
+        return await self._call(self._execution, name, arguments)
 
     def cancelled(self) -> bool:
         return self._over or self._execution.stop is not None
 
     def remaining(self) -> float | None:
-        return self._manager.remaining(self._execution)
+        return self._endings.remaining(self._execution)
 
     @property
     def _over(self) -> bool:
@@ -52,4 +55,4 @@ class AttemptReporter:
         if self._over:
             log.warning("%s reported %s after its end; it is left out", self._execution.tool.name, kind)
             return
-        self._manager.post(self._execution, kind, fields)
+        self._endings.post(self._execution, kind, fields)

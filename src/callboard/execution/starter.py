@@ -3,8 +3,8 @@
 Most handlers end without ever waiting, and a task for each of them would cost more than everything else together. So a
 few tasks are kept ready. A coroutine takes its first step as one of them (`asyncio.current_task()` is that task, by the
 functions that asyncio documents for other kinds of tasks), in a copy of its caller's context, as any task. If it ends
-within that step and left nothing on the task, the task is still unused and stays ready; if it waits, the task carries it
-on from there.
+within that step and leaves nothing on the task, that one is still unused and stays ready; if it waits, the task carries
+it on from there.
 """
 
 import asyncio
@@ -85,7 +85,7 @@ class Starter:
             and getweakrefcount(task) == watched
             and not spare.called.done()
             and not task._callbacks
-            and task.get_name() is NAME
+            and task.get_name() == NAME
         ):
             self._ready.append(spare)  # nobody has left anything on it, so the next one may have it
         else:

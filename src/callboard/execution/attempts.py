@@ -1,0 +1,216 @@
+"""The attempts of an execution: its task, from the person who is asked first to the last retry.
+
+An attempt is admitted (by the breaker, and in the store), entered, and its exception understood; what follows from that
+is a pure decision of `retry`.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from functools import lru_cache, partial
+from typing import Any
+
+from pydantic_core import to_json
+
+from ..clock import Clock
+from ..errors import ErrorCategory, ToolError
+from ..events.event import written
+from ..events.kinds import EventKind
+from ..tools.context import Reporter, ToolContext
+from ..tools.handler import Handler, HandlerKind
+from ..tools.policies import RetryPolicy
+from ..tools.registry import Registry
+from ..types import Mode
+from .breakers import Breakers
+from .endings import Endings
+from .execution import Execution
+from .failures import presentable
+from .lifecycle import Status, move
+from .limits import Gatekeeper
+from .masking import shown_document
+from .retry import decide
+from .threads import Threads
+
+# Looking a member up in its enumeration costs more than what is done with it here.
+_HUMAN, _EXECUTING, _SUCCEEDED, _CANCELLED = Mode.HUMAN, Status.EXECUTING, Status.SUCCEEDED, ErrorCategory.CANCELLED
+
+
+class Attempts:
+    """Carries executions out that have begun."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        clock: Clock,
+        breakers: Breakers,
+        gate: Gatekeeper,
+        endings: Endings,
+        retry: RetryPolicy,
+        chance: Callable[[], float],
+        reporter: Callable[[Execution], Reporter],
+    ) -> None:
+        self._registry = registry
+        self._max_bytes = registry.settings.max_argument_bytes
+        self._clock = clock
+        self._breakers = breakers
+        self._gate = gate
+        self._endings = endings
+        self._finish = endings.finish
+        self._retry = retry
+        self._chance = chance
+        self._reporter = reporter
+        """Makes the voice of an attempt."""
+        self.threads: Threads
+
+    async def carry_out(self, execution: Execution) -> None:
+        """The task of an execution: attempts, and the delays between them, until it ends."""
+        try:
+            if execution.tool.mode is _HUMAN and not await self._ask(execution):
+                return
+            while True:
+                execution.attempt += 1
+                try:
+                    self._admit(execution)
+                    if execution.scope.durable:
+                        await self._secure(execution)
+                    value = await self._enter(execution)
+                    if execution.stop is not None:
+                        raise execution.stop
+                    encoded = execution.tool.result.write(execution.name, value)
+                except BaseException as error:
+                    failure = self._failed(execution, error)
+                else:
+                    self._finish(execution, _SUCCEEDED, None, encoded)
+                    return
+                if execution.ended is not None:
+                    return
+                if failure.category is _CANCELLED:
+                    self._finish(execution, Status.CANCELLED, failure)
+                    return
+                tool = execution.tool
+                decision = decide(
+                    tool.retry or self._retry,
+                    failure,
+                    attempt=execution.attempt,
+                    idempotent=tool.idempotent,
+                    chance=self._chance(),
+                )
+                if not decision.retry:
+                    self._finish(execution, Status.FAILED, failure)
+                    return
+                await self._delay(execution, failure, decision.delay)
+        except asyncio.CancelledError:  # in a delay
+            self._endings.end_stopped(execution)
+        except Exception as error:
+            self._endings.fault(execution, error)
+
+    async def _ask(self, execution: Execution) -> bool:
+        """Let a person decide. True where the handler is to run."""
+        if execution.request is None:
+            execution.status = move(execution.status, Status.WAITING)
+            self._gate.leave(execution)  # it may wait for days, and takes nobody's place meanwhile
+        answer = await execution.scope.ask(execution)
+        if answer.error is not None:
+            self._finish(execution, Status.FAILED, answer.error)
+        elif execution.tool.handler is None:
+            self._finish(execution, _SUCCEEDED, None, execution.tool.result.write(execution.name, answer.value))
+        else:
+            if answer.document is not None:
+                execution.document, execution.fingerprint = answer.document, ""
+                execution.shown = shown_document(execution.tool, execution.document, self._max_bytes)
+                execution.arguments = execution.tool.arguments.parse(execution.name, execution.document)
+            self._gate.take(execution)
+            return True
+        return False
+
+    def _admit(self, execution: Execution) -> None:
+        """Begin an attempt. Raises why it cannot begin."""
+        if self._breakers.known:
+            self._breakers.admit(execution)
+        if execution.request is not None:
+            execution.scope.use(execution)
+        execution.status = move(execution.status, _EXECUTING)
+        first = execution.task is None  # the first step, within the caller's turn: nobody looks before it ends or waits
+        at = execution.began if first else written(self._clock.time())
+        execution.unposted += (
+            b'{"kind":"tool_executing","at":"%b","data":%b%b}'
+            % (at, execution.head, which_attempt(execution.attempt, execution.max_attempts)),
+        )
+        if not first:
+            self._endings.tell(execution)
+
+    async def _secure(self, execution: Execution) -> None:
+        """Return when the store knows that the attempt begins; only what may run twice need not wait for it."""
+        if execution.unposted:
+            self._endings.tell(execution)
+        if not execution.tool.idempotent:
+            await execution.scope.settle()
+
+    def _enter(self, execution: Execution) -> Coroutine[Any, Any, Any]:
+        """What is to be awaited for the value of an attempt."""
+        tool = execution.tool
+        if tool.timeout is not None:
+            execution.attempt_deadline = self._clock.monotonic() + tool.timeout
+            self._endings.deadlines.watch(execution.attempt_deadline)
+        handler = tool.handler
+        if handler is None:
+            raise ToolError(f"The tool {tool.name} has no handler.", category=ErrorCategory.CONFIGURATION)
+        if tool.lifetime is None:
+            if handler.direct is not None:
+                return handler.direct(**execution.arguments)
+            if handler.plain:
+                return handler.enter(execution.arguments, None)
+        return self._run(execution, handler)
+
+    async def _run(self, execution: Execution, handler: Handler) -> Any:
+        """A handler that needs something first: what its tool holds, a context, or a thread."""
+        if execution.tool.lifetime is not None:
+            await self._registry.start(execution.tool)
+        context = self._context(execution)
+        if handler.kind is HandlerKind.SYNC:
+            return await self.threads.run(partial(handler.enter, execution.arguments, context))
+        return await handler.run(execution.arguments, context)
+
+    def _failed(self, execution: Execution, error: BaseException) -> ToolError:
+        """What an attempt's exception means: why it was told to stop, or what went wrong in it."""
+        failure = execution.stop or self._registry.errors.translate(error)
+        execution.attempt_deadline = execution.forced_at = None
+        if execution.stop is not None:
+            execution.stop = None
+            while execution.task is not None and execution.task.uncancel():
+                pass
+        if execution.status is _EXECUTING:  # else the breaker refused it, or it has ended
+            self._breakers.failed(execution, failure)
+        if isinstance(error, KeyboardInterrupt):  # a person wants the process to end
+            self._finish(execution, Status.FAILED, failure)
+            raise error
+        return failure
+
+    async def _delay(self, execution: Execution, failure: ToolError, seconds: float) -> None:
+        """Wait before the next attempt, which begins with its own copy of the arguments."""
+        failure, shown = presentable(failure)
+        execution.errors = (*execution.errors, failure)
+        execution.status = move(execution.status, Status.WAITING)
+        which = which_attempt(execution.attempt, execution.max_attempts)[:-1]
+        fields = b'%b,"error":%b,"delay":%b}' % (which, shown, to_json(seconds))
+        self._endings.post(execution, EventKind.TOOL_RETRYING, fields)
+        self._registry.counters_of(execution.tool).retries += 1
+        await self._clock.sleep(seconds)
+        execution.arguments = execution.tool.arguments.parse(execution.name, execution.document)
+
+    def _context(self, execution: Execution) -> ToolContext:
+        return ToolContext(
+            tool=execution.tool.name,
+            session_id=execution.scope.id,
+            user_id=execution.scope.user_id,
+            call_id=execution.call_id,
+            execution_id=execution.id,
+            attempt=execution.attempt,
+            idempotency_key=execution.id,
+            reporter=self._reporter(execution),
+        )
+
+
+@lru_cache
+def which_attempt(attempt: int, maximum: int) -> bytes:
+    """Which attempt it is, as the last fields of an event's data."""
+    return b',"attempt":%d,"maximum":%d}' % (attempt, maximum)

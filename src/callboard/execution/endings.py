@@ -1,0 +1,253 @@
+"""How executions end: told to stop, given up, out of time, taken over by another process, or simply done.
+
+Whatever happens to an execution, it ends here, once: with its record, the one terminal event, its statistics and its
+place given back.
+"""
+
+import asyncio
+import logging
+from datetime import UTC, datetime
+
+from pydantic_core import to_json
+
+from ..clock import Clock
+from ..errors import ErrorCategory, ToolError
+from ..events.event import encode_event, written
+from ..events.kinds import EventKind
+from ..tools.registry import Registry
+from .breakers import Breakers
+from .deadlines import Deadlines
+from .execution import Execution
+from .failures import cancelled, presentable, report, timed_out
+from .lifecycle import Status, move
+from .limits import Gatekeeper
+
+log = logging.getLogger("callboard.execution")
+
+_EXECUTING, _CANCELLED = Status.EXECUTING, ErrorCategory.CANCELLED
+WORKER = "worker"
+"""The kind of an execution of which nothing is told but the answer to the request of people that it serves."""
+
+
+class Endings:
+    """Knows the executions that have not ended, and ends them."""
+
+    def __init__(self, registry: Registry, clock: Clock, breakers: Breakers, gate: Gatekeeper, grace: float) -> None:
+        self._registry = registry
+        self._clock = clock
+        self._breakers = breakers
+        self._gate = gate
+        self._grace = grace
+        self.live: dict[str, Execution] = {}
+        """Those that wait for something: a place, their handler, a person, their next attempt."""
+        self.deadlines = Deadlines(clock, self.live.values(), self._due)
+        self._abandoned: set[asyncio.Task[None]] = set()
+
+    # What is told
+
+    def post(self, execution: Execution, kind: EventKind, fields: bytes = b"}") -> None:
+        """Post an event of an execution. `fields` goes on where the ids end: `,"name":value}`."""
+        execution.unposted += (encode_event(kind, self._clock.time(), execution.head + fields),)
+        self.tell(execution)
+
+    def tell(self, execution: Execution) -> None:
+        """Post what was held back."""
+        events, execution.unposted = execution.unposted, ()
+        if execution.kind is WORKER and execution.ended is None:
+            events = ()
+        execution.scope.tell(events, execution)
+
+    # Stopping
+
+    def cancel(self, execution: Execution) -> bool:
+        """Stop an execution. Its handler may clean up for the grace time. False where it had ended already."""
+        if execution.terminal:
+            return False
+        self.stop(execution, cancelled())
+        return True
+
+    def stop(self, execution: Execution, reason: ToolError) -> None:
+        """Tell an execution to stop. It ends when its handler does, or when the grace time is over."""
+        if execution.stop is not None:
+            final = reason.category is _CANCELLED or reason.retryable is False
+            if final and execution.stop.category is not _CANCELLED:
+                execution.stop = reason  # the attempt was timing out; now nobody wants another one either
+            return
+        execution.stop = reason
+        for child in execution.children:
+            self.cancel(child)
+        if execution.task is None or not execution.attempt:  # it waits for its place, or its task has not begun
+            if execution.task is not None:
+                execution.task.cancel()
+            self._gate.withdraw(execution)
+            self.end_stopped(execution)
+            return
+        execution.forced_at = self._clock.monotonic() + self._grace
+        self.deadlines.watch(execution.forced_at)
+        execution.task.cancel()
+
+    def end(self, execution: Execution, reason: ToolError) -> None:
+        """End an execution now, whatever its handler does."""
+        if execution.ended is None:
+            self.live[execution.id] = execution
+            execution.stop, task = reason, execution.task
+            self._gate.withdraw(execution)
+            self.end_stopped(execution)
+            if task is not None:
+                self.abandon(task)
+                task.cancel()
+
+    def give_up(self, execution: Execution) -> None:
+        """End an execution whose handler ignores the cancellation."""
+        log.warning("%s goes on although it was told to stop; its result is discarded", execution.name)
+        if execution.task is not None:
+            self.abandon(execution.task)
+        self.end_stopped(execution)
+
+    def end_stopped(self, execution: Execution) -> None:
+        reason, inside = execution.stop or cancelled(), execution.status is _EXECUTING
+        status = Status.CANCELLED if reason.category is _CANCELLED else Status.FAILED
+        self.finish(execution, status, reason)
+        if inside:
+            self._breakers.failed(execution, reason)
+
+    def _due(self, execution: Execution, now: float) -> None:
+        """Something's time has come."""
+        if execution.forced_at is not None and execution.forced_at <= now:
+            execution.forced_at = None
+            self.give_up(execution)
+            return
+        if execution.deadline is not None and execution.deadline <= now:
+            execution.deadline = None
+            self.stop(execution, timed_out(execution.name, retryable=False))
+        if execution.attempt_deadline is not None and execution.attempt_deadline <= now:
+            execution.attempt_deadline = None
+            self.stop(execution, timed_out(execution.name))
+        if execution.budget_at is not None and execution.budget_at <= now and execution.ended is None:
+            execution.budget_at = None
+            execution.promoted = execution.late = True
+            release_waiters(execution)
+
+    def remaining(self, execution: Execution) -> float | None:
+        """Seconds until the attempt or the execution must have ended, whichever comes first."""
+        times = [when for when in (execution.deadline, execution.attempt_deadline) if when is not None]
+        return max(0.0, min(times) - self._clock.monotonic()) if times else None
+
+    # Custody
+
+    def disown(self, execution: Execution) -> None:
+        """An execution is not this process's any more: stop it here, and say nothing."""
+        execution.lost = True
+        if execution.ended is not None:
+            return
+        execution.ended, task = self._clock.monotonic(), execution.task
+        execution.arguments = execution.task = None
+        self.live.pop(execution.id, None)
+        if execution.placed:
+            self._gate.leave(execution)
+        else:
+            self._gate.withdraw(execution)
+        release_waiters(execution)
+        for child in execution.children:
+            self.cancel(child)
+        if task is not None:
+            self.abandon(task)
+            task.cancel()
+
+    def release(self, execution: Execution) -> None:
+        """Leave an execution to whoever goes on with it, once its person has answered."""
+        execution.lost = True
+        execution.scope.tell((), execution)
+        self.disown(execution)
+
+    # The end
+
+    def finish(
+        self, execution: Execution, status: Status, error: ToolError | None = None, encoded: bytes | None = None
+    ) -> None:
+        """The end: the record, the one terminal event, the statistics, the place. Only the first call has an effect."""
+        if execution.ended is not None:
+            return
+        now, at, shown = self._clock.monotonic(), self._clock.time(), b""
+        if error is not None:
+            error, shown = presentable(error)
+        execution.status = move(execution.status, status)
+        execution.ended = now
+        execution.encoded = encoded
+        execution.error = error
+        execution.arguments = execution.task = None
+        try:
+            if execution.late:
+                execution.scope.late(execution)
+            if execution.kind is WORKER:
+                execution.unposted = (_response(execution, at, shown),)
+                self.tell(execution)
+            counters = self._registry.counters_of(execution.tool)
+            spent = now - (execution.started or execution.queued)
+            if error is None:
+                if execution.kind is not WORKER:
+                    execution.unposted += (
+                        b'{"kind":"tool_result","at":"%b","data":%b,"status":"succeeded","value":%b}}'
+                        % (written(at), execution.head, encoded),
+                    )
+                    self.tell(execution)
+                counters.ended(spent)
+                if self._breakers.known:
+                    self._breakers.succeeded(execution)
+            else:
+                if execution.kind is not WORKER:
+                    fields = b',"status":"%b","error":%b}' % (status.encode(), shown)
+                    self.post(execution, EventKind.TOOL_RESULT, fields)
+                counters.failed(error.category, spent, datetime.fromtimestamp(at, UTC))
+                report(execution, error)
+        finally:  # whatever fails above, nobody waits for ever
+            self.live.pop(execution.id, None)
+            if execution.waiters:
+                release_waiters(execution)
+            if execution.children:
+                for child in execution.children:
+                    self.cancel(child)
+            if execution.placed:
+                self._gate.leave(execution)
+
+    def fault(self, execution: Execution, error: Exception) -> None:
+        """End an execution because the runtime itself failed in it."""
+        log.error("the runtime failed while it carried out %s", execution.name, exc_info=error)
+        fault = ToolError("The system failed.", category=ErrorCategory.UNKNOWN, report=repr(error))
+        self.finish(execution, Status.FAILED, fault)
+
+    def abandon(self, task: asyncio.Task[None]) -> None:
+        """Keep hold of a task whose execution has ended, until it ends too."""
+        self._abandoned.add(task)
+        task.add_done_callback(self._abandoned.discard)
+
+    # Waiting for it
+
+    async def released(self, execution: Execution) -> None:
+        """Return when the execution has ended, or was promoted."""
+        future = asyncio.get_running_loop().create_future()
+        execution.waiters = (*execution.waiters, future)
+        try:
+            await future
+        except asyncio.CancelledError:
+            execution.waiters = tuple(waiter for waiter in execution.waiters if waiter is not future)
+            if not execution.waiters and execution.parent is None:
+                execution.late = True  # nobody is left who would be given the result
+            raise
+
+
+def _response(execution: Execution, at: float, shown: bytes) -> bytes:
+    """How a worker's execution ends for people: with the answer to their request."""
+    result = (
+        b'"payload":null,"error":%b' % shown if shown else b'"payload":%b,"error":null' % (execution.encoded or b"")
+    )
+    ids = b'"request_id":%b,"request_kind":"%b"' % (to_json(execution.call_id), execution.name.encode())
+    return encode_event(EventKind.USER_RESPONSE, at, b"{%b,%b}" % (ids, result))
+
+
+def release_waiters(execution: Execution) -> None:
+    """Let go whoever waits for it."""
+    waiters, execution.waiters = execution.waiters, ()
+    for future in waiters:
+        if not future.done():
+            future.set_result(None)
