@@ -28,8 +28,10 @@ class Runtime:
 
     `workers` answer what people ask of the system (`user_request`): tools, each under the kind that it answers. `retry`
     and `breaker` hold for tools that do not have their own. `grace` is how long a stopped handler may clean up.
-    Sessions that nobody uses for `idle_after` seconds are let go from memory; they come back by themselves. With
-    `recover=False` nothing that another process left behind is taken over, as a command line beside a server wants it.
+    A session keeps at most its newest `keep_events` events (in memory: 10,000 where nothing is said), and none older
+    than `keep_for` seconds. Sessions that nobody uses for `idle_after` seconds leave memory; they come back by
+    themselves. With `recover=False` nothing that another process left behind is taken over, as a command line beside
+    a server wants it.
     """
 
     def __init__(
@@ -44,7 +46,8 @@ class Runtime:
         retry: RetryPolicy | None = None,
         breaker: BreakerPolicy | None = None,
         grace: float = 5.0,
-        keep_events: int = 10_000,
+        keep_events: int | None = None,
+        keep_for: float | None = None,
         keep_executions: int = 1_000,
         idle_after: float = 300.0,
         recover: bool = True,
@@ -66,6 +69,7 @@ class Runtime:
             me=this_process(),
             workers=workers,
             keep_events=keep_events,
+            keep_for=keep_for,
             keep_executions=keep_executions,
             idle_after=idle_after,
             recover=recover,

@@ -22,7 +22,8 @@ def examples(page: Path) -> list[tuple[int, str]]:
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if examples(page)], ids=lambda page: page.name)
-async def test_o4_the_examples_of_a_page_run(page: Path) -> None:
+async def test_o4_the_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # what an example stores, it stores there
     names: dict[str, Any] = {"__name__": f"docs_{page.stem}"}
     for line, source in examples(page):
         code = compile("\n" * line + source, str(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)

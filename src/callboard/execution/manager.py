@@ -165,11 +165,12 @@ class ExecutionManager:
                 execution.budget_at = execution.queued + tool.inline_budget
                 self._endings.deadlines.watch(execution.budget_at)
             await self._endings.released(execution)
+        outcome = execution.outcome()
         if scope.durable:
             await scope.settle()
             if execution.lost:
                 return await scope.elsewhere(execution)
-        return execution.outcome()
+        return outcome
 
     async def refuse(self, scope: CallScope, name: str, call_id: str | None, error: ToolError) -> Outcome:
         """Record a call that cannot be carried out at all: of a tool that the caller does not see."""

@@ -7,10 +7,12 @@ dead processes left behind.
 import asyncio
 import logging
 from collections.abc import Collection, Coroutine, Iterable
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 from weakref import WeakValueDictionary
 
-from ..clock import Clock
+from ..clock import Clock, Timer
 from ..errors import CallboardError, ErrorCategory, ToolError
 from ..events.board import Board
 from ..events.event import Events
@@ -20,7 +22,7 @@ from ..execution.failures import cancelled
 from ..execution.lifecycle import Status
 from ..execution.manager import NO_TOOL, ExecutionManager
 from ..execution.storing import restored
-from ..storage.port import Change, Conflict, Page, Store, StoreError
+from ..storage.port import Change, Conflict, Page, RequestWrite, Store, StoreError
 from ..storage.rows import ExecutionRow, OwnerRow, RequestRow, SessionRow
 from ..storage.writer import Writer
 from ..tools.definition import Tool
@@ -38,6 +40,11 @@ log = logging.getLogger("callboard.sessions")
 
 PAGE = 1_000
 """How many events are read from the store at once when a board has fallen behind."""
+IN_MEMORY, TAIL = 10_000, 500
+"""How many events of a session are held in memory where there is no store, and where there is one."""
+EVERYTHING = 1 << 60
+SWEEP = 60.0
+"""Seconds after which one looks again for what is idle or too old."""
 
 
 class SessionNotFound(CallboardError):
@@ -65,7 +72,8 @@ class Scheduler:
         durable: bool,
         me: OwnerRow,
         workers: Iterable[Tool] = (),
-        keep_events: int,
+        keep_events: int | None,
+        keep_for: float | None,
         keep_executions: int,
         idle_after: float = 300.0,
         recover: bool = True,
@@ -77,6 +85,7 @@ class Scheduler:
         self._durable = durable
         self._me = me
         self._keep_events = keep_events
+        self._keep_for = keep_for
         self._keep_executions = keep_executions
         self._idle_after = idle_after
         self._recover = recover
@@ -85,6 +94,7 @@ class Scheduler:
         """Also those that were let go from memory, as long as somebody holds them: there is one per id."""
         self._opening: dict[str, asyncio.Lock] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._timer: Timer | None = None
         self._behind: dict[str, asyncio.Task[None]] = {}
         self._writer = Writer(store)
         self._ownership = Ownership(store, me, self._take_over, self._robbed)
@@ -106,10 +116,12 @@ class Scheduler:
             self._writer.open()
             if self._recover:
                 await self._ownership.open()
-        self._clock.call_later(self._idle_after, self._sweep)
+        self._next_sweep()
 
     async def stop(self) -> None:
         """Write what is left. Executions have ended by now, or were left to others."""
+        if self._timer is not None:
+            self._timer.cancel()
         for task in tuple(self._tasks):
             task.cancel()
         if self._tasks:
@@ -199,7 +211,10 @@ class Scheduler:
 
     def _make(self, session_id: str, user_id: str, view: View, row: SessionRow | None) -> Session:
         archive = _Archive(self, session_id) if self._durable else None
-        board = Board(self._keep_events, after=0 if row is None else row.last_seq, archive=archive)
+        keep = self._keep_events or IN_MEMORY
+        board = Board(
+            min(keep, TAIL) if self._durable else keep, after=0 if row is None else row.last_seq, archive=archive
+        )
         ledger: Ledger
         if self._durable:
             ledger = StoreLedger(session_id, board, self._writer, self._me.id, self._manager.disown)
@@ -261,13 +276,41 @@ class Scheduler:
             session.book.calls.clear()
             self._manager.forget(session)
 
+    def _next_sweep(self) -> None:
+        self._timer = self._clock.call_later(min(self._idle_after, SWEEP), self._sweep)
+
     def _sweep(self) -> None:
-        """Let sessions go that nobody has used for a while."""
-        before = self._clock.monotonic() - self._idle_after
-        for session in [each for each in self._sessions.values() if each.last_used <= before]:
-            if isinstance(session.ledger, StoreLedger) and session.ledger.idle:
-                self._let_go(session)
-        self._clock.call_later(self._idle_after, self._sweep)
+        """Let sessions go that nobody has used for a while, and see to what is too old."""
+        if self._durable:
+            if self._keep_events is not None or self._keep_for is not None:
+                self.spawn(self._trim(tuple(self._sessions)))
+            if self._recover:
+                self.spawn(self._expire())
+            before = self._clock.monotonic() - self._idle_after
+            for session in [each for each in self._sessions.values() if each.last_used <= before]:
+                if isinstance(session.ledger, StoreLedger) and session.ledger.idle:
+                    self._let_go(session)
+        self._next_sweep()
+
+    async def _trim(self, session_ids: tuple[str, ...]) -> None:
+        """Forget stored events that nobody wants to keep."""
+        keep = EVERYTHING if self._keep_events is None else self._keep_events
+        before = 0.0 if self._keep_for is None else self._clock.time() - self._keep_for
+        for session_id in session_ids:
+            await self._store.trim(session_id, keep=keep, before=before)
+
+    async def _expire(self) -> None:
+        """Close requests whose time is over and for which no process waits."""
+        now = self._clock.time()
+        for row in await self._store.requests(status="open"):
+            if row.expires_at is not None and row.expires_at <= now:
+                session = self._find(row.session_id) or await self._load(row.session_id)
+                closed = replace(row, status="expired", answered_at=now)
+                with suppress(Conflict):  # somebody answered, or closed it, in the same moment
+                    if session is not None:
+                        await session.ledger.write(Change(session.id, requests=[RequestWrite(closed, "open")]))
+        await self._services.requests.look(None)
+        self._ownership.look_soon()
 
     # What other processes do
 
