@@ -9,8 +9,13 @@ import typer
 import callboard
 
 from ..errors import CallboardError, ErrorCategory, ToolError
+from ..sessions.scheduler import SessionNotFound
 from .console import fail
+from .events import show_events
 from .exits import Exit
+from .migrate import migrate_store
+from .requests import requests
+from .sessions import sessions
 from .tools import tools
 
 app = typer.Typer(
@@ -21,6 +26,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(tools, name="tools")
+app.add_typer(sessions, name="sessions")
+app.command("events")(show_events)
+app.add_typer(requests, name="requests")
+app.command("migrate")(migrate_store)
 
 
 def _version(wanted: bool) -> None:
@@ -45,8 +54,7 @@ def run() -> int:
         sys.stdout.flush()  # while somebody can still say what is wrong with it
         return code
     except CallboardError as error:
-        missing = isinstance(error, ToolError) and error.category is ErrorCategory.NOT_FOUND
-        return fail(str(error), Exit.NOT_FOUND if missing else Exit.FAILED)
+        return fail(str(error), Exit.NOT_FOUND if _is_missing(error) else Exit.FAILED)
     except (BrokenPipeError, SystemExit) as end:
         if isinstance(end, SystemExit) and not isinstance(end.__context__, BrokenPipeError):
             raise
@@ -64,6 +72,12 @@ def run() -> int:
             raise
         show()
         return int(getattr(error, "exit_code", Exit.USAGE))
+
+
+def _is_missing(error: CallboardError) -> bool:
+    if isinstance(error, ToolError):
+        return error.category is ErrorCategory.NOT_FOUND
+    return isinstance(error, SessionNotFound)
 
 
 def _forget_output() -> None:

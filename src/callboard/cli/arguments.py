@@ -1,4 +1,4 @@
-"""The arguments of a call as a user gives them: JSON text, `@file`, or `-` for standard input."""
+"""A JSON document as a user gives it: as text, in `@file`, or `-` for standard input."""
 
 import json
 import sys
@@ -13,7 +13,7 @@ WIDTH = 60
 
 
 class ArgumentsError(CallboardError):
-    """The arguments cannot be read (usage), or are not JSON (invalid)."""
+    """A document cannot be read (usage), or is not JSON (invalid)."""
 
     code = "arguments"
 
@@ -23,42 +23,45 @@ class ArgumentsError(CallboardError):
 
 
 def read_arguments(given: str | None) -> bytes:
-    """The JSON document that the user means. Raises `ArgumentsError` that says where it is not JSON."""
-    if given is None:
-        return b"{}"
+    """The arguments of a call, none by default. Raises `ArgumentsError` that says where they are not JSON."""
+    return b"{}" if given is None else read_document(given, "--args", hint="No arguments are {}.")
+
+
+def read_document(given: str, option: str, *, hint: str = "") -> bytes:
+    """The JSON document that the user means by an option. Raises `ArgumentsError` that says where it is not JSON."""
     if given == "-":
-        return _checked(_standard_input(), "Standard input")
+        return _checked(_standard_input(), "Standard input", hint)
     if given.startswith("@"):
-        return _checked(_file(given.removeprefix("@")), f"The file {given.removeprefix('@')}")
-    return _checked(given.encode(errors="surrogateescape"), "--args")  # as the shell gave it
+        return _checked(_file(given.removeprefix("@"), option), f"The file {given.removeprefix('@')}", hint)
+    return _checked(given.encode(errors="surrogateescape"), option, hint)  # as the shell gave it
 
 
 def _standard_input() -> bytes:
     if sys.stdin.isatty():
-        err.print("[dim]Reading the arguments from standard input; Ctrl-D ends them.[/]")
+        err.print("[dim]Reading JSON from standard input; Ctrl-D ends it.[/]")
     return sys.stdin.buffer.read()
 
 
-def _file(name: str) -> bytes:
+def _file(name: str, option: str) -> bytes:
     if not name:
-        raise ArgumentsError("--args @ wants the name of a file: @arguments.json", Exit.USAGE)
+        raise ArgumentsError(f"{option} @ wants the name of a file: @arguments.json", Exit.USAGE)
     try:
         return Path(name).read_bytes()
     except OSError as error:
         reason = error.strerror or str(error)
     except ValueError as error:
         reason = str(error)
-    raise ArgumentsError(f"--args @{name}: the file cannot be read: {reason}.", Exit.USAGE)
+    raise ArgumentsError(f"{option} @{name}: the file cannot be read: {reason}.", Exit.USAGE)
 
 
-def _checked(document: bytes, source: str) -> bytes:
-    """The document without a byte order mark. Only its grammar is looked at; its meaning is the tool's business."""
+def _checked(document: bytes, source: str, hint: str) -> bytes:
+    """The document without a byte order mark. Only its grammar is looked at; its meaning is others' business."""
     try:
         text = document.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ArgumentsError(f"{source} is not UTF-8 text: see byte {error.start + 1}.", Exit.INVALID) from None
     if not text.strip():
-        raise ArgumentsError(f"{source} is empty, which is not JSON. No arguments are {{}}.", Exit.INVALID)
+        raise ArgumentsError(f"{source} is empty, which is not JSON. {hint}".rstrip(), Exit.INVALID)
     try:
         json.loads(text)
     except json.JSONDecodeError as error:

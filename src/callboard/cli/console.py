@@ -1,15 +1,19 @@
 """Where words go: results to standard output, everything else to standard error."""
 
 import json
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.text import Text
 
 from .words import safe
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
+
+AsJson = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
 
 
 def is_interactive(console: Console) -> bool:
@@ -34,6 +38,14 @@ def print_text(text: str) -> None:
     encoding = out.encoding or "utf-8"
     shown = safe(text) if out.is_terminal else text
     out.file.write(shown.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+
+
+def print_line(line: Text) -> None:
+    """A line of words that are safe for a terminal: in its colours there, and however long."""
+    if out.is_terminal:
+        out.print(line, soft_wrap=True)
+    else:
+        print_text(str(line))
 
 
 def fail(message: str, code: int) -> int:

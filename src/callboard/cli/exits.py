@@ -13,9 +13,9 @@ class Exit(IntEnum):
     USAGE = 2
     """The command was not understood."""
     INVALID = 3
-    """The arguments of a tool are not JSON, or not what the tool takes."""
+    """Arguments or an answer are not JSON, or not what is wanted."""
     NOT_FOUND = 4
-    """There is no tool of that name."""
+    """There is no tool, session or request of that name."""
     TIMEOUT = 124
     """It took too long; the number is that of `timeout`, the command."""
     INTERRUPTED = 130

@@ -1,7 +1,7 @@
 """How a call ended, for a person: the result on standard output, all else on standard error."""
 
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -54,7 +54,7 @@ def _show_error(tool: str, error: ToolError) -> None:
         return
     if error.category is ErrorCategory.VALIDATION and (problems := _problems(error.details)):
         fail(f"the arguments of {tool} are not valid:", Exit.INVALID)
-        _show_problems(problems)
+        show_problems(problems)
         err.print(f"[dim]What it takes: callboard tools schema {escape(tool)}[/]", soft_wrap=True)
         return
     fail(safe(error.message), Exit.FAILED)
@@ -72,14 +72,15 @@ def _problems(details: Any) -> list[dict[str, Any]]:
     return [each for each in given if isinstance(each, dict) and {"path", "message"} <= each.keys()]
 
 
-def _show_problems(problems: list[dict[str, Any]]) -> None:
+def show_problems(problems: Sequence[Mapping[str, Any]], of: str = "argument") -> None:
+    """List what is wrong and where: entries with path, message and, where there is one, the value received."""
     rows = [_row(each) for each in problems]
     if not is_interactive(err):
         for path, problem, received in rows:
             err.print(Text(f"  {path}: {problem}{received and f' Received: {received}'}"), soft_wrap=True)
         return
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("  argument", style="cyan", overflow="fold")
+    table.add_column(f"  {of}", style="cyan", overflow="fold")
     table.add_column("problem", overflow="fold")
     table.add_column("received", style="yellow", overflow="fold")
     for path, problem, received in rows:
@@ -87,7 +88,7 @@ def _show_problems(problems: list[dict[str, Any]]) -> None:
     err.print(table)
 
 
-def _row(problem: dict[str, Any]) -> tuple[str, str, str]:
+def _row(problem: Mapping[str, Any]) -> tuple[str, str, str]:
     """Where, what, and the value received, which is not said twice."""
     path, message, received = one_line(str(problem["path"])), one_line(problem["message"]), problem.get("received")
     if received is None:

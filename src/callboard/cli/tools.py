@@ -3,8 +3,6 @@
 from typing import Annotated
 
 import typer
-from rich.markup import escape
-from rich.table import Table
 from rich.text import Text
 
 from ..schemas.dialects import DIALECTS
@@ -12,14 +10,16 @@ from ..tools.definition import Tool
 from ..tools.gates import gate_label, is_open
 from ..tools.registry import Registry
 from ..types import Mode
-from .console import out, print_json, print_text
+from .console import AsJson, out, print_json
 from .loading import Source, find_tool, load_registry
 from .run import run_tool
+from .tables import Column, show_table
 from .words import one_line
 
 tools = typer.Typer(help="List tools, show their schemas, and run them.", no_args_is_help=True)
 
-AsJson = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
+COLUMNS = (Column("tool", "cyan"), Column("namespace", "dim"), Column("mode"), Column("what it does", wraps=True))
+_STYLES = {Mode.BACKGROUND: "yellow", Mode.HUMAN: "magenta"}
 
 
 @tools.command("list")
@@ -40,10 +40,8 @@ def list_tools(
         print_json(
             [{"name": t.name, "namespace": t.namespace, "mode": t.mode, "description": t.description} for t in chosen]
         )
-    elif chosen and out.is_terminal:
-        out.print(_table(registry, chosen))
     elif chosen:
-        _print_lines(registry, chosen)
+        show_table(COLUMNS, [_row(registry, each) for each in chosen])
     else:
         out.print("No tools.")
 
@@ -73,28 +71,10 @@ def show_manifest(
     print_json(load_registry(source).manifest(dialect or ()))
 
 
-HEADER = ("tool", "namespace", "mode", "what it does")
-
-
-def _table(registry: Registry, chosen: list[Tool]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for title, style in zip(HEADER, ("cyan", "dim", None, None), strict=True):
-        table.add_column(title, style=style, no_wrap=title != HEADER[-1], overflow="fold")
-    for each in chosen:
-        mode = Text(each.mode, style={Mode.BACKGROUND: "yellow", Mode.HUMAN: "magenta"}.get(each.mode, ""))
-        hidden = _hidden(registry, each)
-        table.add_row(
-            escape(each.name), Text(each.namespace), mode, Text(_summary(each) + hidden, style="dim" if hidden else "")
-        )
-    return table
-
-
-def _print_lines(registry: Registry, chosen: list[Tool]) -> None:
-    """The table for a file or another program: one line per tool, however long."""
-    rows = [HEADER] + [(t.name, t.namespace, t.mode.value, _summary(t) + _hidden(registry, t)) for t in chosen]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    for *short, summary in rows:
-        print_text("  ".join(text.ljust(width) for text, width in zip(short, widths, strict=True)) + f"  {summary}")
+def _row(registry: Registry, tool: Tool) -> tuple[str | Text, ...]:
+    hidden = _hidden(registry, tool)
+    mode = Text(tool.mode, style=_STYLES.get(tool.mode, ""))
+    return tool.name, tool.namespace, mode, Text(_summary(tool) + hidden, style="dim" if hidden else "")
 
 
 def _summary(tool: Tool) -> str:

@@ -1,6 +1,7 @@
 """What a person is told about an event, in one line, and how values and errors read there."""
 
 import json
+from datetime import datetime
 from typing import Any
 
 from ..events.event import Event
@@ -45,9 +46,14 @@ def blame(error: dict[str, Any]) -> str:
     return f"{error['category']}: {one_line(error['message']).rstrip('.')}"
 
 
-def compact(value: Any) -> str:
+def why(status: str, error: dict[str, Any]) -> str:
+    """The same beside the status with which something ended, which is not said twice."""
+    return one_line(error["message"]).rstrip(".") if error["category"] == status else blame(error)
+
+
+def compact(value: Any, limit: int = MAX_VALUE) -> str:
     """A value in one line, cut where it is long; a text as it is."""
-    return one_line(shorten(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), MAX_VALUE))
+    return one_line(shorten(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), limit))
 
 
 def percent(fraction: float) -> str:
@@ -63,6 +69,19 @@ def seconds(duration: float) -> str:
     minutes, rest = divmod(round(duration), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02} h" if hours else f"{minutes}:{rest:02} min"
+
+
+def span(duration: float) -> str:
+    """About how long, in one unit, as people say it of what lies hours or days ago."""
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if duration >= (2 * length if unit == "d" else length):
+            return f"{int(duration / length)} {unit}"
+    return f"{max(0, int(duration))} s"
+
+
+def when(timestamp: float) -> str:
+    """A time of day as the clock on the wall shows it."""
+    return datetime.fromtimestamp(timestamp).isoformat(" ", "seconds")
 
 
 def one_line(text: str) -> str:

@@ -1,0 +1,75 @@
+"""How a session stands: what runs in it, in whichever process, what people are asked, and what nobody has taken."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..sessions.ownership import is_dead
+from ..sessions.scheduler import SessionNotFound
+from ..storage.port import Store
+from ..storage.rows import ExecutionRow, OwnerRow, RequestRow, SessionRow
+from .records import execution_data, request_data, request_status, result_data, session_data
+from .words import one_line
+
+MOST = 1_000
+"""How many executions or requests of a session are looked at."""
+
+
+class Standing(NamedTuple):
+    """A session and all that is unfinished in it, as it was when one looked."""
+
+    session: SessionRow
+    executions: list[ExecutionRow]
+    requests: list[RequestRow]
+    results: list[ExecutionRow]
+    owners: Mapping[str, OwnerRow]
+    """The processes that are known, by id."""
+
+
+async def find_session(store: Store, session_id: str) -> SessionRow:
+    """The session of that id. Raises `SessionNotFound`."""
+    row = await store.session(session_id)
+    if row is None:
+        raise SessionNotFound(f"There is no session {one_line(session_id)!r}. See: callboard sessions list")
+    return row
+
+
+async def look_at(store: Store, session_id: str) -> Standing:
+    """How a session stands. Raises `SessionNotFound`."""
+    row = await find_session(store, session_id)
+    now = time.time()
+    asked = await store.requests(session_id=session_id, status="open", limit=MOST)
+    return Standing(
+        row,
+        await store.executions(session_id, unfinished=True, limit=MOST),
+        [request for request in asked if request_status(request, now) == "open"],
+        await store.executions(session_id, ids=row.unconsumed, limit=MOST) if row.unconsumed else [],
+        {owner.id: owner for owner in await store.owners()},
+    )
+
+
+def holder(row: ExecutionRow, owners: Mapping[str, OwnerRow]) -> str | None:
+    """The process that carries an execution out; None where nobody does, or where it is known to be gone."""
+    owner = None if row.owner is None else owners.get(row.owner)
+    return None if owner is None or owner.beat < 0 or is_dead(owner) else owner.id
+
+
+def process_name(owner: str) -> str:
+    """A process as people know it: its machine and its number."""
+    return one_line(owner.rpartition("-")[0] or owner)
+
+
+def standing_data(standing: Standing) -> dict[str, Any]:
+    """All of it as JSON data."""
+    now = time.time()
+    return {
+        **session_data(standing.session),
+        "unfinished": unfinished_data(standing, standing.executions),
+        "open_requests": [request_data(row, now) for row in standing.requests],
+        "results": [result_data(row) for row in standing.results],
+    }
+
+
+def unfinished_data(standing: Standing, rows: Sequence[ExecutionRow]) -> list[dict[str, Any]]:
+    """Some of its executions as JSON data, with the process that carries each out, if one does."""
+    return [{**execution_data(row), "held_by": holder(row, standing.owners)} for row in rows]

@@ -1,0 +1,359 @@
+"""`callboard events`, as a user and as a script see it (O3): what is shown of each kind, cursors, and following."""
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic_core import to_json
+
+from callboard.adapters.stores.memory import MemoryStore
+from callboard.cli.entries import STYLES, entry_of
+from callboard.cli.events import Tail
+from callboard.cli.exits import Exit
+from callboard.events.event import Event, encode_event
+from callboard.events.kinds import EventKind
+from callboard.sessions.scheduler import SessionNotFound
+from callboard.storage.port import Change, Store
+from tests.cli.commands import Command, callboard, post, server, stored
+from tests.contracts.rows import session_row
+from tests.servers import OwnPostgres
+
+NOON = 1_800_014_400.25  # 2027-01-15, 12:00:00.250 in UTC
+
+
+def noted(kind: str, data: dict[str, Any], at: float = NOON) -> bytes:
+    return encode_event(kind, at, to_json(data))
+
+
+def notices(first: int, last: int) -> list[bytes]:
+    return [noted("system_notice", {"message": f"notice {number}"}) for number in range(first, last + 1)]
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'board.db'}"
+
+
+@pytest.fixture
+def run(url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    return Command(url, capsys, monkeypatch)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def shared(request: pytest.FixtureRequest, url: str) -> str:
+    """A store that several processes use."""
+    return url if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+
+
+@pytest.fixture
+def tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "JST-9")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+# A line per event
+
+TOOL = {"execution_id": "x1", "call_id": "c1", "tool": "build"}
+ASKED = {"request_id": "r1", "execution_id": "x1", "call_id": "c1", "tool": "pay"}
+AWAY = {"category": "transient", "message": "The service is away."}
+
+SHOWN: list[tuple[str, dict[str, Any], str]] = [
+    ("tool_started", {**TOOL, "arguments": {"a": [1, "ü"]}}, 'build {"a": [1, "ü"]} [x1]'),
+    ("tool_validating", TOOL, "build [x1]"),
+    ("tool_executing", {**TOOL, "attempt": 2, "maximum": 3}, "build attempt 2 of 3 [x1]"),
+    ("tool_progress", {**TOOL, "stage": "linking", "fraction": 0.5, "message": "A"}, "build linking 50%: A [x1]"),
+    ("tool_progress", {**TOOL, "stage": "linking", "fraction": None, "message": None}, "build linking [x1]"),
+    ("tool_partial", {**TOOL, "value": [1]}, "build [1] [x1]"),
+    (
+        "tool_retrying",
+        {**TOOL, "attempt": 1, "maximum": 3, "delay": 2.0, "error": AWAY},
+        "build attempt 1 of 3 failed (transient: The service is away); the next in 2.0 s [x1]",
+    ),
+    ("tool_result", {**TOOL, "status": "succeeded", "value": {"n": 1}}, 'build succeeded: {"n": 1} [x1]'),
+    ("tool_result", {**TOOL, "status": "failed", "error": AWAY}, "build failed: transient: The service is away [x1]"),
+    (
+        "tool_result",
+        {**TOOL, "status": "cancelled", "error": {"category": "cancelled", "message": "It was cancelled."}},
+        "build cancelled: It was cancelled [x1]",
+    ),
+    ("human_request", {**ASKED, "payload": {"amount": 5}, "expires_at": None}, 'pay {"amount": 5} [r1]'),
+    (
+        "human_request",
+        {**ASKED, "payload": 5, "expires_at": "2027-01-17T12:00:00.250Z"},
+        "pay 5 (expires after 2 d) [r1]",
+    ),
+    ("human_answer", {"request_id": "r1", "answer": {"approved": True}}, "approved [r1]"),
+    (
+        "human_answer",
+        {"request_id": "r1", "answer": {"approved": True, "arguments": {"amount": 6}}},
+        'approved: with {"amount": 6} [r1]',
+    ),
+    ("human_answer", {"request_id": "r1", "answer": {"approved": False, "reason": "No."}}, "refused: No. [r1]"),
+    ("human_answer", {"request_id": "r1", "answer": {"colour": "red"}}, '{"colour": "red"} [r1]'),
+    (
+        "human_answer",
+        {"request_id": "r1", "answer": {"approved": True, "score": 3}},
+        'approved: {"score": 3} [r1]',
+    ),
+    (
+        "wallet_tx_request",
+        {**ASKED, "to": "0xb0b", "value": "10", "data": "0x", "description": "Rent"},
+        "pay 10 wei to 0xb0b: Rent [r1]",
+    ),
+    (
+        "wallet_tx_response",
+        {"request_id": "r1", "status": "confirmed", "transaction_hash": "0xabc", "detail": None},
+        "confirmed: 0xabc [r1]",
+    ),
+    ("user_request", {"request_id": "q1", "request_kind": "gas", "payload": {}, "priority": "low"}, "gas {} [q1]"),
+    ("user_response", {"request_id": "q1", "request_kind": "gas", "payload": 7, "error": None}, "gas 7 [q1]"),
+    (
+        "user_response",
+        {"request_id": "q1", "request_kind": "gas", "payload": None, "error": AWAY},
+        "gas failed: transient: The service is away [q1]",
+    ),
+    ("system_notice", {"message": "two\nlines"}, "two lines"),
+    ("system_error", {"message": "Out of paper.", "for_model": False}, "Out of paper."),
+    (
+        "connection",
+        {"state": "missing_api_key", "name": "claude", "message": "Set it."},
+        "claude missing api key: Set it.",
+    ),
+    ("user_input", {"text": "Hello \x1b[31m!"}, "Hello \\x1b[31m!"),
+    ("turn_started", {"turn_id": "t1"}, "[t1]"),
+    ("text", {"turn_id": "t1", "text": "It is 5.", "delta": None}, "It is 5. [t1]"),
+    (
+        "turn_finished",
+        {"turn_id": "t1", "usage": {"requests": 2, "input_tokens": 1200, "output_tokens": 0, "cost": 0.01}},
+        "2 requests, 1,200 tokens read, $0.0100 [t1]",
+    ),
+    ("turn_finished", {"turn_id": "t1", "usage": None}, "[t1]"),
+    ("turn_failed", {"turn_id": "t1", "error": AWAY}, "transient: The service is away [t1]"),
+    ("turn_interrupted", {"turn_id": "t1", "message": "by ann"}, "by ann [t1]"),
+    ("of_the_future", {"a": {"b": 1}}, '{"a": {"b": 1}}'),
+    ("tool_of_the_future", TOOL, json.dumps(TOOL)),
+    ("tool_progress", {"steps": 3}, '{"steps": 3}'),  # of a newer version, which says it otherwise
+    ("tool_validating", {**TOOL, "tool": 5}, json.dumps({**TOOL, "tool": 5})),
+    (
+        "human_request",
+        {**ASKED, "payload": 1, "expires_at": "soon"},
+        json.dumps({**ASKED, "payload": 1, "expires_at": "soon"}),
+    ),
+]
+
+
+def test_o3_every_event_is_a_line_with_what_tells_most(run: Command, url: str, tokyo: None) -> None:
+    assert {kind for kind, *_ in SHOWN} >= set(EventKind)
+    post(url, *(noted(kind, data) for kind, data, _ in SHOWN))
+    done = run("events", "s1")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.splitlines() == [
+        f"{number:>6}  2027-01-15 21:00:00.250  {kind:<18}  {said}" for number, (kind, _, said) in enumerate(SHOWN, 1)
+    ]
+
+
+def test_o3_long_values_are_cut(run: Command, url: str) -> None:
+    post(url, noted("tool_partial", {**TOOL, "value": "x" * 10_000}))
+    [line] = run("events", "s1").out.splitlines()
+    assert len(line) < 500
+
+
+def test_o3_every_known_kind_has_its_colour() -> None:
+    assert {kind for kind in EventKind if not kind.startswith("tool_")} == set(STYLES)
+
+
+def test_o3_on_a_terminal_kinds_are_coloured_and_days_begin_with_a_line(url: str) -> None:
+    refused = {"request_id": "r1", "answer": {"approved": False}}
+    post(url, noted("system_notice", {"message": "one"}), noted("human_answer", refused, NOON + 86_400))
+    with callboard(url, "events", "s1", columns=100, TZ="JST-9") as command:
+        done = command.end()
+    assert "\x1b[33msystem_notice     " in done.out
+    assert "\x1b[35mhuman_answer     " in done.out
+    assert "\x1b[31mrefused\x1b[0m" in done.out
+    plain = re.sub(r"\x1b\[[\d;]*m", "", done.out)
+    assert plain.splitlines() == [
+        "        Friday, 2027-01-15",
+        "     1  21:00:00.250  system_notice       one",
+        "        Saturday, 2027-01-16",
+        "     2  21:00:00.250  human_answer        refused  r1",
+    ]
+
+
+def test_o3_events_are_lines_of_json_for_programs(run: Command, url: str) -> None:
+    posted = notices(1, 3)
+    post(url, *posted)
+    done = run("events", "s1", "--json")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.encode() == b"".join(Event(number, line).line + b"\n" for number, line in enumerate(posted, 1))
+
+
+# From where
+
+
+def numbers(text: str) -> list[int]:
+    return [json.loads(line)["seq"] for line in text.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        ([], [1, 2, 3, 4, 5]),
+        (["--after", "3"], [4, 5]),
+        (["--after", "5"], []),
+        (["--after", "99999999999999999999"], []),
+        (["--last", "2"], [4, 5]),
+        (["--last", "0"], []),
+        (["--last", "50"], [1, 2, 3, 4, 5]),
+    ],
+)
+def test_o3_events_begin_where_one_says(run: Command, url: str, options: list[str], shown: list[int]) -> None:
+    post(url, *notices(1, 5))
+    assert numbers(run("events", "s1", "--json", *options).out) == shown
+
+
+def test_o3_more_events_than_a_page_are_all_shown(run: Command, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("callboard.cli.events.PAGE", 2)
+    post(url, *notices(1, 5))
+    assert numbers(run("events", "s1", "--json").out) == [1, 2, 3, 4, 5]
+
+
+def test_b8_an_expired_cursor_says_from_where_one_can_start(run: Command, url: str) -> None:
+    post(url, *notices(1, 5))
+    stored(url, lambda store: store.trim("s1", keep=2, before=0.0))
+    done = run("events", "s1", "--after", "1", "--json")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == (
+        "error: The events after 1 are not kept any more. Start again; the first kept one is 4. Begin with: --after 3\n"
+    )
+    assert numbers(run("events", "s1", "--after", "3", "--json").out) == [4, 5]
+
+
+def test_o3_without_a_cursor_one_begins_with_what_is_kept(run: Command, url: str) -> None:
+    post(url, *notices(1, 5))
+    stored(url, lambda store: store.trim("s1", keep=2, before=0.0))
+    done = run("events", "s1", "--json")
+    assert (done.code, done.err) == (0, "The first 3 events are not kept any more.\n")
+    assert numbers(done.out) == [4, 5]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["nowhere"], Exit.NOT_FOUND, "There is no session 'nowhere'. See: callboard sessions list"),
+        (["s1", "--after", "1", "--last", "1"], Exit.USAGE, "--after and --last exclude each other."),
+        (["s1", "--after", "-1"], Exit.USAGE, "Invalid value for '--after'"),
+        ([], Exit.USAGE, "Missing argument"),
+    ],
+)
+def test_o3_events_that_cannot_be_shown(run: Command, url: str, arguments: list[str], code: Exit, message: str) -> None:
+    post(url)
+    done = run("events", *arguments)
+    assert (done.code, done.out) == (code, "")
+    assert message in done.err
+
+
+# Following
+
+
+def test_o3_following_shows_what_another_process_posts(shared: str) -> None:
+    post(shared, *notices(1, 2))
+    with callboard(shared, "events", "s1", "--after", "1", "--follow", "--json") as command:
+        command.until("notice 2")
+        for number in (3, 4):
+            post(shared, *notices(number, number))
+            command.until(f"notice {number}")
+        command.interrupt()
+        done = command.end()
+    assert (done.code, done.err) == (Exit.INTERRUPTED, "")
+    assert numbers(done.out) == [2, 3, 4]
+
+
+def test_o3_following_beside_a_server_that_works(shared: str, run: Command) -> None:
+    with server(shared, "pay") as running, callboard(shared, "events", "s1", "-f", "--last", "1") as command:
+        command.until("human_request")
+        [asked] = json.loads(run("requests", "list", "--json", "--store", shared).out)
+        assert run("requests", "answer", asked["id"], "--approve", "--store", shared).code == 0
+        running.until("pay succeeded")
+        command.until("pay succeeded: paid 5 to bob")
+        command.interrupt()
+        done = command.end()
+    assert (done.code, done.err) == (Exit.INTERRUPTED, "")
+    kinds = [line.split()[3] for line in done.out.splitlines()]
+    assert kinds == ["human_request", "human_answer", "tool_executing", "tool_result"]
+
+
+def test_o3_following_outlives_a_server_of_the_store_that_is_started_again(own_postgres: OwnPostgres) -> None:
+    with own_postgres.database() as url:
+        post(url, *notices(1, 1))
+        with callboard(url, "events", "s1", "--follow", "--json") as command:
+            command.until("notice 1")
+            own_postgres.stop(immediate=True)
+            own_postgres.start()
+            post(url, *notices(2, 2))
+            command.until("notice 2")
+            command.interrupt()
+            done = command.end()
+    assert done.code == Exit.INTERRUPTED
+    assert numbers(done.out) == [1, 2]
+
+
+def test_o3_following_a_session_that_is_removed_ends(shared: str) -> None:
+    post(shared, *notices(1, 1))
+    with callboard(shared, "events", "s1", "--follow") as command:
+        command.until("notice 1")
+        stored(shared, lambda store: store.delete("s1"))
+        done = command.end()
+    assert (done.code, done.err) == (Exit.NOT_FOUND, "error: The session 's1' was removed.\n")
+
+
+def test_o3_a_reader_that_leaves_ends_the_events_quietly(url: str) -> None:
+    post(url, *notices(1, 20_000))
+    with callboard(url, "events", "s1", "--json") as command:
+        command.until("notice 1")
+        command.close("out")
+        done = command.end()
+    assert (done.code, done.err) == (Exit.OK, "")
+
+
+async def _lagging(show: list[int]) -> Tail:
+    """A reader in front of whose cursor events are removed."""
+    store: Store = MemoryStore()
+    row = session_row("s1")
+    await store.commit([Change("s1", session=row, events=notices(1, 5))])
+    await store.trim("s1", keep=2, before=0.0)
+    return Tail(store, row, 1, lambda event: show.append(event.seq))
+
+
+def test_o3_events_that_were_removed_before_they_were_shown_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    shown: list[int] = []
+
+    async def follow() -> None:
+        await (await _lagging(shown)).catch_up()
+
+    asyncio.run(follow())
+    assert shown == [4, 5]
+    assert capsys.readouterr().err == "The events from 2 to 3 were removed before they were shown.\n"
+
+
+def test_o3_an_empty_board_is_not_a_removed_one() -> None:
+    async def look() -> None:
+        store: Store = MemoryStore()
+        await store.commit([Change("s1", session=session_row("s1"))])
+        await Tail(store, session_row("s1"), 0, lambda _: None).catch_up()
+        with pytest.raises(SessionNotFound):
+            await Tail(store, session_row("s2"), 0, lambda _: None).catch_up()
+
+    asyncio.run(look())
+
+
+def test_o3_entries_have_the_ids_that_belong_together() -> None:
+    entry = entry_of(Event(1, noted("tool_result", {**TOOL, "status": "succeeded", "value": None})))
+    assert (entry.subject, entry.status, entry.text, entry.aside) == ("build", "succeeded", "null", "x1")
