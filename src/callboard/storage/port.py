@@ -32,7 +32,7 @@ class Conflict(CallboardError):
 
 
 class ExecutionWrite(NamedTuple):
-    """An execution as it is now."""
+    """An execution as it is now. `Conflict` where it is not there, unless it is new."""
 
     row: ExecutionRow
     held_by: str | None = None
@@ -55,15 +55,17 @@ class Change:
 
     session_id: str
     session: SessionRow | None = None
-    """The session itself: made if it is not there. `Conflict` where it is there for another user."""
+    """The session itself: made if it is not there. `Conflict` where it is there for another user.
+
+    When it was made, and what waits to be consumed, stay as they are."""
     executions: Sequence[ExecutionWrite] = ()
     requests: Sequence[RequestWrite] = ()
     late: Sequence[str] = ()
-    """Executions whose results wait to be consumed from now on."""
+    """Executions whose results wait to be consumed from now on. One that waits already keeps its place."""
     taken: Sequence[str] = ()
     """Executions whose results are consumed by this. `Conflict` where one is not waiting."""
     cancel: Sequence[str] = ()
-    """Executions that are asked to stop, whoever holds them."""
+    """Executions that are asked to stop, whoever holds them. Those that have ended stay as they are."""
     transcript: Sequence[bytes] = ()
     """Entries that go to the end of the transcript: JSON documents."""
     events: Sequence[bytes] = field(default=())
@@ -74,8 +76,9 @@ class Page(NamedTuple):
     """A run of a board's events, and where the board stands."""
 
     first: int
-    """The number of the first line."""
+    """The number of the first line: the next after the one that was asked for, or the oldest kept if that is later."""
     lines: list[bytes]
+    """Encoded events, as they were handed in: their numbers follow from the first one's."""
     first_seq: int
     """The number of the oldest kept event of the board."""
     last_seq: int
@@ -119,7 +122,10 @@ class Store(Protocol):
         ...
 
     async def trim(self, session_id: str, *, keep: int, before: float) -> int:
-        """Forget events beyond the newest `keep`, and those from before a time. Returns the first kept number."""
+        """Forget events beyond the newest `keep`, and those from before a time. Returns the first kept number.
+
+        What is kept has no gaps: one from before that time stays if one that is not stands before it.
+        """
         ...
 
     async def execution(self, session_id: str, execution_id: str) -> ExecutionRow | None: ...
@@ -137,7 +143,7 @@ class Store(Protocol):
     async def requests(
         self, *, session_id: str | None = None, user_id: str | None = None, status: str | None = None, limit: int = 1000
     ) -> list[RequestRow]:
-        """Requests in the order in which they were made."""
+        """Requests in the order in which they were made: the first `limit` that fit."""
         ...
 
     async def transcript(self, session_id: str, after: int = 0) -> list[bytes]:
@@ -161,6 +167,7 @@ class Store(Protocol):
     async def recover(self, owner_id: str | None, beat: int, heir: str) -> list[ExecutionRow]:
         """Give the unfinished executions of a dead process to another, if its beat still is that; remove the dead one.
 
-        With None: those that nobody holds and whose person has answered, or that are asked to stop.
+        With None: those that nobody holds and whose person has answered, or that are asked to stop. A request that was
+        refused, expired or withdrawn counts as answered when no other one of the execution is open.
         """
         ...

@@ -1,4 +1,8 @@
-"""What is stored, as plain values. JSON is kept as the bytes it was written as, times as seconds since 1970."""
+"""What is stored, as plain values: times as seconds since 1970, JSON as bytes.
+
+A database may give JSON back with other spaces and another order of keys, never with another meaning. `document` and
+the entries of a transcript come back byte for byte.
+"""
 
 from dataclasses import dataclass
 
@@ -60,10 +64,11 @@ class ExecutionRow:
     queued_at: float
     started_at: float | None
     completed_at: float | None
+    """None: it is unfinished."""
     owner: str | None
     """The process that carries it out; None where nobody does, because it waits for a person."""
     cancelling: bool = False
-    """Whether somebody, in any process, asked for it to stop."""
+    """Whether somebody, in any process, asked for it to stop. Once asked, it stays so, whatever is written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,4 +106,6 @@ class OwnerRow:
     started: str
     """When the process was started, in the machine's own words: process ids are used again."""
     beat: int
-    """A number that goes up while it lives. Whoever sees it stand still for a lease's time may recover its work."""
+    """A number that goes up while it lives. Whoever sees it stand still for a lease's time may recover its work.
+
+    -1: it has left, and work of it is still there."""

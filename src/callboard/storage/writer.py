@@ -42,6 +42,8 @@ class Writer:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._waiting: dict[Source, None] = {}
+        self._taken: list[tuple[Source, Sequence[Change]]] = []
+        """What is being written."""
         self._more = asyncio.Event()
         self._closing = False
         self._task: asyncio.Task[None] | None = None
@@ -52,7 +54,7 @@ class Writer:
         self._task = asyncio.get_running_loop().create_task(self._run(), name="callboard: writer")
 
     async def close(self, patience: float = 10.0) -> None:
-        """Write what is left, for at most so many seconds."""
+        """Write what is left, for at most so many seconds. Whoever still waits then is told that it was not written."""
         self._closing = True
         self._more.set()
         if self._task is None:
@@ -62,11 +64,14 @@ class Writer:
             self._task.cancel()
             await asyncio.wait([self._task])
             log.error("the store did not answer; what was not written yet is lost")
+        self._give_up()
 
     def add(self, source: Source) -> None:
         """Have a source written with the next group."""
         self._waiting[source] = None
         self._more.set()
+        if self._closing and self._task is not None and self._task.done():
+            asyncio.get_running_loop().call_soon(self._give_up)
 
     async def _run(self) -> None:
         while self._waiting or not self._closing:
@@ -80,17 +85,17 @@ class Writer:
                 await self._write(sources)
 
     async def _write(self, sources: list[Source]) -> None:
-        taken = [(source, changes) for source in sources if (changes := source.take())]
-        group = [change for _, changes in taken for change in changes]
+        self._taken = [(source, changes) for source in sources if (changes := _taken(source))]
+        group = [change for _, changes in self._taken for change in changes]
         if not group:
             return
         try:
             results = await self._commit(group)
-        except StoreError as error:
+        except Exception as error:
             log.error("a group of %d changes could not be written: %s", len(group), error)
-            for source, _ in taken:
-                source.lost(error)
+            self._lose(error if isinstance(error, StoreError) else _fault(error))
             return
+        taken, self._taken = self._taken, []
         start = 0
         for source, changes in taken:
             try:
@@ -115,3 +120,31 @@ class Writer:
                     log.warning("the store answers again")
                 self.unavailable = False
                 return results
+
+    def _give_up(self) -> None:
+        """Nothing is written any more: let nobody wait for it."""
+        error = StoreUnavailable("The runtime has ended; this was not written.")
+        self._lose(error)
+        while self._waiting:
+            source, _ = self._waiting.popitem()
+            if changes := _taken(source):
+                self._taken = [(source, changes)]
+                self._lose(error)
+
+    def _lose(self, error: StoreError) -> None:
+        taken, self._taken = self._taken, []
+        for source, _ in taken:
+            source.lost(error)
+
+
+def _taken(source: Source) -> Sequence[Change]:
+    try:
+        return source.take()
+    except Exception as error:
+        log.exception("the runtime failed before a commit")
+        source.lost(_fault(error))
+        return ()
+
+
+def _fault(error: Exception) -> StoreError:
+    return StoreError(f"The runtime failed while it wrote ({type(error).__name__}); this was not written.")

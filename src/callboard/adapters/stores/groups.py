@@ -71,27 +71,32 @@ class Groups:
 
     def _halved(self, connection: Connection, changes: Sequence[Change]) -> list[int | Conflict]:
         """Write what can be written, by writing halves, and halves of halves, where the whole cannot be."""
-        try:
-            return self._within_savepoint(connection, changes, careful=False)
-        except Exception as error:
-            if self._database.explained(error) is not None:
-                raise
+        results = self._tried(connection, changes, careful=False)
+        if not isinstance(results, Exception):
+            return results
         if len(changes) > 1:
             middle = len(changes) // 2
             return [*self._halved(connection, changes[:middle]), *self._halved(connection, changes[middle:])]
+        results = self._tried(connection, changes, careful=True)
+        if not isinstance(results, Exception):
+            return results
+        reason = type(results.orig if isinstance(results, DBAPIError) else results).__name__
+        return [Conflict(f"The database does not take this change of session {changes[0].session_id} ({reason}).")]
+
+    def _tried(
+        self, connection: Connection, changes: Sequence[Change], *, careful: bool
+    ) -> list[int | Conflict] | Exception:
+        """The results, or what the database says against the data, after which everything is as before."""
+        savepoint = connection.begin_nested()
         try:
-            return self._within_savepoint(connection, changes, careful=True)
+            results = self._writing.write(connection, changes, careful=careful)
+            savepoint.commit()
         except Exception as error:
             if self._database.explained(error) is not None:
-                raise
-            reason = type(error.orig if isinstance(error, DBAPIError) else error).__name__
-            return [Conflict(f"The database does not take this change of session {changes[0].session_id} ({reason}).")]
-
-    def _within_savepoint(
-        self, connection: Connection, changes: Sequence[Change], *, careful: bool
-    ) -> list[int | Conflict]:
-        with connection.begin_nested():
-            return self._writing.write(connection, changes, careful=careful)
+                raise  # the whole transaction is over, and with it the savepoint
+            savepoint.rollback()
+            return error
+        return results
 
 
 def _same(changes: Sequence[Change], others: Sequence[Change]) -> bool:

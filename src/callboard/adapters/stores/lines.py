@@ -51,6 +51,7 @@ class Line:
         self._writes = writes
         self._lock = threading.Lock()
         self._connection: Connection | None = None
+        self._closed = False
 
     def run(self, job: Callable[[Connection], T]) -> T:
         """Do a job; one that writes, in one transaction. Raises `StoreError`, or as it is what the job's data caused.
@@ -59,6 +60,8 @@ class Line:
         It must be fit for that, also after a commit of which nobody knows how it ended.
         """
         with self._lock:
+            if self._closed:
+                raise _closed()
             for attempts_left in reversed(range(ATTEMPTS)):
                 fresh = self._connection is None
                 try:
@@ -79,7 +82,9 @@ class Line:
             return look(self._connection) if self._connection is not None else None
 
     def close(self) -> None:
+        """Close the connection, and make no other."""
         with self._lock:
+            self._closed = True
             self._drop()
 
     def _attempt(self, job: Callable[[Connection], T]) -> T:
@@ -116,7 +121,11 @@ class Clerks:
 
     async def do(self, work: Callable[[Line], T]) -> T:
         """Have some work done. A caller that is cancelled stops waiting; work that has begun goes on."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._serve, work)
+        try:
+            done = asyncio.get_running_loop().run_in_executor(self._threads, self._serve, work)
+        except RuntimeError as error:  # its threads take no work any more
+            raise _closed() from error
+        return await done
 
     def close(self) -> None:
         """Finish what was asked for, and close the connections. It waits; not to be called on the event loop."""
@@ -130,3 +139,7 @@ class Clerks:
             return work(line)
         finally:
             self._idle.append(line)
+
+
+def _closed() -> StoreError:
+    return StoreError("The store is not open.")

@@ -21,7 +21,7 @@ CHANNEL = "callboard"
 LONGEST = 7_900
 """The longest message, in bytes; PostgreSQL takes 7,999."""
 
-DELAYS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+DELAYS = (0.1, 0.2, 0.5, 1.0, 2.0)
 """How many seconds to wait before each attempt to be connected again; the last one for all that follow."""
 
 

@@ -42,6 +42,10 @@ PATIENCE = {
 }
 """How a server is noticed that has gone without a word. What an address says itself comes first."""
 
+IDLE = 3_000
+"""After how many milliseconds the server ends a transaction whose process says nothing more: it was stopped, or its
+machine is gone, and others wait for the rows that it has locked."""
+
 FORGOTTEN = 86_400.0
 """After how many seconds the last group of a store that was not closed is of no interest any more."""
 
@@ -84,7 +88,11 @@ class PostgresDatabase:
         self.instance = uuid.uuid4().hex
         """Who writes, as others see it."""
         self._engine = create_engine(
-            url.set(query={**PATIENCE, **url.query}), poolclass=NullPool, hide_parameters=True, use_native_hstore=False
+            url.set(query={**PATIENCE, **url.query, "client_encoding": "utf8"}),
+            poolclass=NullPool,
+            isolation_level="READ COMMITTED",  # what is read after a lock is what was there when it was given
+            hide_parameters=True,
+            use_native_hstore=False,
         )
         self.dialect = self._engine.dialect
 
@@ -114,7 +122,11 @@ class PostgresDatabase:
 
     def connect(self, *, writes: bool) -> Connection:
         connection = self._engine.connect()
-        return connection if writes else connection.execution_options(isolation_level="AUTOCOMMIT")
+        if not writes:
+            return connection.execution_options(isolation_level="AUTOCOMMIT")
+        connection.exec_driver_sql(f"SET idle_in_transaction_session_timeout = {IDLE}")
+        connection.commit()
+        return connection
 
     def begin(self, connection: Connection) -> None:
         """The driver begins by itself, with the first statement."""

@@ -17,8 +17,7 @@ def trim(connection: Connection, session_id: str, keep: int, before: float) -> i
     if row is None:
         return 1
     mine = events.c.session_id == session_id
-    first = max(row.first_seq, row.last_seq + 1 - keep)
-    young = select(events.c.seq).where(mine, events.c.seq >= first, events.c.at >= before)
+    young = select(events.c.seq).where(mine, events.c.seq > row.last_seq - keep, events.c.at >= before)
     first = connection.execute(young.order_by(events.c.seq).limit(1)).scalar_one_or_none() or row.last_seq + 1
     if first > row.first_seq:
         connection.execute(delete(events).where(mine, events.c.seq < first))

@@ -78,17 +78,16 @@ class Sheet:
         else:
             compiled = self._of_tuples().compile(dialect=dialect)
             self._text = str(compiled)
-            self._order = itemgetter(*(names.index(name[2:]) for name in compiled.positiontup or ()))
+            order = [names.index(name[2:]) for name in compiled.positiontup or ()]
+            self._order = itemgetter(*order) if order != sorted(order) else None
 
     def write(self, connection: Connection, rows: Sequence[Row], *, careful: bool = False) -> None:
-        """Write rows. `careful` keeps JSON wrapped, which PostgreSQL takes whatever it holds."""
-        if not rows:
-            return
+        """Write rows, one at least. `careful` keeps JSON wrapped, which PostgreSQL takes whatever it holds."""
         if self._on_postgresql:
             written = [self._encoded(row, careful) for row in rows] if self._encoders else rows
             connection.execute(self._statement, {"rows": to_json(written).decode()})
         else:
-            connection.exec_driver_sql(self._text, [self._order(row) for row in rows])
+            connection.exec_driver_sql(self._text, list(map(self._order, rows) if self._order else rows))
 
     def _encoded(self, row: Row, careful: bool) -> list[Any]:
         values = list(row)

@@ -15,10 +15,14 @@ from sqlalchemy.exc import DBAPIError
 from ...storage.port import Conflict, StoreError, StoreUnavailable
 from .lines import Line
 from .revisions import Migrated, is_empty, stored_revision, upgrade
-from .tables import VERSION_TABLE
+from .tables import REVISION, VERSION_TABLE
 
 BUSY = 5.0
 """How many seconds to wait for another process that writes."""
+
+PAUSE = 0.0005
+"""How many seconds to wait between two attempts to write. SQLite's own pauses grow so long that one process starves
+beside another that writes all the time."""
 
 GLANCE = 0.02
 """How many seconds lie between two looks at whether another process wrote."""
@@ -67,7 +71,10 @@ class SqliteDatabase:
         self._examine()
         try:
             with closing(self._connection("rwc")), self._engine.connect() as connection:
-                if stored_revision(connection) is None and not is_empty(connection):
+                revision = stored_revision(connection)
+                if revision == REVISION:
+                    return Migrated(revision, revision)
+                if revision is None and not is_empty(connection):
                     raise self._foreign()
                 connection.rollback()
                 self._log_ahead(connection)
@@ -80,15 +87,22 @@ class SqliteDatabase:
 
     def connect(self, *, writes: bool) -> Connection:
         connection = self._engine.connect()
-        if not writes:
-            connection.exec_driver_sql("PRAGMA query_only=ON")
-            connection.commit()
+        _driver(connection).execute("PRAGMA busy_timeout=0" if writes else "PRAGMA query_only=ON")
         return connection
 
     def begin(self, connection: Connection) -> None:
         if self._found() != self._identity:
             raise StoreUnavailable(f"{self.name} was removed or replaced while it was in use. Start again.")
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        connection.begin()
+        deadline = time.monotonic() + BUSY
+        while True:
+            try:
+                _driver(connection).execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+            time.sleep(PAUSE)
 
     def broken(self, error: Exception) -> bool:
         return False
@@ -142,8 +156,12 @@ class SqliteDatabase:
             check_same_thread=False,  # lines see to it that only one thread at a time uses it
             cached_statements=256,
         )
-        connection.execute("PRAGMA synchronous=FULL")
-        connection.execute("PRAGMA foreign_keys=ON")
+        try:
+            connection.execute("PRAGMA synchronous=FULL")
+            connection.execute("PRAGMA foreign_keys=ON")
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _examine(self) -> None:
@@ -243,7 +261,12 @@ class Glances:
             return None
 
 
-def _data_version(connection: Connection) -> tuple[int, int]:
+def _driver(connection: Connection) -> sqlite3.Connection:
     driver = connection.connection.driver_connection
     assert isinstance(driver, sqlite3.Connection)
+    return driver
+
+
+def _data_version(connection: Connection) -> tuple[int, int]:
+    driver = _driver(connection)
     return id(driver), driver.execute("PRAGMA data_version").fetchone()[0]

@@ -1,0 +1,98 @@
+"""What JSONB does to documents, and that it does none of it to ours (E5, E7)."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from callboard.adapters.stores.documents import storable, unwrapped, wrapped
+from callboard.adapters.stores.encoded import posted
+from callboard.events.event import encode_event
+
+
+@pytest.fixture
+def connection(postgres_url: str) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        yield connection
+
+
+numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+texts = st.text(st.characters(exclude_categories=[])) | st.sampled_from(["$json", "\0", "\ud800", "1e5", "-0"])
+values = st.recursive(
+    st.none() | st.booleans() | numbers | texts,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
+    max_leaves=12,
+)
+tokens = st.from_regex(r"-?(0|[1-9][0-9]{0,30})(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,3})?", fullmatch=True)
+
+
+def through(connection: psycopg.Connection, document: str) -> bytes:
+    row = connection.execute("SELECT %s::text::jsonb::text", [storable(document)]).fetchone()
+    assert row is not None
+    return unwrapped(row[0])
+
+
+def exact(document: str | bytes) -> Any:
+    """A document as Python values, in a form that tells 1 from 1.0 and 0.0 from -0.0."""
+    return json.loads(document, parse_float=lambda text: repr(float(text)))
+
+
+@given(value=values, ascii_only=st.booleans(), spaces=st.booleans())
+@example(value={"longer than that": 1, "$json": "{}"}, ascii_only=True, spaces=False)
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_e5_values_come_back_equal(connection: psycopg.Connection, value: Any, ascii_only: bool, spaces: bool) -> None:
+    document = json.dumps(value, ensure_ascii=ascii_only, indent=1 if spaces else None)
+    try:
+        document.encode()
+    except UnicodeEncodeError:
+        document = json.dumps(value)
+    assert exact(through(connection, document)) == exact(document)
+
+
+@given(token=tokens)
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_e5_numbers_come_back_equal_however_they_are_written(connection: psycopg.Connection, token: str) -> None:
+    for document in (token, f"[{token}]", f'{{"n": {token} }}', f"[{token},1]"):
+        assert exact(through(connection, document)) == exact(document)
+
+
+@pytest.mark.parametrize(
+    "document",
+    ['{"a":1}', '{"t":"it costs 5e and -0 more","id":"0x3e4","u":"\\u00e4"}', "[0.5,1.0,-1,1000]", '"text"', "null"],
+)
+def test_e7_common_documents_are_kept_as_they_are(document: str) -> None:
+    assert storable(document) == document
+
+
+@given(st.text())
+def test_e5_whatever_is_wrapped_comes_out(document: str) -> None:
+    assert unwrapped(wrapped(document)) == document.encode()
+
+
+@given(st.text(st.characters(exclude_characters='"\\', exclude_categories=["Cs", "Cc"])), st.integers(0, 4 * 10**12))
+def test_b2_kind_and_time_are_read_from_an_event(kind: str, milliseconds: int) -> None:
+    event = encode_event(kind, milliseconds / 1000, b'{"kind":"other","at":1}')
+    found = posted(event)
+    assert found.kind == kind
+    assert abs(found.at - milliseconds / 1000) < 0.0015, "to the millisecond"
+
+
+def test_b2_events_that_others_wrote_are_read_too() -> None:
+    spaced = b'{ "data": {}, "at": "2027-01-15T08:00:00+01:00", "kind": "a\\u0022,\\"data\\":" }'
+    assert posted(spaced) == ('a","data":', 1799996400.0)
+    hidden = b'{"kind":"a\\",\\"data\\":","at":"2027-01-15T08:00:00.000Z","data":{}}'
+    assert posted(hidden).kind == 'a","data":'
+    for wrong in (
+        b"",
+        b"[]",
+        b"null",
+        b'{"kind":"k"}',
+        b'{"kind":"k","at":3,"data":{}}',
+        b'{"kind":"k","at":"x","data":1}',
+    ):
+        with pytest.raises(ValueError):
+            posted(wrong)

@@ -1,0 +1,199 @@
+"""Databases of every older revision are brought to the newest, with what is in them (D1, D2, E7)."""
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Connection, Engine, NullPool, create_engine
+
+from callboard.adapters.stores import open_store
+from callboard.adapters.stores.migrations import migrate_to, revisions
+from callboard.adapters.stores.sql import migrate
+from callboard.adapters.stores.tables import REVISION, VERSION_TABLE, metadata
+from callboard.storage.port import Change, ExecutionWrite, Store, StoreError, StoreUnavailable
+from tests.contracts.rows import NOW, execution_row, finished_row, made, owner_row, posts, request_row, session_row
+
+pytestmark = pytest.mark.anyio
+
+FIRST = [
+    "INSERT INTO sessions (id, channel, allow, open, last_seq, first_seq, last_entry, last_execution)"
+    """ VALUES ('s', 'voice', '["t"]', true, 3, 2, 1, 2)""",
+    "INSERT INTO session_tool_state (session_id, user_id, namespaces, available_tools, unconsumed_results, created_at,"
+    """ updated_at) VALUES ('s', 'ann', NULL, '["t"]', '["y"]', 1800000000.0, 1800000000.0)""",
+    "INSERT INTO events (session_id, seq, kind, at, body) VALUES"
+    """ ('s', 2, 'k', 1.5, '{"kind":"k","at":"2027-01-15T08:00:00.000Z","data":{"n":2}}'),"""
+    """ ('s', 3, 'k', 1.5, '{"kind":"k","at":"2027-01-15T08:00:00.000Z","data":{"n":3}}')""",
+    "INSERT INTO executions (session_id, place, id, user_id, call_id, tool, kind, document, fingerprint, shown, status,"
+    " priority, attempt, max_attempts, errors, value, error, late, parent_id, queued_at, started_at, completed_at,"
+    " owner, cancelling) VALUES"
+    """ ('s', 1, 'x', 'ann', 'call of x', 'add', 'tool', {document}, 'f', '{{"a": 1}}', 'executing',"""
+    " 0, 1, 3, '[]', NULL, NULL, false, NULL, 1800000000.0, NULL, NULL, 'p1', false),"
+    """ ('s', 2, 'y', 'ann', 'call of y', 'add', 'tool', {document}, 'f', '{{"a": 1}}', 'succeeded',"""
+    " 0, 1, 3, '[]', '1', NULL, false, NULL, 1800000000.0, NULL, 1800000001.0, NULL, false)",
+    "INSERT INTO requests (id, session_id, user_id, execution_id, kind, tool, payload, schema, fingerprint, status,"
+    " answer, created_at, expires_at, answered_at) VALUES ('r', 's', 'ann', 'x', 'human_request', 'pay',"
+    """ '{"ask": 1}', '{"type": "object"}', 'f', 'open', NULL, 1800000000.0, NULL, NULL)""",
+    "INSERT INTO transcript (session_id, position, entry) VALUES ('s', 1, '{\"b\":1}')",
+    "INSERT INTO owners (id, host, pid, started, beat) VALUES ('p1', 'here', 7, 'then', 4)",
+]
+
+CONTENTS = {
+    "0001": FIRST,
+    "0002": [*FIRST, "INSERT INTO batches (instance, number, results, at) VALUES ('other', 5, '[1]', 1.0)"],
+}
+"""What a database of each revision holds, as that revision wrote it."""
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of an empty database."""
+    if request.param == "postgres":
+        return request.getfixturevalue("postgres_url")
+    return f"sqlite:///{tmp_path / 'callboard.db'}"
+
+
+@pytest.fixture
+def engine(url: str) -> Iterator[Engine]:
+    engine = create_engine(url.replace("postgresql:", "postgresql+psycopg:"), poolclass=NullPool)
+    yield engine
+    engine.dispose()
+
+
+def at_revision(engine: Engine, revision: str) -> None:
+    """Make the tables of a revision, with something in them."""
+    literal = "X'7B7D'" if engine.dialect.name == "sqlite" else "'\\x7b7d'"
+    with engine.begin() as connection:
+        migrate_to(connection, revision)
+        for statement in CONTENTS[revision]:
+            text = statement.format(document=literal) if "{document}" in statement else statement
+            connection.exec_driver_sql(text.replace("%", "%%"))
+
+
+async def check(store: Store) -> None:
+    """Everything of `CONTENTS` is there, and goes on."""
+    assert await store.sessions() == [
+        session_row(channel="voice", allow=("t",), tools=("t",), last_seq=3, first_seq=2, unconsumed=("y",))
+    ]
+    page = await store.events("s", 0, 9)
+    assert [json.loads(line)["data"]["n"] for line in page.lines] == [2, 3]
+    assert (page.first, page.first_seq, page.last_seq) == (2, 2, 3)
+    running, ended = execution_row(document=b"{}"), finished_row("y", document=b"{}")
+    assert await store.executions("s") == [running, ended]
+    assert await store.requests() == [request_row()]
+    assert await store.transcript("s") == [b'{"b":1}']
+    assert await store.owners() == [owner_row(beat=4)]
+    assert await store.commit([posts(4)]) == [4]
+    written = [ExecutionWrite(execution_row("z", queued_at=NOW + 1), new=True)]
+    await store.commit([Change("s", executions=written, taken=["y"], transcript=[b"2"])])
+    assert [row.id for row in await store.executions("s")] == ["x", "y", "z"]
+    assert await store.transcript("s", 1) == [b"2"]
+    assert [row.id for row in await store.recover("p1", 4, "p2")] == ["x", "z"]
+
+
+def test_every_revision_is_known_and_has_contents_here() -> None:
+    assert revisions() == sorted(CONTENTS)
+    assert revisions()[-1] == REVISION
+
+
+@pytest.mark.parametrize("revision", revisions())
+async def test_d2_database_of_every_revision_is_brought_to_the_newest(url: str, engine: Engine, revision: str) -> None:
+    at_revision(engine, revision)
+    store = open_store(url)
+    if revision != REVISION and url.startswith("postgres"):
+        with pytest.raises(StoreError, match="Run: callboard migrate") as caught:
+            await store.open(lambda session_id: None)
+        assert not isinstance(caught.value, StoreUnavailable)
+    if url.startswith("postgres"):
+        assert await asyncio.to_thread(migrate, url) == (revision, REVISION)
+    await store.open(lambda session_id: None)
+    try:
+        await check(store)
+    finally:
+        await store.close()
+    assert await asyncio.to_thread(migrate, url) == (REVISION, REVISION)
+
+
+def test_e7_migrations_make_the_tables_that_are_used(url: str, engine: Engine) -> None:
+    assert migrate(url) == (None, REVISION)
+    with engine.connect() as connection:
+        assert differences(connection) == []
+
+
+def differences(connection: Connection) -> list[object]:
+    """What the tables in the database and those in the code do not have in common."""
+    context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE, "compare_type": False})
+    return list(compare_metadata(context, metadata))
+
+
+def test_e7_types_in_the_database_are_those_of_the_code(postgres_url: str) -> None:
+    migrate(postgres_url)
+    engine = create_engine(postgres_url.replace("postgresql:", "postgresql+psycopg:"), poolclass=NullPool)
+    question = "SELECT table_name, column_name, data_type, collation_name FROM information_schema.columns"
+    with engine.connect() as connection:
+        rows = connection.exec_driver_sql(
+            f"{question} WHERE table_schema = 'public' AND table_name <> '{VERSION_TABLE}'"
+        )
+        found = {(table, column): (kind, collation) for table, column, kind, collation in rows}
+        code = {
+            (table.name, column.name): column.type.compile(engine.dialect)
+            for table in metadata.tables.values()
+            for column in table.columns
+        }
+    written = {
+        key: kind.upper() + (f' COLLATE "{collation}"' if collation else "") for key, (kind, collation) in found.items()
+    }
+    assert written == {key: kind.replace("FLOAT", "DOUBLE PRECISION") for key, kind in code.items()}
+
+
+async def test_d2_revision_of_a_newer_version_is_refused(url: str, engine: Engine) -> None:
+    at_revision(engine, REVISION)
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f"UPDATE {VERSION_TABLE} SET version_num = '9999'")
+    for attempt in (lambda: open_store(url).open(lambda session_id: None), lambda: asyncio.to_thread(migrate, url)):
+        with pytest.raises(StoreError, match=r"newer version of Callboard \(its revision is 9999\)"):
+            await attempt()
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM events").scalar_one() == 2
+
+
+async def test_d2_database_of_something_else_is_migrated_only_when_it_is_said(postgres_url: str) -> None:
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("CREATE TABLE mine (a INTEGER)")
+        connection.execute("CREATE TABLE alembic_version (version_num TEXT)")
+    store = open_store(postgres_url)
+    with pytest.raises(StoreError, match="Run: callboard migrate"):
+        await store.open(lambda session_id: None)
+    assert await asyncio.to_thread(migrate, postgres_url) == (None, REVISION)
+    await store.open(lambda session_id: None)
+    assert await store.commit([made()]) == [0]
+    await store.close()
+
+
+async def test_d2_empty_database_is_made_ready_by_whoever_comes_first(url: str) -> None:
+    stores = [open_store(url) for _ in range(4)]
+    await asyncio.gather(*(store.open(lambda session_id: None) for store in stores))
+    for number, store in enumerate(stores):
+        assert await store.commit([made(f"s{number}")]) == [0]
+    assert len(await stores[0].sessions()) == 4
+    await asyncio.gather(*(store.close() for store in stores))
+
+
+def test_d1_migration_that_is_cut_off_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "callboard.db"
+    engine = create_engine(f"sqlite:///{path}", poolclass=NullPool)
+    at_revision(engine, "0001")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE batches (in_the_way INTEGER)")
+    with pytest.raises(StoreError):
+        migrate(f"sqlite:///{path}")
+    with closing(sqlite3.connect(path)) as connection:
+        names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'index'")}
+        assert "executions_owner" not in names, "what was done before the error is undone"
+        assert connection.execute(f"SELECT version_num FROM {VERSION_TABLE}").fetchall() == [("0001",)]

@@ -1,0 +1,93 @@
+"""Stores are chosen by their address; only the chosen one is loaded, and no password is ever repeated (D1, D2)."""
+
+import subprocess
+import sys
+
+import pytest
+
+from callboard.adapters.stores import open_store
+from callboard.adapters.stores.memory import MemoryStore
+from callboard.adapters.stores.sql import SqlStore, migrate
+from callboard.storage.port import StoreError, StoreUnavailable
+
+pytestmark = pytest.mark.anyio
+
+
+def test_d1_address_chooses_the_store() -> None:
+    assert isinstance(open_store("memory://"), MemoryStore)
+    for url in ("sqlite:///file.db", "sqlite:////tmp/file.db", "postgresql://host/name", "postgres://u:p@host:1/name"):
+        assert isinstance(open_store(url), SqlStore)
+
+
+@pytest.mark.parametrize(
+    "url", ["", "memory", "memory://x", "mysql://host/x", "file.db", "postgresql+asyncpg://host/x"]
+)
+def test_d1_other_addresses_are_refused(url: str) -> None:
+    with pytest.raises(StoreError, match="There is no store for"):
+        open_store(url)
+
+
+@pytest.mark.parametrize("url", ["sqlite://", "sqlite:///", "sqlite:///:memory:", "sqlite://file.db"])
+def test_d1_sqlite_needs_a_file(url: str) -> None:
+    with pytest.raises(StoreError, match="needs a file"):
+        open_store(url)
+
+
+@pytest.mark.parametrize("url", ["sqlite:///file.db?mode=ro", "sqlite:///file:x"])
+def test_d1_sqlite_takes_no_options(url: str) -> None:
+    with pytest.raises(StoreError, match="no options"):
+        open_store(url)
+
+
+def test_d2_address_that_cannot_be_read_is_not_repeated() -> None:
+    with pytest.raises(StoreError, match="cannot be read") as caught:
+        open_store("postgresql://ann:s3cret@host:port/name")
+    assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://ann:s3cret@127.0.0.1:1/name", "postgresql://ann:s3cret@/name?host=/no/such/folder"]
+)
+async def test_d2_server_that_is_not_there_is_unavailable(url: str) -> None:
+    with pytest.raises(StoreUnavailable) as caught:
+        await open_store(url).open(lambda session_id: None)
+    assert str(caught.value) == "The PostgreSQL database name does not answer."
+    with pytest.raises(StoreUnavailable):
+        migrate(url)
+
+
+def loaded_by(statements: str) -> set[str]:
+    """Which packages a fresh process has loaded after some statements."""
+    code = f"{statements}\nimport sys; print(*{{name.partition('.')[0] for name in sys.modules}})"
+    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_d1_only_what_is_chosen_is_loaded() -> None:
+    chosen = "from callboard.adapters.stores import open_store; open_store({!r})"
+    drivers = {"sqlalchemy", "alembic", "psycopg", "sqlite3"}
+    assert loaded_by(chosen.format("memory://")) & drivers == set()
+    assert loaded_by(chosen.format("sqlite:///file.db")) & drivers == {"sqlalchemy", "sqlite3"}
+
+
+@pytest.mark.parametrize(
+    ("missing", "url", "extra"),
+    [
+        ("sqlalchemy", "sqlite:///file.db", "sql"),
+        ("sqlalchemy", "postgresql://host/name", "postgres"),
+        ("psycopg", "postgresql://host/name", "postgres"),
+    ],
+)
+def test_d1_missing_package_is_named_by_its_extra(missing: str, url: str, extra: str) -> None:
+    code = f"""
+import sys
+sys.modules[{missing!r}] = None
+from callboard.adapters.stores import open_store
+from callboard.errors import MissingExtraError
+try:
+    open_store({url!r})
+except MissingExtraError as error:
+    print(error.extra)
+"""
+    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == extra

@@ -1,0 +1,294 @@
+"""What only a server does: going away, coming back, and cutting a commit in two (D2, E5, E7)."""
+
+import asyncio
+import json
+import threading
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+
+from callboard.adapters.stores import open_store
+from callboard.adapters.stores.listening import LONGEST, written
+from callboard.adapters.stores.sql import SqlStore
+from callboard.storage.port import Change, Conflict, Store, StoreError, StoreUnavailable
+from tests.contracts.rows import event, execution_row, made, new, owner_row, posts
+from tests.servers import OwnPostgres
+
+from .relay import relayed
+
+pytestmark = pytest.mark.anyio
+
+BEGIN, COMMIT = b"BEGIN", b"COMMIT\0"
+"""What a connection sends for them."""
+
+SOON = 20.0
+"""How many seconds something may take that takes a fraction of one."""
+
+
+def nobody(session_id: str | None) -> None:
+    """Nobody waits to be woken."""
+
+
+@asynccontextmanager
+async def opened(url: str, woken: Callable[[str | None], None] = nobody) -> AsyncGenerator[SqlStore]:
+    store = SqlStore(url)
+    await store.open(woken)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def asked(url: str, question: str, *values: object) -> list[tuple[Any, ...]]:
+    with psycopg.connect(url, autocommit=True) as connection:
+        cursor = connection.execute(question.encode(), values)
+        return cursor.fetchall() if cursor.description else []
+
+
+async def until(url: str, condition: str, *values: object) -> None:
+    """Ask until the answer is yes."""
+    async with asyncio.timeout(SOON):
+        while await asyncio.to_thread(asked, url, condition, *values) != [(True,)]:
+            pass
+
+
+async def everything(store: Store) -> list[bytes]:
+    return (await store.events("s", 0, 1000)).lines
+
+
+# How it is kept
+
+
+async def test_e7_state_of_a_session_is_kept_in_jsonb(postgres_url: str) -> None:
+    async with opened(postgres_url) as store:
+        await store.commit([made(namespaces=("a",), tools=("t", "u")), new(execution_row()), Change("s", late=["x"])])
+        columns = dict(
+            asked(
+                postgres_url,
+                "SELECT column_name, data_type FROM information_schema.columns WHERE table_name = 'session_tool_state'",
+            )
+        )
+        assert {"session_id", "user_id", "created_at", "updated_at"} < columns.keys()
+        for name in ("namespaces", "available_tools", "unconsumed_results"):
+            assert columns[name] == "jsonb"
+        question = "SELECT session_id, user_id, namespaces, available_tools, unconsumed_results FROM session_tool_state"
+        assert asked(postgres_url, question) == [("s", "ann", ["a"], ["t", "u"], ["x"])]
+        assert asked(postgres_url, "SELECT body->'data'->>'n' FROM events") == []
+        await store.commit([posts(7)])
+        assert asked(postgres_url, "SELECT kind, body->'data'->>'n' FROM events") == [("system_notice", "7")]
+
+
+def test_d2_messages_to_others_are_few_and_short() -> None:
+    assert written("me", []) == []
+    assert written("me", ["a", "b"]) == ['me:["a", "b"]']
+    many = [f"{number}-{'ä' * 150}" for number in range(200)]
+    messages = written("me", many)
+    assert max(map(len, messages)) <= LONGEST
+    assert [name for message in messages for name in json.loads(message.removeprefix("me:"))] == many
+    assert written("me", ["x" * 8_000]) == ["me:[]"]
+
+
+# Commits that are cut off
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_e5_group_is_written_once_when_the_connection_breaks_in_its_commit(postgres_url: str, when: Any) -> None:
+    with relayed(postgres_url) as relay:
+        async with opened(relay.url) as store:
+            await store.commit([made()])
+            relay.cut(COMMIT, when)
+            group = [posts(1, 2), Change("s", taken=["nothing"]), posts(3)]
+            results = await store.commit(group)
+            assert relay.cuts_left == 0
+            assert results[::2] == [2, 3]
+            assert isinstance(results[1], Conflict)
+            assert "No result" in str(results[1])
+            assert len(await everything(store)) == 3
+            assert await store.commit([posts(4)]) == [4]
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_e5_group_that_is_handed_in_again_is_not_written_twice(postgres_url: str, when: Any) -> None:
+    with relayed(postgres_url) as relay:
+        async with opened(relay.url) as store:
+            await store.commit([made(), new(execution_row())])
+            group = [posts(1), Change("s", late=["x"])]
+            relay.cut(COMMIT, when)
+            relay.cut(BEGIN, "before")  # so that the store cannot find out by itself how it ended
+            with pytest.raises(StoreUnavailable, match="does not answer"):
+                await store.commit(group)
+            assert relay.cuts_left == 0
+            assert await store.commit(list(group)) == [1, 1]
+            assert len(await everything(store)) == 1
+            again = [posts(1)]
+            assert await store.commit(again) == [2]
+            assert await store.commit(again) == [3], "what was written is something new when it comes again"
+
+
+async def test_e5_group_after_one_that_was_given_up_is_written(postgres_url: str) -> None:
+    with relayed(postgres_url) as relay:
+        async with opened(relay.url) as store:
+            await store.commit([made()])
+            relay.cut(COMMIT, "before")
+            relay.cut(BEGIN, "before")
+            with pytest.raises(StoreUnavailable):
+                await store.commit([posts(1)])
+            assert relay.cuts_left == 0
+            assert await store.commit([posts(2)]) == [1]
+
+
+async def test_e5_heir_hears_of_what_it_was_given_in_a_commit_that_was_cut_off(postgres_url: str) -> None:
+    with relayed(postgres_url) as relay:
+        async with opened(relay.url) as store:
+            await store.join(owner_row("dead"))
+            row = execution_row(owner="dead")
+            await store.commit([made(), new(row)])
+            relay.cut(COMMIT, "after")
+            assert await store.recover("dead", 0, "heir") == [replace(row, owner="heir")]
+            assert await store.recover("dead", 0, "heir") == [], "once"
+            await store.join(owner_row("dead"))
+            other = execution_row("y", owner="dead")
+            await store.commit([new(other)])
+            relay.cut(COMMIT, "after")
+            relay.cut(BEGIN, "before")
+            with pytest.raises(StoreUnavailable):
+                await store.recover("dead", 0, "heir")
+            assert relay.cuts_left == 0
+            assert await store.recover(None, 0, "heir") == [replace(other, owner="heir")]
+
+
+# The server goes away and comes back
+
+
+async def test_d2_server_that_stops_is_unavailable_and_nothing_is_lost_when_it_is_back(
+    own_postgres: OwnPostgres,
+) -> None:
+    woken: list[str | None] = []
+    came = asyncio.Event()
+
+    def wake(session_id: str | None) -> None:
+        woken.append(session_id)
+        came.set()
+
+    with own_postgres.database() as url:
+        async with opened(url, wake) as store, asyncio.timeout(60):
+            await store.join(owner_row("p1"))
+            await store.commit([made(), posts(1)])
+            await asyncio.to_thread(own_postgres.stop, immediate=True)
+            group = [posts(2)]
+            for _ in range(2):
+                with pytest.raises(StoreUnavailable, match="does not answer"):
+                    await store.commit(group)
+            with pytest.raises(StoreUnavailable):
+                await store.session("s")
+            with pytest.raises(StoreUnavailable):
+                store.beat("p1")
+            await asyncio.to_thread(own_postgres.start)
+            assert await store.commit(group) == [2]
+            assert len(await everything(store)) == 2
+            assert store.beat("p1") is True
+            await came.wait()
+            assert woken == [None], "something may have been missed"
+            async with opened(url) as other:
+                came.clear()
+                await other.commit([posts(3)])
+                await came.wait()
+            assert woken == [None, "s"], "and it hears again"
+
+
+async def test_d2_connections_that_were_cut_while_idle_are_made_again_unseen(postgres_url: str) -> None:
+    woken: list[str | None] = []
+    came = asyncio.Event()
+
+    def wake(session_id: str | None) -> None:
+        woken.append(session_id)
+        came.set()
+
+    async with opened(postgres_url, wake) as store:
+        await store.join(owner_row("p1"))
+        await store.commit([made()])
+        assert store.beat("p1") is True
+        assert await store.session("s") is not None
+        name = urlsplit(postgres_url).path[1:]
+        others = "FROM pg_stat_activity WHERE datname = %s AND pid <> pg_backend_pid()"
+        assert len(asked(postgres_url, f"SELECT pg_terminate_backend(pid) {others}", name)) == 4
+        assert await store.commit([posts(1)]) == [1]
+        assert await store.session("s") is not None
+        assert store.beat("p1") is True
+        async with asyncio.timeout(SOON):
+            await came.wait()
+        assert woken == [None]
+
+
+async def test_e5_beat_does_not_wait_for_a_group(postgres_url: str) -> None:
+    async with opened(postgres_url) as store:
+        await store.join(owner_row("p1"))
+        await store.commit([made()])
+        with psycopg.connect(postgres_url) as other:
+            other.execute("SELECT * FROM sessions FOR UPDATE")
+            waiting = asyncio.create_task(store.commit([posts(1)]))
+            assert await asyncio.to_thread(store.beat, "p1") is True
+            assert not waiting.done()
+            other.rollback()
+        assert await waiting == [1]
+
+
+async def test_d2_deadlock_is_tried_again(postgres_url: str) -> None:
+    async with opened(postgres_url) as store:
+        await store.commit([made("a"), made("b")])
+        with psycopg.connect(postgres_url) as other:
+            other.execute("SET deadlock_timeout = '1h'")
+            other.execute("SELECT * FROM sessions WHERE id = 'b' FOR UPDATE")
+            waiting = asyncio.create_task(store.commit([posts(1, session_id="a"), posts(1, session_id="b")]))
+            await until(postgres_url, "SELECT count(*) > 0 FROM pg_locks WHERE NOT granted")
+            await asyncio.to_thread(other.execute, "SELECT * FROM sessions WHERE id = 'a' FOR UPDATE")
+            other.rollback()
+        assert await waiting == [1, 1]
+
+
+# Errors
+
+
+async def test_d2_database_that_does_not_exist_is_said_in_the_servers_words(postgres_url: str) -> None:
+    name = urlsplit(postgres_url).path[1:]
+    with pytest.raises(StoreError, match="does not exist"):
+        await open_store(postgres_url.replace(name, "callboard_nowhere")).open(nobody)
+
+
+async def test_d2_user_who_may_not_write_is_told_so(postgres_url: str) -> None:
+    async with opened(postgres_url):
+        pass
+    asked(postgres_url, "DROP ROLE IF EXISTS callboard_reader")
+    asked(postgres_url, "CREATE ROLE callboard_reader LOGIN")
+    try:
+        url = postgres_url.replace("postgres@", "callboard_reader@")
+        with pytest.raises(StoreUnavailable, match="does not let this user read or write"):
+            await open_store(url).open(nobody)
+    finally:
+        asked(postgres_url, "DROP ROLE callboard_reader")
+
+
+async def test_d2_tables_that_are_gone_are_an_error_that_says_what_to_do(postgres_url: str) -> None:
+    async with opened(postgres_url) as store:
+        await store.commit([made()])
+        asked(postgres_url, "DROP TABLE events")
+        with pytest.raises(StoreError, match="does not have the tables that it should have") as caught:
+            await store.commit([posts(1)])
+        assert not isinstance(caught.value, StoreUnavailable)
+
+
+async def test_nothing_is_left_running_or_noted(postgres_url: str) -> None:
+    before = set(threading.enumerate())
+    async with opened(postgres_url) as store:
+        await store.commit([made(), Change("s", events=[event()])])
+        assert asked(postgres_url, "SELECT number FROM batches") == [(1,)]
+    assert [thread for thread in threading.enumerate() if thread not in before and "store" in thread.name] == []
+    assert asked(postgres_url, "SELECT number FROM batches") == []
+    name = urlsplit(postgres_url).path[1:]
+    alone = "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = %s"
+    await until(postgres_url, alone, name)

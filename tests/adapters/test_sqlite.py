@@ -1,0 +1,392 @@
+"""What only a SQLite file does: being damaged, full, locked, removed, shared without a server (D1, E5)."""
+
+import asyncio
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from callboard.adapters.stores import open_store
+from callboard.adapters.stores import sqlite as adapter
+from callboard.adapters.stores.lines import Line
+from callboard.adapters.stores.sql import SqlStore
+from callboard.adapters.stores.sqlite import Glances, SqliteDatabase
+from callboard.storage.port import Change, Conflict, StoreError, StoreUnavailable
+from tests.contracts.rows import event, execution_row, made, new, owner_row, posts
+
+pytestmark = pytest.mark.anyio
+
+
+def nobody(session_id: str | None) -> None:
+    """Nobody waits to be woken."""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "callboard.db"
+
+
+@pytest.fixture
+async def store(path: Path) -> AsyncIterator[SqlStore]:
+    store = SqlStore(f"sqlite:///{path}")
+    await store.open(nobody)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def on_connection(store: SqlStore, statement: str) -> None:
+    """Do something to the connection that writes."""
+    assert store._opened is not None
+    store._opened._line.peek(lambda connection: adapter._driver(connection).execute(statement))
+
+
+def content(path: Path) -> bytes | None:
+    return path.read_bytes() if path.exists() else None
+
+
+async def filled(path: Path, events: int = 200) -> None:
+    """A file with a session and its events."""
+    store = open_store(f"sqlite:///{path}")
+    await store.open(nobody)
+    await store.commit([made(), Change("s", events=[event(number) for number in range(events)])])
+    await store.close()
+
+
+# The file
+
+
+async def test_d1_nothing_but_the_file_is_left(path: Path) -> None:
+    await filled(path)
+    assert sorted(found.name for found in path.parent.iterdir()) == ["callboard.db"]
+
+
+async def test_d1_relative_addresses_are_seen_from_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    await filled(Path("a file no.db"))
+    assert (tmp_path / "a file no.db").exists()
+    (tmp_path / "100% #1").mkdir()
+    await filled(Path("100% #1/x.db"))
+    assert (tmp_path / "100% #1" / "x.db").exists()
+
+
+async def test_b6_commits_are_synced_and_readers_do_not_wait(store: SqlStore) -> None:
+    database = SqliteDatabase(str(store._database._path))  # type: ignore[attr-defined]
+    with closing(database._connection()) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+        assert connection.execute("PRAGMA foreign_keys").fetchone() == (1,)
+    await store.commit([made()])
+    with closing(sqlite3.connect(store._database._path)) as other:  # type: ignore[attr-defined]
+        other.execute("BEGIN IMMEDIATE")
+        assert await store.session("s") is not None, "a reader does not wait for a writer"
+        other.rollback()
+
+
+def scrambled(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    for place in range(4096, len(content), 97):
+        content[place] ^= 0xFF
+    path.write_bytes(content)
+
+
+def damaged_at_its_end(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[:-4096] + bytes(byte ^ 0xFF for byte in content[-4096:]))
+
+
+def garbage(path: Path) -> None:
+    path.write_bytes(b"SQLite format 3\0" + bytes(range(256)) * 40)
+
+
+def shortened(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-5000])
+
+
+def overwritten(path: Path) -> None:
+    path.write_bytes(b"\0" * 100 + path.read_bytes()[100:])
+
+
+def text(path: Path) -> None:
+    path.write_text("these are my notes\n" * 300)
+
+
+def short(path: Path) -> None:
+    path.write_bytes(b"SQLite")
+
+
+@pytest.mark.parametrize("damage", [scrambled, damaged_at_its_end, garbage, shortened, overwritten, text, short])
+async def test_d1_damaged_file_is_refused_and_left_as_it_is(path: Path, damage: Callable[[Path], None]) -> None:
+    await filled(path)
+    damage(path)
+    before = content(path)
+    with pytest.raises(StoreError, match=r"^The SQLite file callboard\.db is not a whole database") as caught:
+        await open_store(f"sqlite:///{path}").open(nobody)
+    assert not isinstance(caught.value, StoreUnavailable), "trying again will not help"
+    assert str(path.parent) not in str(caught.value)
+    assert content(path) == before
+    assert [found.name for found in path.parent.iterdir()] == ["callboard.db"]
+
+
+async def test_d1_database_of_something_else_is_left_as_it_is(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE sessions (mine TEXT)")
+    before = content(path)
+    with pytest.raises(StoreError, match="of something else"):
+        await open_store(f"sqlite:///{path}").open(nobody)
+    assert content(path) == before
+    assert [found.name for found in path.parent.iterdir()] == ["callboard.db"]
+
+
+async def test_d1_database_of_something_else_is_not_taken_over_while_in_use(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("CREATE TABLE mine (a)")
+        with pytest.raises(StoreError, match="of something else"):
+            await open_store(f"sqlite:///{path}").open(nobody)
+        assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("mine",)]
+
+
+async def test_d1_file_damaged_while_in_use_is_an_error_that_says_so(path: Path) -> None:
+    await filled(path, events=3000)
+    store = SqlStore(f"sqlite:///{path}")
+    await store.open(nobody)
+    scrambled(path)
+    with pytest.raises(StoreError, match="not a whole database"):
+        await store.events("s", 0, 3000)
+    await store.close()
+
+
+async def test_d1_missing_folder_is_named_as_the_reason(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"x\.db cannot be made: its folder does not exist") as caught:
+        await open_store(f"sqlite:///{tmp_path}/no/x.db").open(nobody)
+    assert str(tmp_path) not in str(caught.value)
+    with pytest.raises(StoreError, match="is a folder"):
+        await open_store(f"sqlite:///{tmp_path}").open(nobody)
+
+
+@pytest.mark.parametrize("others", [[], [new(execution_row(priority=2**70))]])
+async def test_d1_full_disk_is_unavailable_and_writes_nothing(store: SqlStore, others: list[Change]) -> None:
+    await store.commit([made()])
+    on_connection(store, "PRAGMA max_page_count = 20")
+    large = [Change("s", events=[event(number) for number in range(3000)]), *others]
+    with pytest.raises(StoreUnavailable, match=r"callboard\.db cannot grow: the disk is full"):
+        await store.commit(large)
+    assert (await store.events("s", 0, 9)).lines == []
+    assert (await store.commit(large))[0] == 3000, "the connection is a new one, and without that limit"
+
+
+async def test_d1_file_locked_for_long_is_unavailable(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapter, "BUSY", 0.05)
+    store = SqlStore(f"sqlite:///{path}")
+    await store.open(nobody)
+    await store.commit([made()])
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreUnavailable, match="locked by another process"):
+            await store.commit([posts(1)])
+        with pytest.raises(StoreUnavailable, match="locked by another process"):
+            store.beat("p1")
+        other.rollback()
+    assert await store.commit([posts(1)]) == [1]
+    await store.close()
+
+
+@pytest.mark.parametrize("replaced", [True, False])
+async def test_d1_file_that_was_removed_takes_nothing_any_more(path: Path, replaced: bool) -> None:
+    """Its connection would go on writing, to a file that nobody can find again."""
+    store = SqlStore(f"sqlite:///{path}")
+    await store.open(nobody)
+    await store.commit([made()])
+    await asyncio.to_thread(path.rename, path.with_suffix(".old"))
+    if replaced:
+        await asyncio.to_thread(path.write_bytes, b"")
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable, match="removed"):
+            await store.commit([posts(1)])
+    assert content(path) == (b"" if replaced else None)
+    await store.close()
+
+
+async def test_d1_file_that_may_not_be_written_is_unavailable(store: SqlStore) -> None:
+    await store.commit([made()])
+    on_connection(store, "PRAGMA query_only = ON")
+    with pytest.raises(StoreUnavailable, match="may not be written"):
+        await store.commit([posts(1)])
+
+
+# Waking, beating, cancelling
+
+
+def test_d2_own_commits_are_not_seen_and_others_are(path: Path) -> None:
+    database, other = SqliteDatabase(str(path)), SqliteDatabase(str(path))
+    database.prepare()
+    other.prepare()
+    line, others_line = Line(database, writes=True), Line(other, writes=True)
+    line.run(database.entered)
+    told = threading.Event()
+    watch = Glances(line, lambda session_id: told.set())
+    try:
+        seen = watch._look()
+        line.run(lambda connection: connection.exec_driver_sql("INSERT INTO owners VALUES ('a', '', 1, '', 0)"))
+        assert watch._look() == seen
+        assert not told.is_set()
+        others_line.run(lambda connection: connection.exec_driver_sql("DELETE FROM owners"))
+        assert watch._look() != seen
+        assert told.wait(10)
+    finally:
+        watch.close()
+        line.close()
+        others_line.close()
+
+
+async def test_e5_beat_goes_on_while_the_event_loop_is_held(store: SqlStore) -> None:
+    await store.join(owner_row("p1"))
+    beaten: list[bool] = []
+    thread = threading.Thread(target=lambda: beaten.append(store.beat("p1")))
+    thread.start()
+    thread.join(10)  # the loop stands still meanwhile
+    assert beaten == [True]
+
+
+async def test_e5_commit_goes_on_when_its_caller_is_cancelled(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    await store.commit([made()])
+    begun, go = asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+    begin = store._database.begin
+
+    def held_up(connection: object) -> None:
+        loop.call_soon_threadsafe(begun.set)
+        assert go.wait(10)
+        begin(connection)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(store._database, "begin", held_up)
+    task = asyncio.create_task(store.commit([posts(1)]))
+    await begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    go.set()
+    assert await store.commit([posts(2)]) == [2]
+
+
+async def test_nothing_is_opened_again_by_who_comes_too_late(path: Path) -> None:
+    store = SqlStore(f"sqlite:///{path}")
+    await store.open(nobody)
+    opened = store._opened
+    assert opened is not None
+    await store.close()
+    store._opened = opened  # as somebody sees it who asked for it a moment ago
+    with pytest.raises(StoreError, match="not open"):
+        store.beat("p1")
+    with pytest.raises(StoreError, match="not open"):
+        await store.session("s")
+    assert sorted(found.name for found in path.parent.iterdir()) == ["callboard.db"]
+
+
+async def test_open_twice_is_refused(store: SqlStore) -> None:
+    with pytest.raises(StoreError, match="open already"):
+        await store.open(nobody)
+
+
+async def test_nothing_is_left_running(path: Path) -> None:
+    before = set(threading.enumerate())
+    await filled(path)
+    assert [thread for thread in threading.enumerate() if thread not in before and "store" in thread.name] == []
+
+
+# Other processes
+
+STARTING = """
+import asyncio, sys
+from callboard.adapters.stores import open_store
+from callboard.storage.port import Change
+from tests.contracts.rows import made, posts
+
+async def main(url, name):
+    store = open_store(url)
+    await store.open(lambda session_id: None)
+    await store.commit([made(name)])
+    print(await store.commit([posts(1, session_id=name)]), flush=True)
+    await store.close()
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+WRITING = """
+import asyncio, sys
+from callboard.adapters.stores import open_store
+from callboard.storage.port import Change
+from tests.contracts.rows import made, posts
+
+async def main(url):
+    store = open_store(url)
+    await store.open(lambda session_id: None)
+    await store.commit([made()])
+    for number in range(1, 1_000_000):
+        (seq,) = await store.commit([posts(number)])
+        print(seq, flush=True)
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+def started(code: str, *arguments: str) -> subprocess.Popen[str]:
+    root = Path(__file__).parents[2]
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        env={**os.environ, "PYTHONPATH": str(root)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+async def test_d1_processes_that_start_at_once_make_the_file_together(path: Path) -> None:
+    url = f"sqlite:///{path}"
+    processes = [started(STARTING, url, f"s{number}") for number in range(4)]
+    outputs = [process.communicate(timeout=60)[0].strip() for process in processes]
+    assert outputs == ["[1]"] * 4
+    assert [process.returncode for process in processes] == [0] * 4
+    store = open_store(url)
+    await store.open(nobody)
+    assert [row.id for row in await store.sessions()] == ["s0", "s1", "s2", "s3"]
+    await store.close()
+
+
+async def test_e5_everything_that_was_acknowledged_is_there_after_a_kill(path: Path) -> None:
+    process = started(WRITING, f"sqlite:///{path}")
+    assert process.stdout is not None
+    acknowledged = [int(process.stdout.readline()) for _ in range(150)]
+    process.send_signal(signal.SIGKILL)
+    acknowledged += [int(line) for line in process.stdout if line.endswith("\n")]
+    process.wait(10)
+    process.stdout.close()
+    store = open_store(f"sqlite:///{path}")
+    await store.open(nobody)
+    page = await store.events("s", 0, 10**6)
+    assert acknowledged == list(range(1, len(acknowledged) + 1))
+    assert len(acknowledged) <= page.last_seq <= len(acknowledged) + 1, "one may have been on its way"
+    assert len(page.lines) == page.last_seq
+    assert await store.commit([posts(0)]) == [page.last_seq + 1]
+    await store.close()
+
+
+# One that does not suit harms nobody
+
+
+async def test_e5_what_the_database_does_not_take_fails_alone(store: SqlStore) -> None:
+    results = await store.commit(
+        [made(), posts(1), Change("s", events=[b'{"kind":"k","at":"\xff"}']), Change("s", events=[b"[]"]), posts(2)]
+    )
+    assert [isinstance(result, Conflict) for result in results] == [False, False, True, True, False]
+    assert results[-1] == 2
