@@ -9,10 +9,15 @@ from enum import Enum
 from typing import Annotated, Any, Generic, TypeVar
 
 import pytest
-from pydantic import BaseModel, Field
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, TypeAdapter
+from pydantic_core import from_json, to_json
 from typing_extensions import TypedDict
 
-from callboard import Registry, Tool, ToolError, tool
+from callboard import Registry, Tool, ToolContext, ToolError, dynamic_tool, tool
+from callboard.testing import Harness
+from callboard.tools.result import DEEPEST, READABLE, Result, _is_deep
 
 pytestmark = pytest.mark.anyio
 
@@ -225,3 +230,199 @@ async def test_t5_without_a_return_annotation_anything_is_admitted() -> None:
     made = tool(free)
     assert (made.output_model, made.output_schema) == (Any, None)
     assert await Registry([made]).call("free", {"a": 1}) == {"a": [1, None]}
+
+
+# Depth
+
+
+class Node(BaseModel):
+    """Contains itself."""
+
+    below: "Node | None" = None
+
+
+class Holder(BaseModel):
+    held: Any
+
+
+def lists(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+def objects(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+def hidden(levels: int) -> Any:
+    """The brackets in its strings close what is open, if they are taken for brackets."""
+    value: Any = 1
+    for _ in range(levels):
+        value = ["]", value, "["]
+    return value
+
+
+def escaped(levels: int) -> Any:
+    """The same, and quotes in its strings seem to end them."""
+    value: Any = 1
+    for _ in range(levels):
+        value = ['"]"', value, '"["']
+    return value
+
+
+def quoted(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = {'"]}\\"[{': value, "\\": '"'}
+    return value
+
+
+def wide(levels: int) -> Any:
+    return [[{"a": [1, {}]}] * 300, lists(levels - 1), [[]] * 300]
+
+
+def nodes(levels: int) -> Node:
+    node = Node()
+    for _ in range(levels - 1):
+        node = Node(below=node)
+    return node
+
+
+SHAPES: list[tuple[Any, Any]] = [
+    (lists, Any),
+    (objects, Any),
+    (hidden, Any),
+    (escaped, Any),
+    (quoted, Any),
+    (wide, Any),
+    (objects, dict[str, Any]),
+    (lists, list[Any]),
+    (nodes, Node),
+    (nodes, Node | None),
+    (lambda levels: Holder(held=lists(levels - 1)), Holder),
+    (lambda levels: {"held": lists(levels - 1)}, Holder),
+]
+
+
+@pytest.mark.parametrize(("make", "kind"), SHAPES)
+async def test_t5_a_result_that_could_not_be_read_again_is_an_execution_error(make: Any, kind: Any) -> None:
+    for levels in (DEEPEST + 1, READABLE, READABLE + 1, 250):
+        error = await failure(lambda levels=levels: make(levels), kind)
+        assert error.message == "The tool read failed: its result is nested too deeply."
+        assert error.report == "read: the result is nested more than 190 levels deep"
+
+
+@pytest.mark.parametrize(("make", "kind"), SHAPES)
+async def test_t5_a_result_as_deep_as_can_be_is_read_wherever_it_is_sent(make: Any, kind: Any) -> None:
+    read = returning(lambda: make(DEEPEST), kind)
+    expected = TypeAdapter(Any).dump_python(make(DEEPEST), mode="json")
+    async with Harness(read) as harness:
+        outcome = await harness.session.call("read")
+        assert outcome.value == expected
+        assert harness.events()[-1].data["value"] == expected
+        assert harness.session.executions()[0].value == expected
+
+
+async def test_t5_a_deep_result_of_a_dynamic_tool_is_an_execution_error() -> None:
+    async def give(arguments: Any) -> Any:
+        return objects(READABLE + 1)
+
+    schema = {"type": "object", "properties": {}}
+    made = dynamic_tool("give", schema, give, description="Give.", output_schema={"type": "object"})
+    with pytest.raises(ToolError, match="its result is nested too deeply") as caught:
+        await Registry([made]).call("give")
+    assert caught.value.category == "execution"
+
+
+async def test_t5_a_call_whose_result_is_too_deep_has_failed() -> None:
+    async with Harness(returning(lambda: lists(READABLE + 1), Any)) as harness:
+        outcome = await harness.session.call("read")
+        assert (outcome.status, outcome.value) == ("failed", None)
+        assert harness.events()[-1].data["error"]["message"] == "The tool read failed: its result is nested too deeply."
+
+
+async def test_m2_a_partial_result_that_could_not_be_read_again_is_refused() -> None:
+    @tool
+    async def give(ctx: ToolContext) -> str:
+        """Give parts."""
+        await ctx.partial(lists(DEEPEST))
+        with pytest.raises(ToolError) as caught:
+            await ctx.partial(hidden(DEEPEST + 1))
+        assert caught.value.category == "execution"
+        await ctx.partial(1)
+        return caught.value.message
+
+    async with Harness(give) as harness:
+        assert (await harness.session.call("give")).value == "A partial result is nested too deeply."
+        parts = [event.data["value"] for event in harness.events() if event.kind == "tool_partial"]
+        assert parts == [lists(DEEPEST), 1]
+
+
+def levels_of(value: Any) -> int:
+    if isinstance(value, dict):
+        return 1 + max(map(levels_of, value.values()), default=0)
+    return 1 + max(map(levels_of, value), default=0) if isinstance(value, list) else 0
+
+
+strings = st.text(alphabet='[]{}"\\a\n:,', max_size=4)
+wrappers = st.tuples(st.sampled_from(["list", "object", "first", "last"]), strings)
+
+
+@given(st.lists(wrappers, max_size=8), st.sampled_from([1, 20, 47, 48, 60]), st.integers(0, 3))
+@settings(max_examples=150, deadline=None)
+def test_t5_depth_is_seen_whatever_is_in_the_strings(pattern: list[tuple[str, str]], times: int, more: int) -> None:
+    value: Any = 1
+    for kind, text in [*pattern * times, *[("list", "")] * more][:250]:
+        match kind:
+            case "object":
+                value = {text: value, "": [1]}
+            case "first":
+                value = [value, text]
+            case "last":
+                value = [text, value]
+            case _:
+                value = [value]
+    written = to_json(value)
+    assert _is_deep(written) == (levels_of(value) > DEEPEST)
+    if not _is_deep(written):
+        room = READABLE - DEEPEST
+        from_json(b"[" * room + written + b"]" * room)
+
+
+@pytest.mark.parametrize("text", ["[[{{" * 200, '"]\\' * 200, "{}\n" * 200])
+def test_t5_brackets_in_a_text_are_no_levels(text: str) -> None:
+    for value in (text, [text], {text: {"a": [text] * 3}}, [[text, [text]], text]):
+        assert from_json(Result().write("read", value)) == value
+        assert from_json(Result().encode(value)) == value
+
+
+class Free(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+class Shown(BaseModel):
+    reading: SerializeAsAny[Reading]
+
+
+@pytest.mark.parametrize(
+    ("kind", "bounded"),
+    [
+        (Reading, True),
+        (list[Reading], True),
+        (dict[str, list[Reading | None]], True),
+        (tuple[int, str, datetime.date], True),
+        (Any, False),
+        (list[Any], False),
+        (dict[str, object], False),
+        (Node, False),
+        (Free, False),
+        (Shown, False),
+    ],
+)
+def test_t5_where_the_type_says_how_deep_a_result_is_nobody_looks(kind: Any, bounded: bool) -> None:
+    assert Result(kind, TypeAdapter(kind))._bounded is bounded

@@ -8,6 +8,7 @@ it on from there.
 """
 
 import asyncio
+import sys
 from collections.abc import Coroutine, Generator
 from contextvars import Context, copy_context
 from sys import getrefcount
@@ -36,6 +37,9 @@ READY = 4
 
 NAME = "callboard: for a call"
 """The name of every one of them, until a handler gives it another."""
+
+LINKED = sys.version_info >= (3, 12)
+"""Whether the frame of a coroutine that has ended is linked to the one in which it ended."""
 
 
 class Starter:
@@ -69,8 +73,12 @@ class Starter:
         loop, task, context = self._loop, spare.task, copy_context()
         held, watched = getrefcount(task), getweakrefcount(task)
         caller = become(loop, task)
-        try:
-            waits_for = context.run(next, coroutine.__await__(), spare)  # the spare, where it waits for nothing
+        try:  # gives the spare, where it waits for nothing
+            if LINKED:
+                waits_for = spare.steps.send((context, next, coroutine.__await__(), spare))
+                next(spare.steps)
+            else:
+                waits_for = context.run(next, coroutine.__await__(), spare)
         except BaseException:
             self._replace(spare)
             raise
@@ -101,10 +109,19 @@ class Starter:
         self._spares.add(Spare(self._ready, self._loop))
 
 
+def _steps() -> Generator[Any, Any, None]:
+    """Takes first steps. An error keeps the frames from which it came; there this one ends them, as it always waits.
+
+    Else an error that somebody keeps would keep everything that the caller had at hand.
+    """
+    while True:
+        yield Context.run(*(yield))
+
+
 class Spare:
     """A task that waits for a coroutine which has begun without it."""
 
-    __slots__ = ("blocks", "called", "context", "coroutine", "task", "waits_for")
+    __slots__ = ("blocks", "called", "context", "coroutine", "steps", "task", "waits_for")
 
     def __init__(self, ready: "list[Spare]", loop: asyncio.AbstractEventLoop) -> None:
         self.coroutine: Coroutine[Any, Any, None] | None = None
@@ -112,6 +129,8 @@ class Spare:
         self.waits_for: Any
         self.blocks: bool | None
         """Whether that is a future which is awaited; None for what is no future."""
+        self.steps = _steps()
+        next(self.steps)
         self.called: asyncio.Future[None] = loop.create_future()
         # In a context of its own, which is empty: it may wait for long, and must not keep what some caller had in its.
         self.task: AnyTask = Context().run(loop.create_task, self._run(ready), name=NAME)
@@ -139,6 +158,7 @@ class Spare:
             self.task.cancel(*stop.args)
             self.task.uncancel()
         if self.coroutine is not None:
+            del self.task  # which keeps the error that the coroutine may end with, and that one keeps this frame
             await self._go_on(self.coroutine, self.context)
 
     @generator_based

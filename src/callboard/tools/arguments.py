@@ -158,12 +158,22 @@ def _facts_of(schema: CoreSchema) -> _Facts:
             entry = cast("dict[str, Any]", node)
             kind = entry.get("type")
             if isinstance(kind, str):
-                computed = kind.startswith("function-") or kind == "json"
+                own = entry.get("post_init") or entry.get("custom_init")  # code of its own, which may set any field
+                computed = kind.startswith("function-") or kind == "json" or bool(own)
                 filled = kind == "typed-dict-field" and entry["schema"]["type"] == "default"
-                exact = exact and not computed and not filled and not isinstance(entry.get("validation_alias"), list)
+                shared = kind in ("typed-dict", "model-fields") and _shares_a_key(entry["fields"])
+                exact = exact and not (computed or filled or shared or isinstance(entry.get("validation_alias"), list))
                 opaque = opaque or not (kind in _WALKED or kind.startswith("function-"))
+                opaque = opaque or (kind == "enum" and any(isinstance(each.value, float) for each in entry["members"]))
             opaque = opaque or "allow" in (entry.get("extra_behavior"), entry.get("extra_fields_behavior"))
+            opaque = opaque or bool(entry.get("coerce_numbers_to_str"))
             pending += [value for key, value in entry.items() if key not in ("default", "metadata", "serialization")]
         elif isinstance(node, list | tuple):
             pending += cast("list[Any]", node)
     return _Facts(exact, opaque)
+
+
+def _shares_a_key(fields: dict[str, Any]) -> bool:
+    """Whether two fields of a record are read from the same key, which then counts twice."""
+    keys = [str(field.get("validation_alias", name)) for name, field in fields.items()]
+    return len(set(keys)) < len(keys)

@@ -4,6 +4,7 @@ A type that is made of records, lists and plain values gets such a function: it 
 For any other type (unions of models, maps, what may be anything) there is none, and the value itself is walked.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -43,8 +44,9 @@ def _counter(schema: Mapping[str, Any], definitions: dict[str, Any]) -> Counter 
         counter = _counter(found, definitions)
         definitions[schema["schema_ref"]] = found
         return counter
-    if kind in ("nullable", "default"):
-        return _counter(schema["schema"], definitions)
+    if kind == "nullable":
+        inner = _counter(schema["schema"], definitions)
+        return None if inner is None else lambda value: 0 if value is None else inner(value)
     if kind == "list":
         inner = _counter(schema.get("items_schema") or {"type": "any"}, definitions)
         return None if inner is None else lambda values: sum(map(inner, values))
@@ -61,11 +63,25 @@ def _children(
     """The fields of a record that are numbers with a point, and those with something to count in them."""
     if schema["type"] != kind or "extras_schema" in schema:
         raise _Unknown
-    fields = cast("dict[str, Any]", schema["fields"])
-    found = {name: _counter(field["schema"], definitions) for name, field in fields.items()}
-    numbers = tuple(name for name, counter in found.items() if counter is _finite)
-    others = tuple((name, each) for name, each in found.items() if each is not None and each is not _finite)
-    return numbers, others
+    numbers: list[str] = []
+    others: list[tuple[str, Counter]] = []
+    for name, field in cast("dict[str, Any]", schema["fields"]).items():
+        part, default = field["schema"], None
+        if part["type"] == "default":
+            if kind == "typed-dict":
+                raise _Unknown  # a dictionary does not tell what was given from what was filled in
+            part, default = part["schema"], part.get("default", math.nan)
+        bare = part["schema"] if part["type"] == "nullable" else part
+        if bare["type"] == "float" and _is_harmless(default):
+            numbers.append(name)
+        elif (counter := _counter(part, definitions)) is not None:
+            others.append((name, counter))
+    return tuple(numbers), tuple(others)
+
+
+def _is_harmless(default: Any) -> bool:
+    """Whether a default may be looked at as if it had been given. It need not be of its field's type."""
+    return default is None or (isinstance(default, int | float) and math.isfinite(default))
 
 
 def _finite(value: Any) -> int:
@@ -76,15 +92,15 @@ def _finite(value: Any) -> int:
 
 def _of_model(numbers: tuple[str, ...], others: tuple[tuple[str, Counter], ...]) -> Counter:
     def count(value: Any) -> int:
-        fields = value.__dict__
-        total = len(value.__pydantic_fields_set__)
+        fields, given = value.__dict__, value.__pydantic_fields_set__
+        total = len(given)
         for name in numbers:
             number = fields[name]
             if number is not None and number - number:
                 total = WRONG
         for name, counter in others:
-            if (child := fields[name]) is not None:
-                total += counter(child)
+            if name in given:  # a default came from no text, and would make up for a key that the text has twice
+                total += counter(fields[name])
         return total
 
     return count if numbers or others else lambda value: len(value.__pydantic_fields_set__)

@@ -108,7 +108,7 @@ def keys_given(value: Any) -> int:
     for current in pending:  # it grows while it is walked
         if isinstance(current, BaseModel):
             given = current.model_fields_set
-            total += len(given)
+            total += 0 if current.__pydantic_root_model__ else len(given)  # the root of a model is no key
             pending += [getattr(current, name) for name in given]
         elif isinstance(current, dict):
             total += len(cast("dict[Any, Any]", current))

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, SchemaSerializer, from_json, to_json
@@ -12,11 +12,20 @@ from ..errors import ToolError
 from ..types import JSONSchema
 from .problems import problems_of
 
+READABLE = 200
+"""How many levels Pydantic reads. It writes 254."""
+
+DEEPEST = 190
+"""How many levels a result may have; the others are left free for what it is sent in."""
+
+_FLAT = 2 * DEEPEST
+"""A shorter text cannot have more levels: each needs two brackets."""
+
 
 class Result:
     """Writes results. With `adapter` None anything that JSON can say is admitted; `schema` then is what is promised."""
 
-    __slots__ = ("_adapter", "_declared", "_dump", "_exact", "_fits", "_serialize", "_validate", "model")
+    __slots__ = ("_adapter", "_bounded", "_declared", "_dump", "_exact", "_fits", "_serialize", "_validate", "model")
 
     def __init__(
         self,
@@ -33,9 +42,10 @@ class Result:
         self._validate = None if adapter is None else adapter.validator.validate_python
         serializer = None if adapter is None else adapter.serializer
         self._serialize = to_json
-        if isinstance(serializer, SchemaSerializer):
-            aliased = adapter is not None and _has_aliases(adapter)  # then by alias, as the schema says it
-            self._serialize = partial(serializer.to_json, by_alias=True) if aliased else serializer.to_json
+        traits = _OPEN if adapter is None else _traits_of(adapter)
+        self._bounded = traits.bounded
+        if isinstance(serializer, SchemaSerializer):  # by alias, as the schema says it
+            self._serialize = partial(serializer.to_json, by_alias=True) if traits.aliased else serializer.to_json
         self._exact = model if _is_exact(model) and adapter is not None else None
         """The class whose instances need not be validated, because validation would give back the same."""
         self._dump = serializer.to_python if isinstance(serializer, SchemaSerializer) else None
@@ -44,10 +54,14 @@ class Result:
         """The value as JSON. Raises `ToolError` (execution) where it is not what the tool promises, or not JSON."""
         try:
             if value.__class__ is self._exact and (written := self._serialize(value)).find(b"null") < 0:
+                if not self._bounded and len(written) > _FLAT and _is_deep(written):
+                    raise _too_deep(tool)
                 return written
             if self._validate is not None:
                 value = self._validate(value)
             written = self._serialize(value)
+            if not self._bounded and len(written) > _FLAT and _is_deep(written):
+                raise _too_deep(tool)
             if self._dump is None:
                 if b"NaN" in written or b"Infinity" in written:
                     from_json(written, allow_inf_nan=False)
@@ -67,9 +81,12 @@ class Result:
     def encode(self, value: Any) -> bytes:
         """A part of a result as JSON, whatever its type. Raises `ToolError` (execution) where it is not JSON."""
         try:
-            return to_json(value, inf_nan_mode="null")
+            written = to_json(value, inf_nan_mode="null")
         except (PydanticSerializationError, RecursionError, ValueError) as error:
             raise ToolError("A partial result cannot be written as JSON.", report=str(error)) from error
+        if len(written) > _FLAT and _is_deep(written):
+            raise ToolError("A partial result is nested too deeply.", report=_DEPTH)
+        return written
 
     def data(self, tool: str, value: Any) -> Any:
         """The value as JSON data."""
@@ -82,18 +99,70 @@ class Result:
         return self._adapter.json_schema(mode="serialization")
 
 
+class _Traits(NamedTuple):
+    """What a type says about everything that is written by it."""
+
+    aliased: bool
+    """A field of it is written under another name."""
+    bounded: bool
+    """It says how deep its values are: nothing in it may be anything, or contain itself."""
+
+
+_OPEN = _Traits(aliased=False, bounded=False)
+_SCALARS = {"str", "int", "bool", "none", "literal", "enum", "float", "decimal", "bytes", "uuid", "url"}
+_TIMES = {"date", "datetime", "time", "timedelta"}
+_RECORDS = {"model", "model-fields", "model-field", "typed-dict", "typed-dict-field"}
+_CONTAINERS = {"list", "tuple", "set", "frozenset", "dict", "nullable", "default", "union", "tagged-union"}
+_BOUNDED = frozenset({*_SCALARS, *_TIMES, *_RECORDS, *_CONTAINERS})
+
+
 @lru_cache(maxsize=1024)
-def _has_aliases(adapter: TypeAdapter[Any]) -> bool:
+def _traits_of(adapter: TypeAdapter[Any]) -> _Traits:
+    aliased, bounded = False, True
     pending: list[Any] = [adapter.core_schema]
     for node in pending:  # it grows while it is walked
         if isinstance(node, dict):
             entry = cast("dict[str, Any]", node)
-            if "serialization_alias" in entry:
-                return True
+            kind = entry.get("type")
+            aliased = aliased or "serialization_alias" in entry
+            bounded = bounded and not (isinstance(kind, str) and kind not in _BOUNDED)
+            bounded = bounded and "allow" not in (entry.get("extra_behavior"), entry.get("extra_fields_behavior"))
             pending += [value for key, value in entry.items() if key not in ("default", "metadata")]
         elif isinstance(node, list | tuple):
             pending += cast("list[Any]", node)
+    return _Traits(aliased, bounded)
+
+
+_DEPTH = f"the result is nested more than {DEEPEST} levels deep"
+_ONE_KIND = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_NO_BRACKETS_OR_QUOTES = bytes(set(_NO_BRACKETS) - set(b'"'))
+
+
+def _is_deep(written: bytes) -> bool:
+    """Whether a JSON text has more levels than can be read again wherever it is sent.
+
+    Only a text with brackets enough for that is looked at: without all else, and then without its levels, one after the
+    other from within. Where strings have brackets in them (then an odd number of quotes stands between two brackets) it
+    is read instead, within as many levels as are left free.
+    """
+    brackets = written.translate(_ONE_KIND, _NO_BRACKETS)
+    if len(brackets) <= _FLAT:
+        return False
+    quoted = written.translate(_ONE_KIND, _NO_BRACKETS_OR_QUOTES)
+    paired = 2 * quoted.count(b'""') == len(quoted) - len(brackets)
+    if paired and (b"\\" not in written or b'\\"' not in written):
+        return all(brackets := brackets.replace(b"[]", b"") for _ in range(DEEPEST))
+    room = READABLE - DEEPEST
+    try:
+        from_json(b"[" * room + written + b"]" * room)
+    except ValueError:
+        return True
     return False
+
+
+def _too_deep(tool: str) -> ToolError:
+    return ToolError(f"The tool {tool} failed: its result is nested too deeply.", report=f"{tool}: {_DEPTH}")
 
 
 def _broken_promise(tool: str, problems: str) -> ToolError:
