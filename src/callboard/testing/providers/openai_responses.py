@@ -1,0 +1,177 @@
+"""OpenAI's Responses API: `POST /v1/responses`, streamed or not."""
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from starlette.requests import Request as HttpRequest
+
+from .client import load
+from .double import Double
+from .openai_errors import error
+from .reply import Piece
+from .request import Body, Refusal, Request
+from .rules.openai_responses import RULES
+from .script import Call, Failure, Pause, Said, Script, Text, Thinking, Turn
+
+if TYPE_CHECKING:
+    from pydantic_ai.models.openai import OpenAIResponsesModel
+
+
+class OpenAIResponsesDouble(Double):
+    """A stand-in for OpenAI, asked in the newer of its two ways.
+
+    It remembers which reasoning came before which of its items, for the rule that they stay together.
+    """
+
+    path: ClassVar[str] = "/v1/responses"
+    rules: ClassVar = RULES
+
+    def __init__(self, script: Script = (), **options: Any) -> None:
+        super().__init__(script, **options)
+        self._reasoning: dict[str, str] = {}
+
+    def model(self, name: str = "gpt-5", **options: Any) -> "OpenAIResponsesModel":
+        """A model of Pydantic AI that asks this double. Options are those of its class; nothing is retried."""
+        client = load("openai").AsyncOpenAI(
+            api_key="none", base_url=f"{self.url}/v1", http_client=self.http_client(), max_retries=0
+        )
+        provider = load("pydantic_ai.providers.openai").OpenAIProvider(openai_client=client)
+        return load("pydantic_ai.models.openai").OpenAIResponsesModel(name, provider=provider, **options)
+
+    def read(self, http: HttpRequest, body: Body) -> Request:
+        model, stream = str(body.get("model", "")), body.get("stream") is True
+        return Request(model, body, stream, dict(http.headers), http.url.path, dict(self._reasoning))
+
+    def call_id(self, number: int) -> str:
+        return f"call_{number:024d}"
+
+    def message(self, request: Request, turn: Turn) -> Body:
+        items = [_item(part, identity) for part, identity in self._identified(turn.said)]
+        return {**self._frame(request), **_ending(turn), "output": items}
+
+    def stream(self, request: Request, turn: Turn) -> Iterator[Piece]:
+        frame, events = self._frame(request), _Events()
+        identities = iter(self._identified(turn.said))
+        output: list[Body] = []
+        yield events.make("response.created", response=frame)
+        yield events.make("response.in_progress", response=frame)
+        for part in turn.parts:
+            if isinstance(part, Pause):
+                yield part
+                continue
+            identity, where = next(identities)[1], {"output_index": len(output)}
+            yield events.make("response.output_item.added", **where, item=_item(part, identity, begun=True))
+            yield from _deltas(events, part, {**where, "item_id": identity})
+            output.append(_item(part, identity))
+            yield events.make("response.output_item.done", **where, item=output[-1])
+        response = {**frame, **_ending(turn), "output": output}
+        yield events.make(f"response.{response['status']}", response=response)
+
+    def refused(self, refusal: Refusal) -> Body:
+        return error(refusal.status, refusal.message, refusal.kind, refusal.param, refusal.code)
+
+    def failed(self, failure: Failure) -> Body:
+        return error(failure.status, failure.message, failure.kind)
+
+    def _identified(self, parts: tuple[Said, ...]) -> list[tuple[Said, str]]:
+        """Every item with an id of its kind; what follows reasoning is remembered."""
+        found: list[tuple[Said, str]] = []
+        for part in parts:
+            identity = f"{_PREFIX[type(part)]}_{self.number():024d}"
+            if found and isinstance(found[-1][0], Thinking):
+                self._reasoning[identity] = found[-1][1]
+            found.append((part, identity))
+        return found
+
+    def _frame(self, request: Request) -> Body:
+        return {
+            "id": f"resp_{self.number():024d}",
+            "object": "response",
+            "created_at": 1_800_000_000,
+            "model": request.model,
+            "status": "in_progress",
+            "output": [],
+            "error": None,
+            "incomplete_details": None,
+            "instructions": None,
+            "metadata": {},
+            "parallel_tool_calls": True,
+            "tool_choice": "auto",
+            "tools": [],
+            "temperature": 1.0,
+            "top_p": 1.0,
+        }
+
+
+_PREFIX: dict[type[Said], str] = {Text: "msg", Call: "fc", Thinking: "rs"}
+
+
+class _Events:
+    """Events of one stream, numbered."""
+
+    def __init__(self) -> None:
+        self._number = -1
+
+    def make(self, kind: str, **data: Any) -> bytes:
+        self._number += 1
+        body = {"type": kind, "sequence_number": self._number, **data}
+        return f"event: {kind}\ndata: {json.dumps(body)}\n\n".encode()
+
+
+def _deltas(events: _Events, part: Said, where: Body) -> Iterator[Piece]:
+    match part:
+        case Text():
+            where = {**where, "content_index": 0}
+            yield events.make("response.content_part.added", **where, part=_output_text(""))
+            for each in part.deltas:
+                if isinstance(each, Pause):
+                    yield each
+                else:
+                    yield events.make("response.output_text.delta", **where, delta=each, logprobs=[])
+            yield events.make("response.output_text.done", **where, text=part.text, logprobs=[])
+            yield events.make("response.content_part.done", **where, part=_output_text(part.text))
+        case Thinking():
+            where = {**where, "summary_index": 0}
+            empty, whole = ({"type": "summary_text", "text": text} for text in ("", part.text))
+            yield events.make("response.reasoning_summary_part.added", **where, part=empty)
+            yield events.make("response.reasoning_summary_text.delta", **where, delta=part.text)
+            yield events.make("response.reasoning_summary_text.done", **where, text=part.text)
+            yield events.make("response.reasoning_summary_part.done", **where, part=whole)
+        case Call():
+            for delta in part.deltas:
+                yield events.make("response.function_call_arguments.delta", **where, delta=delta)
+            yield events.make("response.function_call_arguments.done", **where, name=part.name, arguments=part.text)
+
+
+def _item(part: Said, identity: str, *, begun: bool = False) -> Body:
+    status = "in_progress" if begun else "completed"
+    match part:
+        case Text():
+            content = [] if begun else [_output_text(part.text)]
+            return {"id": identity, "type": "message", "role": "assistant", "status": status, "content": content}
+        case Thinking():
+            summary = [] if begun else [{"type": "summary_text", "text": part.text}]
+            return {"id": identity, "type": "reasoning", "summary": summary, "encrypted_content": part.signature}
+        case Call():
+            called = {"call_id": part.id, "name": part.name, "arguments": "" if begun else part.text}
+            return {"id": identity, "type": "function_call", "status": status, **called}
+
+
+def _output_text(text: str) -> Body:
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+
+
+def _ending(turn: Turn) -> Body:
+    given, made = turn.usage.input_tokens, turn.usage.output_tokens
+    return {
+        "status": "incomplete" if turn.cut_off else "completed",
+        "incomplete_details": {"reason": "max_output_tokens"} if turn.cut_off else None,
+        "usage": {
+            "input_tokens": given,
+            "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+            "output_tokens": made,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": given + made,
+        },
+    }

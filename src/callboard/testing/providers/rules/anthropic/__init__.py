@@ -1,0 +1,32 @@
+"""What Anthropic's Messages API refuses."""
+
+from ...request import Rule
+from . import fields, messages, results, thinking, tools
+
+RULES: tuple[Rule, ...] = (
+    fields.key_and_version_named,
+    fields.required_fields_given,
+    messages.roles_known,
+    messages.content_not_empty,
+    fields.fields_known,
+    messages.system_after_user,
+    messages.text_not_empty,
+    results.ids_well_formed,
+    results.calls_by_the_assistant,
+    results.arguments_are_objects,
+    results.ids_unique,
+    results.one_result_per_call,
+    results.results_follow_calls,
+    results.results_have_calls,
+    messages.prefill_allowed,
+    messages.prefill_without_trailing_space,
+    thinking.thinking_signed,
+    thinking.thinking_first,
+    thinking.thinking_leaves_the_choice,
+    thinking.thinking_below_the_limit,
+    tools.tool_names_well_formed,
+    tools.tool_names_unique,
+    tools.schemas_are_objects,
+    tools.strict_schemas_closed,
+)
+"""In the order in which they are looked at: what later rules rely on comes first."""

@@ -1,0 +1,104 @@
+"""The parts of a request to Anthropic, as its rules look at them."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ...request import Body, Request
+from ..reading import as_list, as_object, as_objects
+
+VERSION = re.compile(r"claude-(?:[a-z]+-)?(\d+)(?:-(\d{1,2}))?(?=-|@|$)")
+
+
+class Block(NamedTuple):
+    """One block of a message, and where it stands."""
+
+    message: int
+    position: int
+    kind: str
+    body: Body
+
+    @property
+    def place(self) -> str:
+        return f"messages.{self.message}.content.{self.position}"
+
+
+class Turn(NamedTuple):
+    """Consecutive messages of one role, which the service takes as one
+    (https://platform.claude.com/docs/en/api/messages/create). `message` is the number of the last of them.
+    """
+
+    message: int
+    role: str
+    blocks: list[Block]
+
+    @property
+    def calls(self) -> list[str]:
+        return [str(block.body.get("id")) for block in self.blocks if block.kind == "tool_use"]
+
+    @property
+    def answers(self) -> list[str]:
+        """The calls that it answers before it says anything else."""
+        found: list[str] = []
+        for block in self.blocks:
+            if block.kind != "tool_result":
+                break
+            found.append(str(block.body.get("tool_use_id")))
+        return found
+
+
+def messages(request: Request) -> list[Body]:
+    return as_objects(request.body.get("messages"))
+
+
+def content(message: Body) -> list[Body]:
+    """The blocks of a message; a plain string is one block."""
+    given = message.get("content")
+    return [{"type": "text", "text": given}] if isinstance(given, str) else as_objects(given)
+
+
+def blocks(request: Request) -> Iterator[Block]:
+    """Every block of every message."""
+    for index, message in enumerate(messages(request)):
+        for position, body in enumerate(content(message)):
+            yield Block(index, position, str(body.get("type")), body)
+
+
+def turns(request: Request) -> list[Turn]:
+    """The conversation as turns. Instructions within it belong to nobody."""
+    found: list[Turn] = []
+    all_blocks = list(blocks(request))
+    for index, message in enumerate(messages(request)):
+        role = str(message.get("role"))
+        if role == "system":
+            continue
+        before = found.pop().blocks if found and found[-1].role == role else []
+        found.append(Turn(index, role, [*before, *(block for block in all_blocks if block.message == index)]))
+    return found
+
+
+def tools(request: Request) -> Iterator[tuple[int, Body]]:
+    """The tools of the user's own, not those that the provider runs."""
+    for index, tool in enumerate(as_objects(request.body.get("tools"))):
+        if tool.get("type", "custom") == "custom":
+            yield index, tool
+
+
+def texts(request: Request) -> Iterator[tuple[str, str]]:
+    """Every text of messages and instructions, and where it belongs."""
+    for block in blocks(request):
+        if block.kind == "text":
+            yield "messages", str(block.body.get("text", ""))
+    for part in as_list(request.body.get("system")):
+        yield "system", str(as_object(part).get("text", ""))
+
+
+def thinking(request: Request) -> str | None:
+    """How it thinks: `enabled` is the manual mode, `adaptive` the other."""
+    return as_object(request.body.get("thinking")).get("type")
+
+
+def version(request: Request) -> tuple[int, int]:
+    """The version in the name of the model; a name without one counts as the newest."""
+    found = VERSION.match(request.model)
+    return (int(found[1]), int(found[2] or 0)) if found else (99, 0)

@@ -1,0 +1,91 @@
+"""Who says something, where, and that it is something."""
+
+from ...request import Refusal, Request
+from .conversation import content, messages, texts, thinking, version
+
+
+def roles_known(request: Request) -> Refusal | None:
+    """Only `user` and `assistant` speak, and from Claude 4.8 on `system` within the conversation.
+
+    https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages
+    """
+    for index, message in enumerate(messages(request)):
+        role = message.get("role")
+        if role == "system" and version(request) < (4, 8):
+            return Refusal(f"messages.{index}: role 'system' is not supported on this model")
+        if role not in ("user", "assistant", "system"):
+            return Refusal(f"messages.{index}.role: Input should be 'user', 'assistant' or 'system'")
+    return None
+
+
+def system_after_user(request: Request) -> Refusal | None:
+    """Instructions within the conversation come after the user's message, before the assistant's or at the end.
+
+    https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages
+    """
+    spoken = [message for message in messages(request) if message.get("content")]
+    for index, message in enumerate(spoken):
+        if message.get("role") != "system":
+            continue
+        before = spoken[index - 1].get("role") if index else None
+        after = spoken[index + 1].get("role") if index + 1 < len(spoken) else None
+        if before not in ("user", "system") or after == "user":
+            return Refusal(
+                f"messages.{index}: a 'system' message must immediately follow a 'user' message, and precede an "
+                "'assistant' message or end the conversation"
+            )
+    return None
+
+
+def content_not_empty(request: Request) -> Refusal | None:
+    """Every message has content.
+
+    https://github.com/anthropics/claude-code/issues/6774
+    """
+    given = messages(request)
+    for index, message in enumerate(given):
+        beginning = index == len(given) - 1 and message.get("role") == "assistant"
+        if not message.get("content") and not beginning and "output_config" not in message:
+            return Refusal(
+                f"messages.{index}: all messages must have non-empty content except for the optional final assistant "
+                "message"
+            )
+    return None
+
+
+def text_not_empty(request: Request) -> Refusal | None:
+    """A text is neither empty nor blank.
+
+    https://github.com/anthropics/claude-code/issues/23440 and https://github.com/anthropics/claude-code/issues/59812
+    """
+    for place, text in texts(request):
+        if not text:
+            return Refusal(f"{place}: text content blocks must be non-empty")
+        if not text.strip():
+            return Refusal(f"{place}: text content blocks must contain non-whitespace text")
+    return None
+
+
+def prefill_allowed(request: Request) -> Refusal | None:
+    """Models from Claude 4.6 on take no beginning of their answer, nor does any that thinks.
+
+    https://github.com/ericc-ch/copilot-api/pull/261 and https://platform.claude.com/docs/en/build-with-claude/thinking
+    """
+    new = version(request) >= (4, 6)
+    if messages(request)[-1].get("role") == "assistant" and (new or thinking(request) in ("enabled", "adaptive")):
+        return Refusal(
+            "This model does not support assistant message prefill. The conversation must end with a user message."
+        )
+    return None
+
+
+def prefill_without_trailing_space(request: Request) -> Refusal | None:
+    """The beginning of an answer does not end with a space.
+
+    https://github.com/tailcallhq/forgecode/issues/1872
+    """
+    last = messages(request)[-1]
+    text = str(content(last)[-1].get("text", "")) if content(last) else ""
+    if last.get("role") == "assistant" and text != text.rstrip():
+        return Refusal("messages: final assistant content cannot end with trailing whitespace")
+    return None

@@ -1,0 +1,112 @@
+"""Calls and their results: one for each, in the very next message."""
+
+import re
+
+from ...request import Refusal, Request
+from .conversation import blocks, messages, turns
+
+ID = re.compile(r"[a-zA-Z0-9_-]+")
+ID_FIELD = {"tool_use": "id", "tool_result": "tool_use_id"}
+SPEAKER = {"tool_use": "assistant", "thinking": "assistant", "redacted_thinking": "assistant", "tool_result": "user"}
+
+
+def ids_well_formed(request: Request) -> Refusal | None:
+    """The id of a call is made of letters, digits, `_` and `-`.
+
+    https://github.com/HKUDS/nanobot/pull/4356
+    """
+    for block in blocks(request):
+        name = ID_FIELD.get(block.kind)
+        if name and not ID.fullmatch(str(block.body.get(name, ""))):
+            return Refusal(f"{block.place}.{block.kind}.{name}: String should match pattern '^[a-zA-Z0-9_-]+$'")
+    return None
+
+
+def calls_by_the_assistant(request: Request) -> Refusal | None:
+    """Calls and thoughts are the assistant's, results are the user's.
+
+    https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls
+    """
+    for block in blocks(request):
+        speaker = SPEAKER.get(block.kind)
+        if speaker and messages(request)[block.message].get("role") != speaker:
+            return Refusal(f"{block.place}: `{block.kind}` blocks can only be in `{speaker}` messages")
+    return None
+
+
+def arguments_are_objects(request: Request) -> Refusal | None:
+    """The arguments of a call are an object, not a text.
+
+    https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls
+    """
+    for block in blocks(request):
+        if block.kind == "tool_use" and not isinstance(block.body.get("input"), dict):
+            return Refusal(f"{block.place}.tool_use.input: Input should be an object")
+    return None
+
+
+def ids_unique(request: Request) -> Refusal | None:
+    """No two calls of the conversation have the same id.
+
+    https://github.com/anthropics/claude-code/issues/20901
+    """
+    seen: set[str] = set()
+    for block in blocks(request):
+        if block.kind == "tool_use":
+            if block.body["id"] in seen:
+                return Refusal(f"{block.place}: `tool_use` ids must be unique")
+            seen.add(block.body["id"])
+    return None
+
+
+def one_result_per_call(request: Request) -> Refusal | None:
+    """No call has two results.
+
+    https://github.com/BerriAI/litellm/pull/17632
+    """
+    seen: set[str] = set()
+    for block in blocks(request):
+        if block.kind == "tool_result":
+            if (call := block.body["tool_use_id"]) in seen:
+                return Refusal(
+                    f"{block.place}: each tool_use must have a single result. Found multiple `tool_result` blocks with "
+                    f"id: {call}"
+                )
+            seen.add(call)
+    return None
+
+
+def results_follow_calls(request: Request) -> Refusal | None:
+    """Every call has its result in the very next message, before anything else that is said there.
+
+    https://github.com/anthropics/claude-code/issues/8210 and
+    https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls
+    """
+    spoken = turns(request)
+    for index, turn in enumerate(spoken):
+        answers = spoken[index + 1].answers if index + 1 < len(spoken) else []
+        if missing := [call for call in turn.calls if call not in answers]:
+            return Refusal(
+                f"messages.{turn.message}: `tool_use` ids were found without `tool_result` blocks immediately after: "
+                f"{', '.join(missing)}. Each `tool_use` block must have a corresponding `tool_result` block in the "
+                "next message."
+            )
+    return None
+
+
+def results_have_calls(request: Request) -> Refusal | None:
+    """Every result has its call in the message before.
+
+    https://github.com/anthropics/claude-code/issues/13460
+    """
+    calls: list[str] = []
+    for turn in turns(request):
+        for block in turn.blocks:
+            if block.kind == "tool_result" and block.body["tool_use_id"] not in calls:
+                return Refusal(
+                    f"{block.place}: unexpected `tool_use_id` found in `tool_result` blocks: "
+                    f"{block.body['tool_use_id']}. Each `tool_result` block must have a corresponding `tool_use` block "
+                    "in the previous message."
+                )
+        calls = turn.calls
+    return None

@@ -1,0 +1,62 @@
+"""Thoughts: that they come back, signed, and what they exclude."""
+
+from ...request import Refusal, Request
+from ..reading import as_object
+from .conversation import blocks, thinking, turns
+
+
+def thinking_signed(request: Request) -> Refusal | None:
+    """A thought comes back with its signature.
+
+    https://platform.claude.com/docs/en/build-with-claude/thinking-tool-workflows
+    """
+    for block in blocks(request):
+        if block.kind == "thinking" and not block.body.get("signature"):
+            return Refusal(f"{block.place}.thinking.signature: Field required")
+    return None
+
+
+def thinking_first(request: Request) -> Refusal | None:
+    """Where thinking is manual, a turn of the assistant that goes on after a result began with a thought.
+
+    The turn begins after the last message in which the user says something. Adaptive thinking asks for no such thing.
+    https://github.com/pydantic/pydantic-ai/issues/2075 and
+    https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking
+    """
+    spoken = turns(request)
+    if thinking(request) != "enabled" or not spoken[-1].answers:
+        return None
+    begin = max((at for at, turn in enumerate(spoken) if turn.role == "user" and not turn.answers), default=-1) + 1
+    turn = next(turn for turn in spoken[begin:] if turn.role == "assistant")
+    found = turn.blocks[0]
+    if found.kind in ("thinking", "redacted_thinking"):
+        return None
+    return Refusal(
+        f"{found.place}.type: Expected `thinking` or `redacted_thinking`, but found `{found.kind}`. When `thinking` is "
+        "enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of "
+        "`tool_use` and `tool_result` blocks). We recommend you include thinking blocks from previous turns. To avoid "
+        "this requirement, disable `thinking`. Please consult our documentation at "
+        "https://docs.claude.com/en/docs/build-with-claude/extended-thinking"
+    )
+
+
+def thinking_leaves_the_choice(request: Request) -> Refusal | None:
+    """A model that thinks manually cannot be forced to call a tool.
+
+    https://github.com/run-llama/llama_index/issues/19641
+    """
+    if thinking(request) == "enabled" and as_object(request.body.get("tool_choice")).get("type") in ("any", "tool"):
+        return Refusal("Thinking may not be enabled when tool_choice forces tool use.")
+    return None
+
+
+def thinking_below_the_limit(request: Request) -> Refusal | None:
+    """The budget for thoughts is below the limit of the whole answer, unless thoughts may stand between calls.
+
+    https://platform.claude.com/docs/en/build-with-claude/extended-thinking
+    """
+    budget = as_object(request.body.get("thinking")).get("budget_tokens")
+    interleaved = "interleaved-thinking" in request.headers.get("anthropic-beta", "")
+    if isinstance(budget, int) and not interleaved and budget >= request.body["max_tokens"]:
+        return Refusal("`max_tokens` must be greater than `thinking.budget_tokens`.")
+    return None

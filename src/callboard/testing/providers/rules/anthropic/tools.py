@@ -1,0 +1,63 @@
+"""Tools: their names and their schemas."""
+
+import re
+
+from ...request import Refusal, Request
+from ..reading import as_object, as_objects, subschemas
+from .conversation import tools
+
+NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+PROPERTY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+
+
+def tool_names_well_formed(request: Request) -> Refusal | None:
+    """The name of a tool is made of 1 to 128 letters, digits, `_` and `-`.
+
+    https://github.com/microsoft/wassette/issues/56
+    """
+    for index, tool in tools(request):
+        if not NAME.fullmatch(str(tool.get("name", ""))):
+            return Refusal(f"tools.{index}.custom.name: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'")
+    return None
+
+
+def tool_names_unique(request: Request) -> Refusal | None:
+    """No tool is given twice.
+
+    https://github.com/danny-avila/LibreChat/issues/13162
+    """
+    names = [tool.get("name") for tool in as_objects(request.body.get("tools"))]
+    return Refusal("tools: Tool names must be unique.") if len(set(names)) < len(names) else None
+
+
+def schemas_are_objects(request: Request) -> Refusal | None:
+    """A schema is that of an object, with no choice at its top. `$ref` and `$defs` are taken.
+
+    https://github.com/anthropics/claude-code/issues/40075 and
+    https://platform.claude.com/docs/en/agents-and-tools/tool-use/define-tools
+    """
+    for index, tool in tools(request):
+        place, schema = f"tools.{index}.custom.input_schema", as_object(tool.get("input_schema"))
+        if "type" not in schema:
+            return Refusal(f"{place}.type: Field required")
+        if schema["type"] != "object":
+            return Refusal(f"{place}.type: Input should be 'object'")
+        if {"oneOf", "allOf", "anyOf"} & schema.keys():
+            return Refusal(f"{place}: input_schema does not support oneOf, allOf, or anyOf at the top level")
+        if any(not PROPERTY.fullmatch(name) for name in as_object(schema.get("properties"))):
+            return Refusal(f"{place}.properties: Property keys should match pattern '^[a-zA-Z0-9_.-]{{1,64}}$'")
+    return None
+
+
+def strict_schemas_closed(request: Request) -> Refusal | None:
+    """Where a tool is strict, every object of its schema is closed.
+
+    https://github.com/vercel/ai/issues/20681
+    """
+    for index, tool in tools(request):
+        if tool.get("strict") is True:
+            for _, schema in subschemas(as_object(tool.get("input_schema"))):
+                if schema.get("type") == "object" and schema.get("additionalProperties") is not False:
+                    message = "For 'object' type, 'additionalProperties' must be explicitly set to false"
+                    return Refusal(f"tools.{index}.custom: {message}")
+    return None
