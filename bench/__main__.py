@@ -2,7 +2,7 @@
 
 import argparse
 
-from bench import dispatch, environments, execution, imports, results, schemas
+from bench import dispatch, environments, execution, imports, results, schemas, stores
 from bench.question import Options, Question
 
 QUESTIONS: dict[str, Question] = {
@@ -10,6 +10,7 @@ QUESTIONS: dict[str, Question] = {
     "execution": execution,
     "schemas": schemas,
     "imports": imports,
+    "stores": stores,
 }
 
 

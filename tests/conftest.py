@@ -16,6 +16,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run the long tests too")
+    parser.addoption("--kills", type=int, help="how often the crash tests kill a process, on each store")
     parser.addoption("--update-golden", action="store_true", help="write the golden files anew instead of comparing")
 
 

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from .adapters.stores import open_store
 from .clock import Clock, SystemClock
+from .errors import MissingExtraError
 from .execution.limits import Limits
 from .execution.manager import ExecutionManager
 from .execution.watchdog import Watchdog
@@ -26,8 +27,11 @@ from .tools.toolset import Toolset
 class Runtime:
     """Runs tools for sessions, between `async with` and its end.
 
-    `workers` answer what people ask of the system (`user_request`): tools, each under the kind that it answers. `retry`
-    and `breaker` hold for tools that do not have their own. `grace` is how long a stopped handler may clean up.
+    `model` is what sessions talk to: a name that Pydantic AI knows (`anthropic:claude-…`), one of its models, or
+    `offline`; `instructions` are what it is told first. `workers` answer what people ask of the system
+    (`user_request`): tools, each under the kind that it answers. `retry` and `breaker` hold for tools that do not have
+    their own. `grace` is how long a stopped handler may clean up.
+
     A session keeps at most its newest `keep_events` events (in memory: 10,000 where nothing is said), and none older
     than `keep_for` seconds. Sessions that nobody uses for `idle_after` seconds leave memory; they come back by
     themselves. With `recover=False` nothing that another process left behind is taken over, as a command line beside
@@ -39,6 +43,8 @@ class Runtime:
         tools: Registry | Iterable[Tool | Toolset | Callable[..., Any]] = (),
         *,
         workers: Iterable[Tool] = (),
+        model: Any = None,
+        instructions: str | None = None,
         store: str = "memory://",
         settings: Settings | None = None,
         clock: Clock | None = None,
@@ -74,6 +80,12 @@ class Runtime:
             idle_after=idle_after,
             recover=recover,
         )
+        if model is not None:
+            try:
+                from .chat import conversations
+            except ModuleNotFoundError as missing:
+                raise MissingExtraError("A model to talk to", "chat") from missing
+            self.sessions.converse = conversations(self.registry, self.sessions, model, instructions)
         self._watchdog = Watchdog(self.manager, self._blocked, threshold=blocked_after)
         self._stack = AsyncExitStack()
 

@@ -16,12 +16,14 @@ _FALSE = frozenset({"0", "false", "no", "off", ""})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What one can set without writing code. Each number is read from `CALLBOARD_` and its name in capitals."""
+    """What one can set without writing code. Each is read from `CALLBOARD_` and its name in capitals."""
 
     max_argument_bytes: int = 4_194_304
     """Largest JSON document that is taken as a call's arguments."""
     max_threads: int = 32
     """Threads that run sync handlers, at most."""
+    gas_price_url: str | None = field(default=None, repr=False)
+    """JSON-RPC endpoint of the node that the worker `gas_price` asks; it may hold a key, and is never shown."""
     gates: Mapping[str, bool] = field(default_factory=dict[str, bool])
     """Feature flags by name, in lower case; `CALLBOARD_GATE_<NAME>` sets one."""
 
@@ -30,21 +32,24 @@ class Settings:
             value: Any = getattr(self, each.name)
             if isinstance(value, int) and value <= 0:
                 raise SettingsError(f"The setting {each.name} is {value}; it must be above 0.")
+        if self.gas_price_url is not None and not self.gas_price_url.startswith(("http://", "https://")):
+            raise SettingsError("The setting gas_price_url must be an address that begins with https:// or http://.")
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
         """The settings that the environment gives, defaults for the rest. Raises `SettingsError` for a bad value."""
-        numbers = {
-            each.name: _number(PREFIX + each.name.upper(), environment[PREFIX + each.name.upper()])
-            for each in fields(cls)
-            if each.name != "gates" and PREFIX + each.name.upper() in environment
-        }
+        given: dict[str, Any] = {}
+        for each in fields(cls):
+            name = PREFIX + each.name.upper()
+            if each.name != "gates" and name in environment:
+                text = environment[name]
+                given[each.name] = _number(name, text) if isinstance(each.default, int) else text.strip() or None
         gates = {
             name.removeprefix(GATE_PREFIX).lower(): _flag(name, value)
             for name, value in environment.items()
             if name.startswith(GATE_PREFIX)
         }
-        return cls(**numbers, gates=gates)
+        return cls(**given, gates=gates)
 
 
 def _number(name: str, text: str) -> int:

@@ -11,6 +11,7 @@ LAZY = {
     "adapters/stores/__init__.py": {"memory", "sql"},
     "adapters/stores/revisions.py": {"migrations"},
     "adapters/stores/sql.py": {"postgres"},
+    "runtime.py": {"chat"},
     "sessions/session.py": {"events.posting"},
     "categories.py": {"email.utils"},
     "cli/__init__.py": {"app"},

@@ -7,7 +7,8 @@ its newest part, and a reader who is behind that reads from the store.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol, Self
 
 from ..errors import CallboardError
@@ -45,7 +46,18 @@ PAGE = 500
 class Board:
     """The log in memory. The newest `retention` events are kept, at least; `after` is the last one before it began."""
 
-    __slots__ = ("_archive", "_first", "_flushing", "_limit", "_lines", "_readers", "_retention", "_waiting")
+    __slots__ = (
+        "_archive",
+        "_first",
+        "_flushing",
+        "_followers",
+        "_limit",
+        "_lines",
+        "_listeners",
+        "_readers",
+        "_retention",
+        "_waiting",
+    )
 
     def __init__(self, retention: int = 10_000, *, after: int = 0, archive: Archive | None = None) -> None:
         self._lines: list[bytes] = []
@@ -55,6 +67,8 @@ class Board:
         self._limit = 2 * retention
         self._waiting: list[asyncio.Future[None]] = []
         self._readers: list[Subscription] = []
+        self._listeners: list[Callable[[bytes], Any]] = []
+        self._followers = 0
         self._flushing = False
 
     @property
@@ -87,6 +101,25 @@ class Board:
             self._flush_soon()
         return self._first + len(lines) - 1
 
+    def say(self, event: bytes) -> None:
+        """Show an event to those who listen now. It has no number, and is not kept."""
+        for listener in tuple(self._listeners):
+            try:
+                listener(event)
+            except Exception:
+                self._listeners.remove(listener)
+                log.exception("a listener of a board failed, and is not called again")
+
+    @contextmanager
+    def listening(self, listener: Callable[[bytes], Any]) -> Generator[None]:
+        """Have what is not kept shown to a listener: the text of a turn, piece by piece."""
+        self._listeners.append(listener)
+        try:
+            yield
+        finally:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
     def receive(self, last: int, events: Sequence[bytes]) -> None:
         """Keep events that the store gave their numbers, the last of them this one. Those known already are left out.
 
@@ -111,8 +144,22 @@ class Board:
 
     @property
     def watched(self) -> bool:
-        """Whether anybody waits for what comes."""
-        return bool(self._readers or self._waiting)
+        """Whether anybody reads, or waits for what comes."""
+        return bool(self._readers or self._followers or self._waiting)
+
+    @contextmanager
+    def attended(self) -> Generator[None]:
+        """Somebody reads, also while he is busy with what he has read: he must be told of what comes meanwhile."""
+        self._followers += 1
+        try:
+            yield
+        finally:
+            self._followers -= 1
+
+    def refresh(self) -> None:
+        """Have it given what others wrote, if there is anything."""
+        if self._archive is not None:
+            self._archive.behind()
 
     def read(self, after: int, limit: int | None = None) -> Events:
         """The kept events after a cursor, oldest first. Raises `CursorExpired`."""
@@ -133,28 +180,45 @@ class Board:
                     self._waiting.remove(future)
                 raise
 
-    async def follow(self, after: int = 0) -> AsyncIterator[Event]:
-        """Every event after the cursor, those that are there and those that come. Ends only when it is left."""
-        while True:
-            await self.wait(after)
-            if after + 1 < self._first and self._archive is not None:
-                first, events = await self._archive.events(after, PAGE)
-                if first > after + 1:
-                    raise CursorExpired(after, first)
-            else:
-                events = self.read(after)
-            for event in events:
-                after = event.seq
-                yield event
+    async def follow(self, after: int = 0) -> AsyncGenerator[Event]:
+        """Every event after the cursor, those that are there and those that come. Ends only when it is left.
 
-    def subscribe(self, callback: Callable[[Events], Any], after: int | None = None) -> "Subscription":
+        Raises `CursorExpired`.
+        """
+        with self.attended():
+            while True:
+                await self.wait(after)
+                for event in self.read(after) if self.remembers(after) else await self.recall(after):
+                    after = event.seq
+                    yield event
+
+    def remembers(self, after: int) -> bool:
+        """Whether everything after the cursor has to be in memory: it is, or nobody else keeps it."""
+        return after + 1 >= self._first or self._archive is None
+
+    async def recall(self, after: int) -> Events:
+        """The next events after a cursor from the archive. Raises `CursorExpired`."""
+        assert self._archive is not None
+        first, events = await self._archive.events(after, PAGE)
+        if first > after + 1 or not events:  # without any, the log itself is gone
+            raise CursorExpired(after, first)
+        return events
+
+    def subscribe(
+        self,
+        callback: Callable[[Events], Any],
+        after: int | None = None,
+        ended: Callable[[Exception], Any] | None = None,
+    ) -> "Subscription":
         """Have events delivered in batches, at most one batch per turn of the event loop, until it is closed.
 
-        Raises `CursorExpired`. None is missed: before anything is forgotten, it is delivered.
+        Raises `CursorExpired`. None is missed: before anything is forgotten, it is delivered. Where they have to be
+        read from the archive and are not there any more, or the archive fails, the delivery ends, and `ended` is called
+        with the reason.
         """
-        if after is not None and after + 1 < self._first:
+        if after is not None and after + 1 < self._first and self._archive is None:
             raise CursorExpired(after, self._first)
-        return Subscription(self, callback, self.last_seq if after is None else after)
+        return Subscription(self, callback, self.last_seq if after is None else after, ended)
 
     def attach(self, reader: "Subscription") -> None:
         """Begin to call a reader."""
@@ -192,12 +256,17 @@ class Board:
 class Subscription:
     """A reader that is called, between its start and `close` (or the end of its `with`)."""
 
-    __slots__ = ("_board", "_callback", "_closed", "cursor")
+    __slots__ = ("_board", "_callback", "_closed", "_ended", "_recalling", "cursor")
 
-    def __init__(self, board: Board, callback: Callable[[Events], Any], after: int) -> None:
+    def __init__(
+        self, board: Board, callback: Callable[[Events], Any], after: int, ended: Callable[[Exception], Any] | None
+    ) -> None:
         self._board = board
         self._callback = callback
+        self._ended = ended
         self._closed = False
+        self._recalling: asyncio.Task[None] | None = None
+        """Reads from the archive, while it is behind what is in memory."""
         self.cursor = after
         """The last event that it was given."""
         board.attach(self)
@@ -206,6 +275,8 @@ class Subscription:
         """Stop the delivery."""
         self._closed = True
         self._board.detach(self)
+        if self._recalling is not None:
+            self._recalling.cancel()
 
     def __enter__(self) -> Self:
         return self
@@ -215,10 +286,31 @@ class Subscription:
 
     def deliver(self) -> None:
         """Hand over what is new. A reader that fails harms nobody else, and is not called again."""
-        if self._closed or self._board.last_seq <= self.cursor:
+        if self._closed or self._recalling is not None or self._board.last_seq <= self.cursor:
             return
-        events = self._board.read(self.cursor)
-        self.cursor = self._board.last_seq
+        if self._board.remembers(self.cursor):
+            self._hand_over(self._board.read(self.cursor))
+        else:
+            self._recalling = asyncio.get_running_loop().create_task(self._recall())
+
+    async def _recall(self) -> None:
+        """Hand over what is not in memory, until the rest is."""
+        try:
+            while not self._closed and not self._board.remembers(self.cursor):
+                self._hand_over(await self._board.recall(self.cursor))
+        except Exception as error:
+            self._recalling = None
+            self.close()
+            if self._ended is None:
+                log.warning("a reader of a board is not called any more: %s", error)
+            else:
+                self._ended(error)
+        else:
+            self._recalling = None
+            self.deliver()
+
+    def _hand_over(self, events: Events) -> None:
+        self.cursor = events.first + len(events) - 1
         try:
             self._callback(events)
         except Exception:

@@ -64,7 +64,8 @@ class Attempts:
     async def carry_out(self, execution: Execution) -> None:
         """The task of an execution: attempts, and the delays between them, until it ends."""
         try:
-            if execution.tool.mode is _HUMAN and not await self._ask(execution):
+            asks = execution.tool.mode is _HUMAN and not execution.attempt  # after that, a person has agreed to it
+            if asks and not await self._ask(execution):
                 return
             while True:
                 execution.attempt += 1
@@ -115,7 +116,7 @@ class Attempts:
             self._finish(execution, _SUCCEEDED, None, execution.tool.result.write(execution.name, answer.value))
         else:
             if answer.document is not None:
-                execution.document, execution.fingerprint = answer.document, ""
+                execution.document = answer.document  # the fingerprint stays that of what the caller sent
                 execution.shown = shown_document(execution.tool, execution.document, self._max_bytes)
                 execution.arguments = execution.tool.arguments.parse(execution.name, execution.document)
             self._gate.take(execution)

@@ -19,8 +19,12 @@ class Book(dict[str, Execution]):
         """Those whose callers gave an id of their own, by that id."""
 
     def by_call(self, call_id: str) -> Execution | None:
-        """The execution of the caller's id, which is never carried out twice while it is kept."""
-        return self.calls.get(call_id) or self.get(call_id)
+        """The execution of the caller's id, which is never carried out twice while it is kept.
+
+        Not one that is another process's by now: what that one was called with, and what came of it, the store knows.
+        """
+        known = self.calls.get(call_id) or self.get(call_id)
+        return None if known is None or known.lost else known
 
     def forget(self) -> None:
         """Let the oldest finished ones go."""

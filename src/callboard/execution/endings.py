@@ -124,9 +124,13 @@ class Endings:
             execution.attempt_deadline = None
             self.stop(execution, timed_out(execution.name))
         if execution.budget_at is not None and execution.budget_at <= now and execution.ended is None:
-            execution.budget_at = None
-            execution.promoted = execution.late = True
-            release_waiters(execution)
+            self.promote(execution)
+
+    def promote(self, execution: Execution) -> None:
+        """Let go whoever waits for an inline call: it goes on, and its result comes late."""
+        execution.budget_at = None
+        execution.promoted = execution.late = True
+        release_waiters(execution)
 
     def remaining(self, execution: Execution) -> float | None:
         """Seconds until the attempt or the execution must have ended, whichever comes first."""
@@ -231,9 +235,14 @@ class Endings:
             await future
         except asyncio.CancelledError:
             execution.waiters = tuple(waiter for waiter in execution.waiters if waiter is not future)
-            if not execution.waiters and execution.parent is None:
-                execution.late = True  # nobody is left who would be given the result
             raise
+
+    def miss(self, execution: Execution) -> None:
+        """A caller is gone. If nobody else waits for the result, it waits to be taken, also if it is there already."""
+        if not (execution.waiters or execution.late or execution.lost):
+            execution.late = True
+            if execution.ended is not None:
+                execution.scope.late(execution)
 
 
 def _response(execution: Execution, at: float, shown: bytes) -> bytes:

@@ -123,6 +123,7 @@ class Execution:
         "max_attempts",
         "name",
         "parent",
+        "parent_id",
         "placed",
         "priority",
         "promoted",
@@ -192,6 +193,8 @@ class Execution:
         self.stop: ToolError | None = None
         """Why the current attempt was told to stop, if it was."""
         self.parent: Execution | None = None
+        self.parent_id: str | None = None
+        """Its parent in a process that died."""
         self.task: asyncio.Task[None] | None = None
         self.kind = "tool"
         """`worker` for one that answers a request of people: then nothing of it is told but the answer."""
@@ -245,5 +248,5 @@ class Execution:
             max_attempts=self.max_attempts,
             previous_errors=tuple(error.to_model() for error in self.errors),
             promoted=self.promoted,
-            parent_id=None if self.parent is None else self.parent.id,
+            parent_id=self.parent_id if self.parent is None else self.parent.id,
         )

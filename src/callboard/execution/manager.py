@@ -35,9 +35,10 @@ from .failures import conflict, interrupted, presentable
 from .lifecycle import Status, move
 from .limits import Gatekeeper, Limits
 from .masking import shown_document
-from .outcome import Outcome
+from .outcome import Outcome, OutcomeStatus
 from .reporting import AttemptReporter
 from .starter import Starter
+from .storing import fingerprint_of
 from .threads import Threads
 
 # Looking a member up in its enumeration costs more than what is done with it here.
@@ -149,27 +150,36 @@ class ExecutionManager:
         Cancelling the caller does not cancel the execution: it goes on, and is on the board. The same `call_id` runs
         once; with other arguments it is a conflict, which is an outcome like any other failure.
         """
-        if call_id is not None and (known := scope.book.by_call(call_id)) is not None:
-            if known.name != tool.name or not same_document(known.document, document):
+        known = None if call_id is None else scope.book.by_call(call_id)
+        if known is not None:
+            if known.name != tool.name or not _same(known, document):
                 return conflict(known, tool.name)
             execution = known
         else:
             execution = self._submit(scope, tool, document, call_id, priority)
-        if execution.ended is not None:
-            self._streak += 1
-            if self._streak >= STREAK:
-                self._streak = 0
-                await asyncio.sleep(0)
-        elif tool.mode is _INLINE and not execution.promoted:
-            if execution.budget_at is None:
-                execution.budget_at = execution.queued + tool.inline_budget
-                self._endings.deadlines.watch(execution.budget_at)
-            await self._endings.released(execution)
-        outcome = execution.outcome()
-        if scope.durable:
-            await scope.settle()
-            if execution.lost:
-                return await scope.elsewhere(execution)
+        try:
+            if execution.ended is not None:
+                self._streak += 1
+                if self._streak >= STREAK:
+                    self._streak = 0
+                    await asyncio.sleep(0)
+            elif tool.mode is _INLINE and not execution.promoted:
+                if execution.budget_at is None:
+                    execution.budget_at = execution.queued + tool.inline_budget
+                    self._endings.deadlines.watch(execution.budget_at)
+                await self._endings.released(execution)
+            outcome = execution.outcome()
+            if execution.promoted and execution is not known:  # even if it has ended since: its result comes late
+                started = OutcomeStatus.STARTED
+                outcome = Outcome(started, execution.id, execution.call_id, execution.name, execution.acknowledgement())
+            if scope.durable:
+                await scope.settle()
+                if execution.lost:
+                    return await scope.elsewhere(execution)
+        except asyncio.CancelledError:
+            if execution is not known or execution.ended is None:
+                self._endings.miss(execution)
+            raise
         return outcome
 
     async def refuse(self, scope: CallScope, name: str, call_id: str | None, error: ToolError) -> Outcome:
@@ -217,8 +227,9 @@ class ExecutionManager:
         return execution
 
     def begin(self, execution: Execution) -> None:
-        """Let an execution begin that was prepared."""
-        self._place(execution, execution.priority)
+        """Let an execution begin that was prepared, if nobody has stopped it meanwhile."""
+        if execution.ended is None:
+            self._place(execution, execution.priority)
 
     def resume(self, execution: Execution) -> None:
         """Go on with an execution that a process left behind, where that is safe."""
@@ -240,6 +251,11 @@ class ExecutionManager:
             self._endings.finish(execution, Status.FAILED, self._registry.errors.translate(error))
             return
         execution.task = self._loop.create_task(self._attempts.carry_out(execution))
+
+    def promote(self, execution: Execution) -> None:
+        """Let go whoever waits for an inline call, before its budget is used up."""
+        if execution.ended is None and execution.tool.mode is _INLINE and execution.parent is None:
+            self._endings.promote(execution)
 
     def end(self, execution: Execution, reason: ToolError) -> None:
         """End an execution now, whatever its handler does."""
@@ -294,11 +310,12 @@ class ExecutionManager:
         parent: Execution | None = None,
     ) -> Execution:
         execution = self._new(scope, tool, tool.name, document, call_id)
-        if tool.mode is not _INLINE:
-            execution.late = parent is None
         if parent is not None:
             _adopt(parent, execution)
-        return self._place(execution, priority)
+        self._place(execution, priority)
+        if tool.mode is not _INLINE and execution.ended is None:  # else its caller is given the result at once
+            execution.late = parent is None
+        return execution
 
     def _place(self, execution: Execution, priority: Priority) -> Execution:
         """Give it a place and let it begin, or let it wait for one."""
@@ -375,6 +392,13 @@ class ExecutionManager:
                 task.cancel()
         except Exception as error:
             self._endings.fault(execution, error)
+
+
+def _same(known: Execution, document: bytes) -> bool:
+    """Whether a call comes with the arguments that the first one came with, which a person may have edited since."""
+    if known.fingerprint:
+        return known.fingerprint == fingerprint_of(document)
+    return same_document(known.document, document)
 
 
 def _adopt(parent: Execution, child: Execution) -> None:

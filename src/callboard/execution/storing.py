@@ -11,6 +11,7 @@ from ..clock import Clock
 from ..errors import ToolError
 from ..storage.rows import ExecutionRow
 from ..tools.definition import Tool
+from .endings import WORKER
 from .execution import Execution, Priority, Scope, acknowledgement
 from .lifecycle import Status
 from .outcome import Outcome, OutcomeStatus
@@ -45,11 +46,11 @@ def row_of(execution: Execution, owner: str | None) -> ExecutionRow:
         priority=execution.priority.value,
         attempt=execution.attempt,
         max_attempts=execution.max_attempts,
-        errors=to_json([_written(error) for error in execution.errors]),
+        errors=to_json([_written(error) for error in execution.errors], inf_nan_mode="null"),
         value=execution.encoded,
-        error=None if execution.error is None else to_json(_written(execution.error)),
+        error=None if execution.error is None else to_json(_written(execution.error), inf_nan_mode="null"),
         late=execution.late,
-        parent_id=None if execution.parent is None else execution.parent.id,
+        parent_id=execution.parent_id if execution.parent is None else execution.parent.id,
         queued_at=execution.queued_at,
         started_at=None if execution.started is None else start + execution.started,
         completed_at=None if ended is None else start + ended,
@@ -63,7 +64,9 @@ def restored(row: ExecutionRow, tool: Tool, scope: Scope, clock: Clock) -> Execu
     execution = Execution(row.id, row.call_id, tool, row.tool, scope, row.document or b"null", now, at)
     execution.queued_at = row.queued_at
     execution.queued = now - max(0.0, at - row.queued_at)
-    execution.kind = row.kind
+    if row.started_at is not None:
+        execution.started = execution.queued + row.started_at - row.queued_at
+    execution.kind = WORKER if row.kind == WORKER else execution.kind
     execution.fingerprint = row.fingerprint
     execution.shown = row.shown
     execution.status = Status(row.status)
@@ -71,7 +74,8 @@ def restored(row: ExecutionRow, tool: Tool, scope: Scope, clock: Clock) -> Execu
     execution.attempt = row.attempt
     execution.max_attempts = row.max_attempts
     execution.errors = tuple(_read(error) for error in from_json(row.errors))
-    execution.late = True
+    execution.parent_id = row.parent_id
+    execution.late = row.kind != WORKER and row.parent_id is None
     execution.stored = True
     return execution
 

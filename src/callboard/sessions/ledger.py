@@ -5,14 +5,15 @@ tell of, to the writer; they reach the board with their numbers after the commit
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from ..events.board import Board
 from ..execution.execution import Execution
 from ..execution.storing import row_of
 from ..storage.port import Change, Conflict, ExecutionWrite, RequestWrite, Store, StoreError
-from ..storage.rows import RequestRow
+from ..storage.rows import ExecutionRow, RequestRow
 from ..storage.writer import Writer
 
 
@@ -29,15 +30,18 @@ class Ledger(Protocol):
         ...
 
     def late(self, execution: Execution) -> None:
-        """An execution has ended whose result nobody waits for. It is told in the same breath."""
+        """An execution has ended whose result nobody waits for. Its end is told in the same breath, or was before."""
         ...
 
     def use(self, request: RequestRow) -> None:
         """An answer is used by what is told next."""
         ...
 
-    async def write(self, change: Change) -> int:
-        """Write something else. Returns the board's last number. Raises `Conflict`, and then nothing was written."""
+    def write(self, change: Change) -> Awaitable[int]:
+        """Write something else, after all that was told so far. Gives the board's last number, once it is written.
+
+        Raises `Conflict`, and then nothing was written.
+        """
         ...
 
     async def settle(self) -> None:
@@ -65,10 +69,17 @@ class DirectLedger:
     def use(self, request: RequestRow) -> None:
         self._now(Change(self._session_id, requests=(RequestWrite(request, "answered"),)))
 
-    async def write(self, change: Change) -> int:
-        events, change.events, change.executions = change.events, (), ()  # which live in memory anyway
-        self._now(change)
-        return self._board.extend(events)
+    def write(self, change: Change) -> Awaitable[int]:
+        events, change.events = change.events, ()
+        change.executions = change.taken = ()  # which live in memory anyway
+        written: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        try:
+            self._now(change)
+        except Conflict as conflict:
+            written.set_exception(conflict)
+        else:
+            written.set_result(self._board.extend(events))
+        return written
 
     async def settle(self) -> None:
         return
@@ -90,7 +101,7 @@ class DirectLedger:
 class _Told:
     """What was told of executions, and is written as one change."""
 
-    __slots__ = ("events", "executions", "late", "new", "requests", "waiters")
+    __slots__ = ("_rows", "apart", "events", "executions", "late", "new", "requests", "waiters", "withdrawn")
 
     def __init__(self) -> None:
         self.new: set[Execution] = set()
@@ -99,31 +110,66 @@ class _Told:
         self.executions: dict[Execution, None] = {}
         self.late: list[Execution] = []
         self.requests: list[RequestRow] = []
+        """Those whose answers are used."""
+        self.withdrawn: list[RequestRow] = []
+        """Those that nobody has to answer any more, if nobody has."""
         self.waiters: list[asyncio.Future[None]] = []
+        self.apart = False
+        """Whether it speaks of one family only, because more could not be written together."""
+        self._rows: dict[Execution, ExecutionRow] | None = None
+
+    @property
+    def frozen(self) -> bool:
+        """Whether nothing can be added any more."""
+        return self._rows is not None
+
+    def freeze(self, owner: str) -> dict[Execution, ExecutionRow]:
+        """The state that the last of the events speak of, whatever is told later."""
+        if self._rows is None:
+            self._rows = {each: row_of(each, owner) for each in self.executions}
+        return self._rows
 
     def change(self, session_id: str, owner: str) -> Change:
-        """The state of the executions as it is now, which is what the last of the events say."""
+        rows = self.freeze(owner)
         return Change(
             session_id,
-            executions=[ExecutionWrite(row_of(each, owner), owner, new=each in self.new) for each in self.executions],
-            requests=[RequestWrite(each, "answered") for each in self.requests],
+            executions=[ExecutionWrite(rows[each], owner, new=each in self.new) for each in self.executions],
+            requests=[
+                *(RequestWrite(each, "answered") for each in self.requests),
+                *(RequestWrite(each, "open") for each in self.withdrawn),
+            ],
             late=[each.id for each in self.late],
             events=[line for _, line in self.events],
         )
 
-    def parts(self) -> "list[_Told]":
-        """The same, one execution at a time."""
-        parts: list[_Told] = []
-        for execution in self.executions:
-            part = _Told()
-            part.executions[execution] = None
-            part.new = {execution} & self.new
-            part.events = [(each, line) for each, line in self.events if each is execution]
-            part.late = [each for each in self.late if each is execution]
-            part.requests = [each for each in self.requests if each.execution_id == execution.id]
-            parts.append(part)
-        parts[-1].waiters = self.waiters
-        return parts
+    def families(self) -> "list[_Told]":
+        """The same, one execution with all that it called at a time: they are one process's, or not, together."""
+        members: dict[Execution, dict[str, None]] = {}
+        for execution in (*self.executions, *self.late):
+            members.setdefault(_eldest(execution, self.executions), {})[execution.id] = None
+        families = [self._only(ids) for ids in members.values()]
+        if families:
+            families[-1].waiters = self.waiters
+        return families
+
+    def _only(self, ids: Container[str]) -> "_Told":
+        part = _Told()
+        part.apart = True
+        part.executions = {each: None for each in self.executions if each.id in ids}
+        part.new = {each for each in self.new if each.id in ids}
+        part.events = [(each, line) for each, line in self.events if each.id in ids]
+        part.late = [each for each in self.late if each.id in ids]
+        part.requests = [each for each in self.requests if each.execution_id in ids]
+        part.withdrawn = [each for each in self.withdrawn if each.execution_id in ids]
+        part._rows = self._rows
+        return part
+
+    def leave_out(self, gone: Container[Execution]) -> None:
+        """Tell nothing of these, nor of what they called."""
+        if any(_is_of(each, gone) for each in self.executions):
+            kept = self._only({each.id for each in self.executions if not _is_of(each, gone)})
+            self.executions, self.new, self.events, self.late = kept.executions, kept.new, kept.events, kept.late
+            self.requests, self.withdrawn = kept.requests, kept.withdrawn
 
 
 class _Asked:
@@ -162,25 +208,34 @@ class StoreLedger:
         return not self._queue and not self._taken
 
     def tell(self, events: tuple[bytes, ...], execution: Execution) -> None:
+        ended = execution.ended is not None
+        if ended and execution.lost:  # whatever its handler still says is nobody's business
+            return
         told = self._told()
         told.executions[execution] = None
         if not execution.stored:
             execution.stored = True
             told.new.add(execution)
         told.events += [(execution, line) for line in events]
+        if ended and execution.request is not None and execution.request.status == "open":
+            execution.request = replace(execution.request, status="withdrawn")
+            told.withdrawn.append(execution.request)
         self._writer.add(self)
 
     def late(self, execution: Execution) -> None:
         self._told().late.append(execution)
+        self._writer.add(self)
 
     def use(self, request: RequestRow) -> None:
         self._told().requests.append(request)
 
-    async def write(self, change: Change) -> int:
+    def write(self, change: Change) -> Awaitable[int]:
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        if self._queue and isinstance(told := self._queue[-1], _Told):
+            told.freeze(self._owner)
         self._queue.append(_Asked(change, future))
         self._writer.add(self)
-        return await future
+        return future
 
     async def settle(self) -> None:
         if self.idle:
@@ -190,7 +245,7 @@ class StoreLedger:
         await future
 
     def _told(self) -> _Told:
-        if self._queue and isinstance(told := self._queue[-1], _Told):
+        if self._queue and isinstance(told := self._queue[-1], _Told) and not told.frozen:
             return told
         told = _Told()
         self._queue.append(told)
@@ -199,7 +254,12 @@ class StoreLedger:
     # For the writer
 
     def take(self) -> Sequence[Change]:
-        self._taken, self._queue = self._queue, []
+        """Up to what was told first: if that is refused, nothing that comes after it may have been written."""
+        first = next((n for n, each in enumerate(self._queue) if isinstance(each, _Told)), len(self._queue))
+        end = first + 1
+        while end < len(self._queue) and _apart(self._queue[end - 1]) and _apart(self._queue[end]):
+            end += 1
+        self._taken, self._queue = self._queue[:end], self._queue[end:]
         return [
             each.change if isinstance(each, _Asked) else each.change(self._session_id, self._owner)
             for each in self._taken
@@ -209,20 +269,32 @@ class StoreLedger:
         taken, self._taken = self._taken, []
         again: list[_Told | _Asked] = []
         for each, result in zip(taken, results, strict=True):
-            if isinstance(each, _Told) and isinstance(result, Conflict) and len(each.executions) > 1:
-                again += each.parts()  # one of them is not ours any more: which one?
-                continue
             if isinstance(each, _Asked):
                 self._answer(each, result)
-            elif isinstance(result, Conflict):
-                for execution in each.executions:
-                    self._disown(execution)
-            else:
+            elif not isinstance(result, Conflict):
                 self._board.receive(result, [line for _, line in each.events])
+            elif len(families := each.families()) > 1:
+                again += families  # one of them is not ours any more: which one?
+                continue
+            elif each.withdrawn:  # or somebody answered in the same moment
+                each.withdrawn = []
+                again.append(each)
+                continue
+            else:
+                self._let_go(each.executions)
             _resolve(each.waiters)
         self._queue[:0] = again
         if self._queue:
             self._writer.add(self)
+
+    def _let_go(self, executions: Iterable[Execution]) -> None:
+        """The store did not take them: they are another process's by now, and what they called is nobody's."""
+        gone = {each: None for execution in executions for each in _descendants(execution)}
+        for execution in gone:
+            self._disown(execution)
+        for told in self._queue:
+            if isinstance(told, _Told):
+                told.leave_out(gone)
 
     def lost(self, error: StoreError) -> None:
         taken, self._taken = self._taken, []
@@ -230,6 +302,8 @@ class StoreLedger:
             if isinstance(each, _Asked) and not each.future.done():
                 each.future.set_exception(error)
             _resolve(each.waiters, error)
+        if self._queue:
+            self._writer.add(self)
 
     def _answer(self, asked: _Asked, result: int | Conflict) -> None:
         if not isinstance(result, Conflict):
@@ -249,3 +323,26 @@ def _resolve(waiters: "list[asyncio.Future[None]]", error: StoreError | None = N
                 future.set_result(None)
             else:
                 future.set_exception(error)
+
+
+def _apart(each: _Told | _Asked) -> bool:
+    return isinstance(each, _Told) and each.apart
+
+
+def _eldest(execution: Execution, known: Container[Execution]) -> Execution:
+    """Who, of those known, has called it in the end."""
+    while execution.parent is not None and execution.parent in known:
+        execution = execution.parent
+    return execution
+
+
+def _descendants(execution: Execution) -> Iterator[Execution]:
+    """All that it called, the last first, and itself."""
+    for child in execution.children:
+        yield from _descendants(child)
+    yield execution
+
+
+def _is_of(execution: Execution, family: Container[Execution]) -> bool:
+    """Whether it is one of these, or was called by one."""
+    return execution in family or (execution.parent is not None and _is_of(execution.parent, family))

@@ -6,12 +6,13 @@ used twice, and what runs is what was approved.
 """
 
 import asyncio
+import hashlib
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
@@ -21,6 +22,7 @@ from ..errors import CallboardError, ErrorCategory, ToolError
 from ..events.event import encode_event
 from ..events.kinds import EventKind
 from ..execution.execution import Answer, Execution
+from ..execution.masking import shown_arguments
 from ..execution.storing import fingerprint_of, row_of
 from ..storage.port import Change, Conflict, ExecutionWrite, RequestWrite, Store
 from ..storage.rows import RequestRow
@@ -30,6 +32,9 @@ from ..tools.problems import problems_of
 
 if TYPE_CHECKING:
     from .session import Session
+
+MAX_ANSWER_BYTES = 256 * 1024
+"""How large an answer may be, as JSON."""
 
 
 class RequestClosed(CallboardError):
@@ -49,9 +54,9 @@ class AnswerInvalid(CallboardError, ValueError):
 
 
 class Approval(BaseModel):
-    """How a person answers where a call is to be approved."""
+    """How a person answers where a call is to be approved. Nothing but true is a yes."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     approved: bool = Field(description="Whether the call may run")
     arguments: dict[str, Any] | None = Field(default=None, description="Other arguments with which it is to run")
@@ -87,6 +92,7 @@ class Requests:
         self._expired = expired
         """Called with the id of a request whose time is over."""
         self._waiting: dict[str, _Waiting] = {}
+        self._closing: set[asyncio.Task[int]] = set()
 
     # The asking side
 
@@ -132,7 +138,7 @@ class Requests:
             tool=execution.name,
             payload=execution.shown or b"null",
             schema=to_json(_schema(tool)),
-            fingerprint=execution.fingerprint,
+            fingerprint=_binding(execution, execution.shown or b"null"),
             status="open",
             answer=None,
             created_at=now,
@@ -162,7 +168,10 @@ class Requests:
         if waiting is None or waiting.future.done():
             return
         waiting.execution.request = row
-        waiting.future.set_result(_answer_of(row, waiting.execution))
+        try:
+            waiting.future.set_result(_answer_of(row, waiting.execution))
+        except Exception as error:  # a fault of ours must not leave the call waiting for ever
+            waiting.future.set_exception(error)
 
     # The answering side
 
@@ -174,7 +183,7 @@ class Requests:
         row = await self._row(session, request_id)
         status, value = self._judge(row, answer)
         closed = replace(row, status=status, answer=value, answered_at=self._clock.time())
-        return await self._close(session, closed, _answered(closed, self._clock.time()))
+        return await self._close(session, closed, _answered(closed, self._find(row.tool), self._clock.time()))
 
     async def expire(self, request_id: str) -> None:
         """Close a request to which nobody answered in time, unless somebody just did."""
@@ -192,20 +201,40 @@ class Requests:
             await session.ledger.write(Change(session.id, requests=[RequestWrite(closed, "open")]))
 
     async def open(self, session: "Session") -> list[RequestRow]:
-        """What people of a session are asked."""
-        return await self._store.requests(session_id=session.id, status="open")
+        """What people of a session are asked, and can still answer."""
+        rows = await self._store.requests(session_id=session.id, status="open")
+        return [row for row in rows if not self._is_over(row)]
 
     async def _row(self, session: "Session", request_id: str) -> RequestRow:
         row = await self._store.request(request_id)
         if row is None or row.session_id != session.id:
             raise ToolError(f"There is no request {shorten(request_id, 80)!r}.", category=ErrorCategory.NOT_FOUND)
-        if row.status == "open" and row.expires_at is not None and row.expires_at <= self._clock.time():
-            row = replace(row, status="expired")
+        if row.status == "open" and self._is_over(row):
+            row = replace(row, status="expired", answered_at=self._clock.time())
+            await self._close(session, row, None)
+        elif row.status == "open" and (ended := await session.ended_with(row.execution_id)) is not None:
+            await self.withdraw(session, row)
+            raise RequestClosed(f"The call that asked for it has ended: it {ended}.")
         if row.status != "open":
             raise RequestClosed(f"The request is not open any more: it is {row.status}.")
         return row
 
+    def _is_over(self, row: RequestRow) -> bool:
+        return row.expires_at is not None and row.expires_at <= self._clock.time()
+
     async def _close(self, session: "Session", row: RequestRow, event: bytes | None) -> int:
+        """Close it and tell the execution that waits, also if whoever closes it does not wait for that."""
+        closing = asyncio.get_running_loop().create_task(self._closed(session, row, event))
+        self._closing.add(closing)
+        closing.add_done_callback(self._let_go)
+        return await asyncio.shield(closing)
+
+    def _let_go(self, closing: "asyncio.Task[int]") -> None:
+        self._closing.discard(closing)
+        if not closing.cancelled():
+            closing.exception()  # whoever wanted to know it may be gone
+
+    async def _closed(self, session: "Session", row: RequestRow, event: bytes | None) -> int:
         change = Change(session.id, requests=[RequestWrite(row, "open")], events=() if event is None else (event,))
         try:
             number = await session.ledger.write(change)
@@ -218,31 +247,55 @@ class Requests:
         """Whether an answer closes the request well, and what is kept of it. Raises `AnswerInvalid`."""
         tool = self._find(row.tool)
         try:
-            if _wants_approval(row):
-                given = Approval.model_validate(answer)
-                if given.approved and given.arguments is not None and tool is not None:
-                    tool.arguments.parse(tool.name, encode(given.arguments))
-                return "answered" if given.approved else "refused", given.model_dump_json(exclude_none=True).encode()
             document = encode(answer)
+            if len(document) > MAX_ANSWER_BYTES:
+                raise AnswerInvalid(f"The answer is too large: at most {MAX_ANSWER_BYTES:,} bytes are taken.")
             if row.kind == EventKind.WALLET_TX_REQUEST:
-                WalletResponse.model_validate_json(document)
+                given = WalletResponse.model_validate_json(document)
+                status = "refused" if _wants_approval(row, tool) and given.status != "confirmed" else "answered"
+            elif _wants_approval(row, tool):
+                return _approval(Approval.model_validate_json(document), tool)
+            else:
+                status = "answered"
             if tool is not None and tool.answer is not None:
                 document = tool.result.write(tool.name, TypeAdapter(tool.answer).validate_json(document))
-            return "answered", document
+            return status, document
         except ValidationError as error:
             raise AnswerInvalid("The answer is not what is asked for.", problems_of(error)) from None
         except ToolError as error:
-            raise AnswerInvalid(error.message) from None
+            raise AnswerInvalid(error.message, _problems(error)) from None
 
 
-def _wants_approval(row: RequestRow) -> bool:
-    return b'"approved"' in row.schema and row.kind == EventKind.HUMAN_REQUEST
+def _approval(given: Approval, tool: Tool | None) -> tuple[str, bytes]:
+    """What is kept of an approval or a refusal. Raises `ToolError` for arguments that the tool does not take."""
+    if given.approved and given.arguments is not None and tool is not None:
+        tool.arguments.parse(tool.name, encode(given.arguments))
+    return "answered" if given.approved else "refused", given.model_dump_json(exclude_none=True).encode()
+
+
+def _problems(error: ToolError) -> Sequence[Mapping[str, Any]]:
+    details: object = error.details
+    return cast("list[Mapping[str, Any]]", details) if isinstance(details, list) else ()
+
+
+def _wants_approval(row: RequestRow, tool: Tool | None) -> bool:
+    """Whether it asks for leave to run something. Where the tool is not known here, its schema says so."""
+    if tool is not None:
+        return tool.handler is not None
+    return from_json(row.schema) in (Approval.model_json_schema(), WalletResponse.model_json_schema())
 
 
 def _schema(tool: Tool) -> dict[str, Any]:
-    if tool.handler is not None:
-        return Approval.model_json_schema()
-    return TypeAdapter(tool.answer).json_schema()
+    if tool.handler is None:
+        return TypeAdapter(tool.answer).json_schema()
+    asked = WalletResponse if tool.asks == EventKind.WALLET_TX_REQUEST else Approval
+    return asked.model_json_schema()
+
+
+def _binding(execution: Execution, payload: bytes) -> str:
+    """A hash of what would run and of what a person is shown of it: neither may be another afterwards."""
+    bound = [execution.name, fingerprint_of(execution.document), fingerprint_of(payload)]
+    return hashlib.sha256(to_json(bound)).hexdigest()
 
 
 def _asked(row: RequestRow, execution: Execution, at: float) -> bytes:
@@ -259,30 +312,55 @@ def _asked(row: RequestRow, execution: Execution, at: float) -> bytes:
     return encode_event(row.kind, at, to_json({**asked, **data}))
 
 
-def _answered(row: RequestRow, at: float) -> bytes:
-    answer = from_json(row.answer or b"null")
+def used(row: RequestRow, tool: Tool) -> RequestRow:
+    """A request whose answer is used. What is secret in it is not needed any more."""
+    return replace(row, status="used", answer=to_json(_shown(row, tool)))
+
+
+def _answered(row: RequestRow, tool: Tool | None, at: float) -> bytes:
+    answer = _shown(row, tool)
     if row.kind == EventKind.WALLET_TX_REQUEST:
-        return encode_event(EventKind.WALLET_TX_RESPONSE, at, to_json({"request_id": row.id, **answer}))
+        return encode_event(EventKind.WALLET_TX_RESPONSE, at, to_json({**answer, "request_id": row.id}))
     return encode_event(EventKind.HUMAN_ANSWER, at, to_json({"request_id": row.id, "answer": answer}))
+
+
+def _shown(row: RequestRow, tool: Tool | None) -> Any:
+    """An answer as people may see it: edited arguments without their secrets."""
+    answer = from_json(row.answer or b"null")
+    if tool is not None and tool.has_secrets and _wants_approval(row, tool) and "arguments" in answer:
+        answer["arguments"] = from_json(shown_arguments(tool, encode(answer["arguments"])))
+    return answer
 
 
 def _answer_of(row: RequestRow, execution: Execution) -> Answer:
     """What a closed request means for the execution that waits for it."""
     if row.status == "expired":
-        return Answer(ToolError("Nobody answered in time; the call did not run.", category=ErrorCategory.TIMEOUT))
+        return _refusal("Nobody answered in time; the call did not run.", ErrorCategory.TIMEOUT)
     if row.status not in ("answered", "refused", "used"):
-        return Answer(ToolError("The request was withdrawn; the call did not run.", category=ErrorCategory.CANCELLED))
-    answer = from_json(row.answer or b"null")
-    if execution.tool.handler is None:
-        return Answer(value=TypeAdapter(execution.tool.answer).validate_json(row.answer or b"null"))
-    if row.status == "refused":
-        reason = f" The reason: {answer['reason']}" if answer.get("reason") else ""
-        return Answer(
-            ToolError(f"A person refused this call; it did not run.{reason}", category=ErrorCategory.PERMISSION)
-        )
-    if row.fingerprint != (execution.fingerprint or fingerprint_of(execution.document)):
-        return Answer(
-            ToolError("What was approved is not what was to run; nothing was done.", category=ErrorCategory.PERMISSION)
-        )
-    edited = answer.get("arguments")
-    return Answer(document=None if edited is None else encode(edited))
+        return _refusal("The request was withdrawn; the call did not run.", ErrorCategory.CANCELLED)
+    if row.fingerprint != _binding(execution, row.payload):
+        return _refusal("What was asked is not what was to run; nothing was done.", ErrorCategory.PERMISSION)
+    tool, answer = execution.tool, from_json(row.answer or b"null")
+    if tool.handler is None:
+        try:
+            return Answer(value=TypeAdapter(tool.answer).validate_json(row.answer or b"null"))
+        except ValidationError:  # it was taken by a process that does not know the tool
+            return _refusal("The person's answer is not what was asked for.", ErrorCategory.VALIDATION)
+    said = cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
+    wallet = row.kind == EventKind.WALLET_TX_REQUEST
+    if row.status == "refused" or not (said.get("status") == "confirmed" if wallet else said.get("approved") is True):
+        reason = said.get("reason") or said.get("detail")
+        why = f" The reason: {reason}" if reason else ""
+        return _refusal(f"A person refused this call; it did not run.{why}", ErrorCategory.PERMISSION)
+    if wallet or (edited := said.get("arguments")) is None:
+        return Answer()
+    document = encode(edited)
+    try:
+        tool.arguments.parse(tool.name, document)
+    except ToolError as error:
+        return Answer(error)
+    return Answer(document=document)
+
+
+def _refusal(message: str, category: ErrorCategory) -> Answer:
+    return Answer(ToolError(message, category=category))

@@ -6,7 +6,7 @@ dead processes left behind.
 
 import asyncio
 import logging
-from collections.abc import Collection, Coroutine, Iterable
+from collections.abc import Callable, Collection, Coroutine, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -32,7 +32,7 @@ from ..types import Logout
 from .ledger import DirectLedger, Ledger, StoreLedger
 from .ownership import Ownership
 from .requests import Requests
-from .services import Services
+from .services import Services, Talk
 from .session import MAX_ID, Session
 from .workers import Workers
 
@@ -92,12 +92,16 @@ class Scheduler:
         self._sessions: dict[str, Session] = {}
         self._known: WeakValueDictionary[str, Session] = WeakValueDictionary()
         """Also those that were let go from memory, as long as somebody holds them: there is one per id."""
-        self._opening: dict[str, asyncio.Lock] = {}
+        self._opening: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """Each as long as somebody holds it or waits for it."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: Timer | None = None
-        self._behind: dict[str, asyncio.Task[None]] = {}
+        self._behind: dict[str, bool] = {}
+        """Boards that are being given what they miss, and whether they have come to miss more meanwhile."""
         self._writer = Writer(store)
         self._ownership = Ownership(store, me, self._take_over, self._robbed)
+        self.converse: Callable[[Session], Talk] | None = None
+        """Gives the conversation of a session, where there is a model to talk to."""
         self._services = Services(
             registry=registry,
             manager=manager,
@@ -108,6 +112,7 @@ class Scheduler:
             catch_up=self._catch_up,
             log_out=self.log_out,
             look_around=self._ownership.look_soon,
+            conversation=lambda session: None if self.converse is None else self.converse(session),
         )
 
     async def start(self) -> None:
@@ -115,7 +120,7 @@ class Scheduler:
         if self._durable:
             self._writer.open()
             if self._recover:
-                await self._ownership.open()
+                await self._ownership.open()  # else it joins when it is first used for more than looking
         self._next_sweep()
 
     async def stop(self) -> None:
@@ -128,8 +133,7 @@ class Scheduler:
             await asyncio.wait(self._tasks)
         if self._durable:
             await self._writer.close()
-            if self._recover:
-                await self._ownership.close()
+            await self._ownership.close()
 
     # Sessions
 
@@ -146,25 +150,27 @@ class Scheduler:
         check_id("session_id", session_id)
         check_id("user_id", user_id)
         view = View.of(namespaces, channel, allow)
+        if self._durable:
+            await self._ownership.join()
         async with self._opening.setdefault(session_id, asyncio.Lock()):
-            try:
-                session = self._find(session_id) or await self._load(session_id)
-                if session is None:
-                    return await self._create(session_id, user_id, view)
-                if session.user_id != user_id:
-                    raise _not_found(session_id)
-                given = View.of(
-                    session.view.namespaces if namespaces is None else namespaces,
-                    session.view.channel if channel is None else channel,
-                    session.view.allow if allow is None else allow,
-                )
-                if given != session.view or not session.open:
-                    session.view, session.open = given, True
-                    session.forget_tools()
-                    await session.ledger.write(Change(session.id, session=session.row()))
-                return session
-            finally:
-                self._opening.pop(session_id, None)
+            away = session_id in self._known and session_id not in self._sessions
+            session = self._find(session_id) or await self._load(session_id)
+            if session is None:
+                return await self._create(session_id, user_id, view)
+            if session.user_id != user_id:
+                raise _not_found(session_id)
+            if away:
+                await session.restore()
+            given = View.of(
+                session.view.namespaces if namespaces is None else namespaces,
+                session.view.channel if channel is None else channel,
+                session.view.allow if allow is None else allow,
+            )
+            if given != session.view or not session.open:
+                session.view, session.open = given, True
+                session.forget_tools()
+                await session.ledger.write(Change(session.id, session=session.row()))
+            return session
 
     def get(self, session_id: str, user_id: str) -> Session:
         """A live session of that user. Raises `SessionNotFound`."""
@@ -173,9 +179,13 @@ class Scheduler:
             raise _not_found(session_id)
         return known
 
+    def find(self, session_id: str) -> Session | None:
+        """A session that is live, whoever it belongs to."""
+        return self._sessions.get(session_id)
+
     def live(self, session_ids: Iterable[str]) -> list[Session]:
-        """Those of the sessions that are live, whoever they belong to."""
-        return [self._sessions[each] for each in session_ids if each in self._sessions]
+        """Those of the sessions that somebody holds, or that are in memory, whoever they belong to."""
+        return [known for each in session_ids if (known := self._known.get(each)) is not None]
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -191,9 +201,11 @@ class Scheduler:
         row = await self._store.session(session_id)
         if row is None:
             return None
+        if (known := self._find(session_id)) is not None:  # it was loaded for somebody else meanwhile
+            return known
         session = self._make(session_id, row.user_id, View.of(row.namespaces, row.channel, row.allow), row)
-        session.remember(row.unconsumed)
         session.open = row.open
+        await session.restore(row)
         return session
 
     async def _create(self, session_id: str, user_id: str, view: View) -> Session:
@@ -316,7 +328,7 @@ class Scheduler:
 
     def woken(self, session_id: str | None) -> None:
         """Another process wrote: in that session, or somewhere."""
-        sessions = tuple(self._sessions.values()) if session_id is None else self.live([session_id])
+        sessions = tuple(self._known.values()) if session_id is None else self.live([session_id])
         watched = [session for session in sessions if session.board.watched]
         if watched:
             self.spawn(self._refresh(watched))
@@ -346,9 +358,19 @@ class Scheduler:
 
     def behind(self, session_id: str) -> None:
         """A board misses events that others wrote."""
-        if session_id not in self._behind and (session := self._sessions.get(session_id)) is not None:
-            task = self._behind[session_id] = self.spawn(self._catch_up(session))
-            task.add_done_callback(lambda _: self._behind.pop(session_id, None))
+        if session_id in self._behind:
+            self._behind[session_id] = True
+        elif (session := self._known.get(session_id)) is not None:
+            self._behind[session_id] = True
+            self.spawn(self._make_up(session))
+
+    async def _make_up(self, session: Session) -> None:
+        try:
+            while self._behind[session.id]:
+                self._behind[session.id] = False
+                await self._catch_up(session)
+        finally:
+            del self._behind[session.id]
 
     async def _stop_cancelled(self, sessions: list[Session]) -> None:
         for session in sessions:
@@ -365,31 +387,33 @@ class Scheduler:
         find = self._services.workers.get if row.kind == "worker" else self._registry.get
         tool = find(row.tool)
         execution = restored(row, tool or NO_TOOL, session, self._clock)
-        began = Status(row.status) is Status.EXECUTING
-        if row.parent_id is not None:
-            execution.late = False
-            self._manager.interrupt(execution)
-        elif row.cancelling:
+        execution.request = await self._request_of(row)  # if it is open and the execution ends, it is withdrawn
+        began = execution.status is Status.EXECUTING
+        if row.cancelling and row.parent_id is None:
             self._manager.end(execution, cancelled())
-        elif tool is None or row.document is None or (began and not tool.idempotent):
+        elif row.parent_id is not None or tool is None or row.document is None or (began and not tool.idempotent):
             self._manager.interrupt(execution)
         else:
-            execution.request = await self._request_of(row)
+            if execution.status is Status.WAITING and execution.request is None and not execution.attempt:
+                execution.status = Status.VALIDATING  # it was about to ask a person
             self._manager.resume(execution)
 
     async def _request_of(self, row: ExecutionRow) -> RequestRow | None:
         """What a person was asked about it, if it waits for that."""
         if Status(row.status) is Status.WAITING:
-            for request in await self._store.requests(session_id=row.session_id):
+            for request in await self._store.requests(session_id=row.session_id, limit=EVERYTHING):
                 if request.execution_id == row.id and request.status != "used":
                     return request
         return None
 
-    def _robbed(self) -> None:
-        """This process was taken for dead: whatever it runs is another's now."""
-        log.error("this process was taken for dead by another; it stops what it runs")
-        for execution in self._manager.live:
-            self._manager.disown(execution)
+    async def _robbed(self) -> None:
+        """This process was taken for dead: what it ran is another's, and only what began since then is its own."""
+        log.error("this process was taken for dead by another; it stops what is not its own any more")
+        for session in {each.scope.id: each.scope for each in self._manager.live}.values():
+            here = {each.id: each for each in self._manager.live if each.scope is session}
+            for row in await self._store.executions(session.id, ids=[*here], limit=len(here)):
+                if row.owner != self._me.id:
+                    self._manager.disown(here[row.id])
 
     async def events(self, session_id: str, after: int, limit: int) -> Page:
         """Stored events of a session."""
@@ -401,6 +425,7 @@ class Scheduler:
         task = asyncio.get_running_loop().create_task(_careful(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: work.close())  # it never began, if the task was cancelled before
         return task
 
     def _expired(self, request_id: str) -> None:

@@ -2,9 +2,10 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..clock import Clock
+from ..execution.execution import Execution
 from ..execution.manager import ExecutionManager
 from ..storage.port import Store
 from ..tools.registry import Registry
@@ -30,3 +31,20 @@ class Services:
     log_out: "Callable[[Session, float], Awaitable[None]]"
     look_around: Callable[[], None]
     """See soon whether there is work that nobody holds."""
+    conversation: "Callable[[Session], Talk | None]"
+    """The conversation of a session; None where there is no model to talk to."""
+
+
+class Talk(Protocol):
+    """A conversation, as a session sees it."""
+
+    @property
+    def is_processing(self) -> bool: ...
+
+    async def say(self, text: str) -> Any: ...
+
+    async def interrupt(self) -> bool: ...
+
+    def came_late(self, execution: Execution) -> None:
+        """An execution ended whose result nobody waited for."""
+        ...

@@ -5,8 +5,8 @@ what it writes goes through its ledger.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import replace
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import aclosing, suppress
 from typing import Any
 
 from pydantic_core import to_json
@@ -18,8 +18,9 @@ from ..events.kinds import EventKind
 from ..events.routing import Side
 from ..execution.book import Book
 from ..execution.excerpt import excerpt
-from ..execution.execution import Answer, Execution, Priority
+from ..execution.execution import Answer, Execution, Priority, acknowledgement
 from ..execution.failures import call_id_conflict
+from ..execution.lifecycle import Status
 from ..execution.outcome import Outcome, OutcomeStatus
 from ..execution.record import ExecutionRecord
 from ..execution.storing import fingerprint_of, outcome_of, record_of
@@ -29,8 +30,10 @@ from ..tools.definition import Tool
 from ..tools.document import encode, shorten
 from ..tools.snapshot import Snapshot
 from ..tools.view import View
+from ..types import Wake
 from .ledger import Ledger
-from .services import Services
+from .requests import used
+from .services import Services, Talk
 
 _NORMAL = Priority.NORMAL
 MAX_ID = 200
@@ -48,18 +51,19 @@ class Session:
 
     __slots__ = (
         "__weakref__",
+        "_elsewhere",
         "_found",
         "_found_at",
         "_late",
         "_manager",
         "_registry",
         "_services",
+        "_used",
         "board",
         "book",
         "created_at",
         "durable",
         "id",
-        "last_used",
         "ledger",
         "open",
         "running",
@@ -90,16 +94,28 @@ class Session:
         self.created_at = created_at
         self.open = True
         """False after a logout, until the next login."""
-        self.last_used = services.clock.monotonic()
+        self._used = services.clock.monotonic()
         self.durable = ledger.durable
         self.tell = ledger.tell
         self._late: dict[str, None] = {}
         """Results that wait to be taken, as far as this process knows."""
+        self._elsewhere: tuple[str, ...] = ()
+        """What other processes carried out, or what waited for a person, when this was last looked at."""
         self._found: dict[str, Tool] = {}
         self._found_at = -1
         self._services = services
         self._registry = services.registry
         self._manager = services.manager
+
+    @property
+    def last_used(self) -> float:
+        """When anything was last done here, by the clock's monotonic time. Calls are seen by their executions."""
+        newest = next(reversed(self.book.values()), None)
+        return self._used if newest is None else max(self._used, newest.queued, newest.ended or 0.0)
+
+    @last_used.setter
+    def last_used(self, when: float) -> None:
+        self._used = when
 
     # Tools
 
@@ -155,29 +171,34 @@ class Session:
     async def result(self, execution_id: str, timeout: float | None = None) -> Outcome:
         """Wait for an execution's end, at most `timeout` seconds; then its outcome may still be `started`.
 
-        Raises `ToolError` (not_found).
+        With 0 it is how it stands now. Raises `ToolError` (not_found).
         """
         execution = self.book.get(execution_id)
         if execution is None or execution.lost:
             row = await self._stored(execution_id)
-            if row.completed_at is not None:
-                return outcome_of(row)
-            await self._within(timeout, self._ended_elsewhere(execution_id))
-            return outcome_of(await self._stored(execution_id))
+            if row.completed_at is None:
+                await self._within(timeout, self._ended_elsewhere(execution_id))
+                row = await self._stored(execution_id)
+            return await self._outcome(row)
         if not execution.terminal:
             await self._within(timeout, self._manager.wait(execution))
         if self.durable:
             await self.ledger.settle()
             if execution.lost:
-                return outcome_of(await self._stored(execution_id))
+                return await self._outcome(await self._stored(execution_id))
         return execution.outcome()
 
-    async def _within(self, timeout: float | None, wait: Awaitable[None]) -> None:
+    async def _within(self, timeout: float | None, wait: Coroutine[Any, Any, None]) -> None:
         """Wait for something, but not longer than that."""
+        if timeout is not None and timeout <= 0:
+            wait.close()
+            return
         waiting = asyncio.ensure_future(wait)
         timer = None if timeout is None else self._services.clock.call_later(timeout, waiting.cancel)
         try:
             await asyncio.wait([waiting])
+            if not waiting.cancelled():
+                waiting.result()  # raises what went wrong
         finally:
             waiting.cancel()
             if timer is not None:
@@ -234,7 +255,7 @@ class Session:
         """Stop an execution, wherever it runs. False where it had ended. Raises `ToolError` (not_found)."""
         execution = self.book.get(execution_id)
         if execution is not None and not execution.lost:
-            return self._manager.cancel(execution)
+            return bool(await self._cancel_here(execution))
         row = await self._stored(execution_id)
         if row.completed_at is not None:
             return False
@@ -246,48 +267,74 @@ class Session:
         """Stop the execution of a call, by the caller's id."""
         execution = self.book.by_call(call_id)
         if execution is not None and not execution.lost:
-            return self._manager.cancel(execution)
-        row = await self._services.store.execution_of_call(self.id, call_id) if self.durable else None
+            return bool(await self._cancel_here(execution))
+        row = await self.stored_call(call_id) if self.durable else None
         return row is not None and await self.cancel(row.id)
 
     async def cancel_all(self) -> int:
         """Stop everything that this session runs, and say how many that were."""
-        here = sum([self._manager.cancel(execution) for execution in self.open_executions])
+        here = await self._cancel_here(*self.open_executions)
         if not self.durable:
             return here
-        await self.ledger.settle()
         rows = await self._services.store.executions(self.id, unfinished=True)
-        others = [row.id for row in rows if not row.cancelling and row.id not in self.book]
+        others = [row.id for row in rows if not row.cancelling and not self._is_here(row.id)]
         if others:
             await self.ledger.write(Change(self.id, cancel=others))
             self._services.look_around()
         return here + len(others)
 
+    async def _cancel_here(self, *executions: Execution) -> int:
+        """Stop executions of this process. Once that is said, nobody goes on with them after a crash either."""
+        stopped = [execution for execution in executions if self._manager.cancel(execution)]
+        if self.durable:
+            if stopping := [execution.id for execution in stopped if not execution.terminal]:
+                with suppress(Conflict):  # they are another process's
+                    await self.ledger.write(Change(self.id, cancel=stopping))
+            await self.ledger.settle()
+        return len(stopped)
+
     # Results that came late
 
     @property
     def has_pending_work(self) -> bool:
-        """Whether anything runs, waits for a person, or waits to be taken."""
-        return bool(self._late or self.open_executions)
+        """Whether anything runs, waits for a person, or waits to be taken.
+
+        Of what other processes do it is known how it stood when the session was opened, or results were last taken.
+        """
+        return bool(self._late or self.open_executions or any(not self._is_here(each) for each in self._elsewhere))
 
     async def take_results(self) -> list[Outcome]:
         """The late results that nobody has taken yet, oldest first. Nobody gets them again."""
         if not self.durable:
             taken, self._late = tuple(self._late), {}
             return await self._outcomes(taken)
-        await self.ledger.settle()
         while True:
+            known = tuple(self._late)
+            await self.ledger.settle()
             row = await self._services.store.session(self.id)
-            if row is None or not row.unconsumed:
-                return []
-            outcomes = await self._outcomes(row.unconsumed)
+            unconsumed = () if row is None else row.unconsumed
+            outcomes = await self._outcomes(unconsumed)
             try:
-                await self.ledger.write(Change(self.id, taken=row.unconsumed))
+                if unconsumed:
+                    await self.ledger.write(Change(self.id, taken=unconsumed))
             except Conflict:  # somebody else took some of them in the same moment
                 continue
-            for execution_id in row.unconsumed:
+            for execution_id in (*known, *unconsumed):  # known ones that do not wait any more were taken elsewhere
                 self._late.pop(execution_id, None)
+            if self._elsewhere:
+                await self._look()
             return outcomes
+
+    async def restore(self, row: SessionRow | None = None) -> None:
+        """See how things stand here after nobody looked for a while; the row is read, if it is not given."""
+        if self.durable:
+            row = row or await self._services.store.session(self.id)
+            self._late.update(dict.fromkeys(() if row is None else row.unconsumed))
+            await self._look()
+
+    async def _look(self) -> None:
+        rows = await self._services.store.executions(self.id, unfinished=True)
+        self._elsewhere = tuple(row.id for row in rows if not self._is_here(row.id))
 
     async def _outcomes(self, ids: tuple[str, ...]) -> list[Outcome]:
         found = {each: self.book[each].outcome() for each in ids if each in self.book and not self.book[each].lost}
@@ -322,13 +369,16 @@ class Session:
 
         Raises `ToolError` (not_found), `RequestClosed`, or `AnswerInvalid`, after which the request is still open.
         """
-        number = await self._services.requests.answer(self, request_id, answer)
-        if self.durable:
-            self._services.look_around()  # nobody may hold the execution that waits for it
-        return number
+        self.touch()
+        try:
+            return await self._services.requests.answer(self, request_id, answer)
+        finally:
+            if self.durable:
+                self._services.look_around()  # nobody may hold the execution that waits for it
 
     async def requests(self) -> list[RequestRow]:
         """What people are asked and have not answered, oldest first."""
+        self.touch()
         await self.ledger.settle()
         return await self._services.requests.open(self)
 
@@ -337,21 +387,139 @@ class Session:
         return await self._post(EventKind.SYSTEM_NOTICE, {"message": message, **details})
 
     async def _post(self, kind: str, data: Mapping[str, Any]) -> int:
+        self.touch()
         event = encode_event(kind, self._services.clock.time(), to_json(data))
         return await self.ledger.write(Change(self.id, events=(event,)))
 
-    # The board
+    # The conversation
 
-    async def events(self, after: int = 0) -> AsyncIterator[Event]:
-        """Every event after a cursor, those that are there and those that come. Raises `CursorExpired`."""
+    async def say(self, text: str) -> Any:
+        """Tell the model something. Returns when the turn is finished, or waits for a person. See `Turn`."""
+        return await self._talk().say(text)
+
+    async def interrupt(self) -> bool:
+        """Stop the turn that runs. False where none does."""
+        return await self._talk().interrupt()
+
+    def _talk(self) -> Talk:
+        if (talk := self._services.conversation(self)) is None:
+            raise CallboardError(
+                "There is no model to talk to. Give one: Runtime(…, model='anthropic:…' or 'offline')."
+            )
+        return talk
+
+    # For the conversation
+
+    def now(self) -> float:
+        return self._services.clock.time()
+
+    async def write(self, change: Change) -> int:
+        """Write a change of this session, and know what it took."""
+        taken = tuple(change.taken)
+        number = await self.ledger.write(change)
+        for execution_id in taken:
+            self._late.pop(execution_id, None)
+        return number
+
+    @property
+    def has_results(self) -> bool:
+        """Whether late results wait to be taken, as far as this process knows."""
+        return bool(self._late)
+
+    async def unconsumed(self) -> tuple[str, ...]:
+        """The executions whose late results wait to be taken, oldest first."""
+        if not self.durable:
+            return tuple(self._late)
+        await self.ledger.settle()
+        row = await self._services.store.session(self.id)
+        return () if row is None else row.unconsumed
+
+    async def outcomes(self, ids: tuple[str, ...]) -> list[Outcome]:
+        """How executions ended."""
+        return await self._outcomes(ids)
+
+    async def outcome_of_call(self, call_id: str) -> Outcome | None:
+        """How a call stands, by the caller's id."""
+        if (execution := self.book.by_call(call_id)) is not None:
+            return execution.outcome()
+        row = await self.stored_call(call_id) if self.durable else None
+        return None if row is None else await self._outcome(row)
+
+    def promote(self, call_ids: Sequence[str]) -> None:
+        """Let go whoever waits for these calls; their results come late."""
+        for call_id in call_ids:
+            if (execution := self.book.by_call(call_id)) is not None:
+                self._manager.promote(execution)
+
+    def shown(self, outcome: Outcome) -> Any:
+        """What a model is shown of an outcome without an error: the acknowledgement, or the result, cut if need be."""
+        if not outcome.done:
+            return outcome.value
+        tool = self._registry.get(outcome.tool)
+        text = to_json(outcome.value).decode() if tool is None else tool.render(outcome.value, self.view.channel)
+        return excerpt(text, (tool and tool.result_limit) or DEFAULT_RESULT_LIMIT, outcome.execution_id)
+
+    async def read_result(self, execution_id: str, offset: int = 0) -> Any:
+        """The result of an execution as a model reads it, from a character on; or how it stands. Raises `ToolError`."""
+        outcome = await self.result(execution_id, timeout=0)
+        if outcome.error is not None:
+            raise outcome.error
+        if not outcome.done or not offset:
+            return self.shown(outcome)
+        tool = self._registry.get(outcome.tool)
+        text = to_json(outcome.value).decode() if tool is None else tool.render(outcome.value, self.view.channel)
+        return text[offset : offset + ((tool and tool.result_limit) or DEFAULT_RESULT_LIMIT)]
+
+    def wakes(self, outcome: Outcome) -> Wake:
+        """What a late result does to this session while it is idle."""
+        tool = self._registry.get(outcome.tool)
+        return Wake.WAKE if tool is None else tool.wake
+
+    async def stored_transcript(self) -> list[bytes]:
+        return await self._services.store.transcript(self.id)
+
+    async def inputs_after(self, seq: int) -> list[Event]:
+        """What the user wrote after an event."""
+        found: list[Event] = []
         if self.durable:
             await self._services.catch_up(self)
-        async for event in self.board.follow(after):
-            yield event
+        last = self.board.last_seq
+        if last > seq:
+            async with aclosing(self.board.follow(max(seq, 0))) as events:
+                async for event in events:
+                    if event.kind == EventKind.USER_INPUT:
+                        found.append(event)
+                    if event.seq >= last:
+                        break
+        return found
 
-    def subscribe(self, callback: Callable[[Events], Any], after: int | None = None) -> Subscription:
-        """Have events delivered in batches to a callback, until the subscription is closed."""
-        return self.board.subscribe(callback, after)
+    # The board
+
+    async def events(self, after: int = 0) -> AsyncGenerator[Event]:
+        """Every event after a cursor, those that are there and those that come. Raises `CursorExpired`."""
+        with self.board.attended():  # from before the first look: nothing that comes meanwhile is missed
+            self.touch()
+            if self.durable:
+                await self._services.catch_up(self)
+            async with aclosing(self.board.follow(after)) as events:
+                async for event in events:
+                    yield event
+
+    def subscribe(
+        self,
+        callback: Callable[[Events], Any],
+        after: int | None = None,
+        ended: Callable[[Exception], Any] | None = None,
+    ) -> Subscription:
+        """Have events delivered in batches to a callback, until the subscription is closed. See `Board.subscribe`."""
+        self.touch()
+        subscription = self.board.subscribe(callback, after, ended)
+        self.board.refresh()
+        return subscription
+
+    def touch(self) -> None:
+        """It is in use: it is not to be let go from memory yet."""
+        self._used = self._services.clock.monotonic()
 
     # Its end
 
@@ -386,10 +554,6 @@ class Session:
         """What it sees has changed."""
         self._found_at = -1
 
-    def remember(self, unconsumed: tuple[str, ...]) -> None:
-        """Results that were there before this process knew the session."""
-        self._late.update(dict.fromkeys(unconsumed))
-
     # For the execution manager
 
     async def settle(self) -> None:
@@ -397,6 +561,8 @@ class Session:
 
     def late(self, execution: Execution) -> None:
         self._late[execution.id] = None
+        if (talk := self._services.conversation(self)) is not None:
+            talk.came_late(execution)
         if len(self._late) > self.book.limit and not self.durable:  # in memory only so many executions are kept
             self._late = dict.fromkeys(each for each in self._late if each in self.book)
         self.ledger.late(execution)
@@ -416,19 +582,44 @@ class Session:
 
     def use(self, execution: Execution) -> None:
         if execution.request is not None and execution.request.status == "answered":
-            execution.request = replace(execution.request, status="used")
+            execution.request = used(execution.request, execution.tool)
             self.ledger.use(execution.request)
 
     async def elsewhere(self, execution: Execution) -> Outcome:
-        store = self._services.store
-        row = await store.execution_of_call(self.id, execution.call_id)
+        row = await self.stored_call(execution.call_id)
         if row is None:
             raise ToolError("The call was lost.", category=ErrorCategory.UNKNOWN)
         if row.tool != execution.name or row.fingerprint != fingerprint_of(execution.document):
             return _conflict(row, execution.name)
         if row.completed_at is None and not execution.late:
             return await self.result(row.id, execution.tool.inline_budget)
+        return await self._outcome(row)
+
+    async def _outcome(self, row: ExecutionRow) -> Outcome:
+        """How a stored execution stands. One that waits for a person says so."""
+        if row.status == Status.WAITING:
+            for request in await self._services.store.requests(session_id=self.id, status="open"):
+                if request.execution_id == row.id:
+                    said = acknowledgement(row.id, row.tool, request.id)
+                    return Outcome(OutcomeStatus.WAITING, row.id, row.call_id, row.tool, said)
         return outcome_of(row)
+
+    async def ended_with(self, execution_id: str) -> str | None:
+        """How an execution of this session ended, if it did."""
+        execution = self.book.get(execution_id)
+        if execution is not None and not execution.lost:
+            return execution.status.value if execution.terminal else None
+        row = await self._services.store.execution(self.id, execution_id) if self.durable else None
+        return None if row is None or row.completed_at is None else row.status
+
+    async def stored_call(self, call_id: str) -> ExecutionRow | None:
+        """The stored execution of a caller's id, or of a request's."""
+        return await self._services.store.execution_of_call(self.id, call_id)
+
+    def _is_here(self, execution_id: str) -> bool:
+        """Whether this process carries it out, or did."""
+        execution = self.book.get(execution_id)
+        return execution is not None and not execution.lost
 
     async def _stored(self, execution_id: str) -> ExecutionRow:
         row = await self._services.store.execution(self.id, execution_id) if self.durable else None

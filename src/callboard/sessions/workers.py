@@ -5,9 +5,10 @@ call (validation, retries, timeouts, limits, deduplication by the request's id, 
 told of them differs: nothing but the answer.
 """
 
+import asyncio
 import secrets
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic_core import to_json
 
@@ -15,9 +16,10 @@ from ..clock import Clock
 from ..errors import ErrorCategory, RegistrationError, ToolError
 from ..events.event import encode_event
 from ..events.kinds import EventKind
-from ..execution.execution import Priority
+from ..events.problems import EventInvalid, problem
+from ..execution.execution import Execution, Priority
 from ..execution.manager import ExecutionManager
-from ..execution.storing import row_of
+from ..execution.storing import fingerprint_of, row_of
 from ..storage.port import Change, Conflict, ExecutionWrite
 from ..tools.definition import Tool
 from ..tools.document import encode, shorten
@@ -25,6 +27,9 @@ from ..types import Mode
 
 if TYPE_CHECKING:
     from .session import Session
+
+
+_WORKER = "worker"
 
 
 class Workers:
@@ -41,6 +46,7 @@ class Workers:
         self._manager = manager
         self._clock = clock
         self._owner = owner
+        self._beginning: set[asyncio.Task[int]] = set()
 
     def get(self, kind: str) -> Tool | None:
         return self._by_kind.get(kind)
@@ -48,7 +54,8 @@ class Workers:
     async def handle(self, session: "Session", request: Mapping[str, Any]) -> int:
         """Post a request and have it answered. Returns the number of its event, once it is stored.
 
-        The same request id again is the same request: it is neither posted nor carried out a second time.
+        The same request id again is the same request: it is neither posted nor carried out a second time, and the
+        number is that of the newest event. Raises `EventInvalid` where the id was used for something else.
         """
         at = self._clock.time()
         request_id, kind = request["request_id"] or f"q{secrets.token_hex(8)}", request["request_kind"]
@@ -60,18 +67,48 @@ class Workers:
             answer = {"request_id": request_id, "request_kind": kind, "payload": None, "error": error.to_model()}
             refusal = encode_event(EventKind.USER_RESPONSE, at, to_json(answer))
             return await session.ledger.write(Change(session.id, events=(event, refusal))) - 1
-        if session.book.by_call(request_id) is not None:
-            return session.board.last_seq
         document = encode({} if request["payload"] is None else request["payload"])
-        priority = Priority[request["priority"].upper()]
-        execution = self._manager.prepare(session, worker, document, request_id, priority)
+        if (known := session.book.by_call(request_id)) is not None:
+            await session.ledger.settle()  # it may have been posted in this very moment
+            used = _Use(known.kind, known.name, fingerprint_of(known.document))
+            return _again(session, request_id, used, _Use(_WORKER, kind, fingerprint_of(document)))
+        execution = self._manager.prepare(session, worker, document, request_id, Priority[request["priority"].upper()])
         begun = ExecutionWrite(row_of(execution, self._owner), self._owner, new=True)
-        change = Change(session.id, executions=[begun], events=(event,))
-        execution.stored = True
+        execution.stored = True  # or it will be, before anything else is told of it: it may be stopped at once
+        written = session.ledger.write(Change(session.id, executions=[begun], events=(event,)))
+        beginning = asyncio.get_running_loop().create_task(self._begin(session, execution, written))
+        self._beginning.add(beginning)
+        beginning.add_done_callback(self._beginning.discard)
+        return await asyncio.shield(beginning)  # once it is stored it is carried out, whether its poster waits or not
+
+    async def _begin(self, session: "Session", execution: Execution, written: Awaitable[int]) -> int:
         try:
-            number = await session.ledger.write(change)
-        except Conflict:  # the same id was used before, in this process or another
+            number = await written
+        except Conflict:  # the same id was used before, in another process or an earlier time
             self._manager.disown(execution)
-            return session.board.last_seq
+            row = await session.stored_call(execution.call_id)
+            used = None if row is None else _Use(row.kind, row.tool, row.fingerprint)
+            wanted = _Use(_WORKER, execution.name, fingerprint_of(execution.document))
+            return _again(session, execution.call_id, used, wanted)
+        except BaseException:
+            self._manager.disown(execution)
+            raise
         self._manager.begin(execution)
         return number
+
+
+class _Use(NamedTuple):
+    """What an id was used for."""
+
+    kind: str
+    name: str
+    fingerprint: str
+
+
+def _again(session: "Session", request_id: str, used: _Use | None, wanted: _Use) -> int:
+    """An id comes a second time. Raises `EventInvalid` where it is for something else."""
+    if used != wanted:
+        raise EventInvalid(
+            problem(("request_id",), "It was used before, for something else. Use a new one.", request_id)
+        )
+    return session.board.last_seq

@@ -1,0 +1,57 @@
+"""The built-in tools with which a model looks after work that goes on: status, list, result, cancel.
+
+They see only what belongs to their own session; for anything else there is no such execution.
+"""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from ..errors import ErrorCategory, ToolError
+from ..sessions.session import Session
+from ..tools.context import ToolContext
+from ..tools.definition import RESERVED_NAMESPACE, Tool
+from ..tools.function import tool
+
+ExecutionId = Annotated[str, "The execution id that the acknowledgement of the call gave"]
+
+
+def task_tools(find: Callable[[str], Session | None]) -> list[Tool]:
+    """The tools, for the sessions of one runtime."""
+
+    def session_of(ctx: ToolContext) -> Session:
+        if ctx.session_id is None or (session := find(ctx.session_id)) is None:
+            raise ToolError("There is no session here.", category=ErrorCategory.CONFIGURATION)
+        return session
+
+    @tool(namespace=RESERVED_NAMESPACE, idempotent=True)
+    async def task_status(ctx: ToolContext, execution_id: ExecutionId) -> dict[str, Any]:
+        """Tell how a call stands that was started earlier."""
+        outcome = await session_of(ctx).result(execution_id, timeout=0)
+        return {"execution_id": execution_id, "tool": outcome.tool, "status": outcome.status.value}
+
+    @tool(namespace=RESERVED_NAMESPACE, idempotent=True)
+    async def task_list(ctx: ToolContext) -> list[dict[str, Any]]:
+        """List the calls that go on, or wait for a person."""
+        records = await session_of(ctx).history(200)
+        return [
+            {"execution_id": each.id, "tool": each.tool, "status": each.status.value}
+            for each in records
+            if not each.status.terminal and each.id != ctx.execution_id
+        ]
+
+    @tool(namespace=RESERVED_NAMESPACE, idempotent=True)
+    async def task_result(
+        ctx: ToolContext,
+        execution_id: ExecutionId,
+        offset: Annotated[int, "From which character on, where a result was cut"] = 0,
+    ) -> Any:
+        """Read the result of a call that was started earlier, or how it stands."""
+        return await session_of(ctx).read_result(execution_id, offset)
+
+    @tool(namespace=RESERVED_NAMESPACE, idempotent=True)
+    async def cancel_task(ctx: ToolContext, execution_id: ExecutionId) -> dict[str, Any]:
+        """Stop a call that goes on."""
+        stopped = await session_of(ctx).cancel(execution_id)
+        return {"execution_id": execution_id, "cancelled": stopped}
+
+    return [task_status, task_list, task_result, cancel_task]

@@ -1,0 +1,126 @@
+"""How a transcript reads for a model, whatever happened and wherever it was cut off (C5, M4, M7)."""
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
+
+from callboard.chat.rendering import TASK_RESULT, late_id, problems, render, repaired, unanswered
+from callboard.chat.transcript import Answered, Entry, Input, Late, Noted, Said, decode_entry, encode_entry
+
+
+def said(text: str = "", *calls: str) -> Said:
+    parts: list[Any] = [TextPart(text)] if text else []
+    return Said(ModelResponse(parts=[*parts, *(ToolCallPart("work", {}, call) for call in calls)]))
+
+
+texts = st.text(min_size=1, max_size=5)
+ids = st.sampled_from([f"c{number}" for number in range(6)])
+happenings = st.one_of(
+    st.builds(Input, texts, st.integers(1, 99)),
+    st.builds(Noted, texts),
+    st.builds(lambda text, calls: said(text, *calls), texts, st.lists(ids, max_size=3)),
+    st.builds(Answered, ids, st.just("work"), st.integers()),
+    st.builds(Late, st.sampled_from(["x1-1", "x1-2", "x1-3"]), st.integers(), st.booleans()),
+)
+histories = st.builds(lambda first, rest: [Input(first), *rest], texts, st.lists(happenings, max_size=14))
+
+
+@given(histories)
+@settings(max_examples=400)
+def test_c5_any_history_reads_in_valid_pairs_at_every_moment(history: list[Entry]) -> None:
+    for length in range(1, len(history) + 1):
+        assert problems(render(history[:length])) == []
+
+
+@given(histories)
+def test_c5_a_repaired_transcript_has_no_open_call_and_reads_the_same(history: list[Entry]) -> None:
+    whole = [*history, *repaired(history)]
+    assert unanswered(whole) == []
+    assert _shape(render(whole)) == _shape(render(history))
+
+
+@given(histories, happenings)
+def test_m4_what_was_said_before_stays_as_it_was(history: list[Entry], more: Entry) -> None:
+    """Only the last thing that the model said, and what follows it, may grow: nothing before that changes."""
+    history = [*history, *repaired(history)]
+    before, after = _shape(render(history)), _shape(render([*history, more]))
+    settled = max((index for index, (kind, _) in enumerate(before) if kind == "response"), default=0)
+    assert after[:settled] == before[:settled]
+
+
+@given(histories)
+def test_c5_entries_come_back_from_the_store_as_they_were(history: list[Entry]) -> None:
+    assert [decode_entry(encode_entry(entry)) for entry in history] == history
+
+
+def test_b2_an_entry_of_a_newer_version_is_left_out() -> None:
+    assert decode_entry(b'{"kind":"hologram","x":1}') is None
+
+
+def test_m4_a_late_result_is_a_call_and_its_result_after_what_the_model_said_last() -> None:
+    history: list[Entry] = [
+        Input("go"),
+        said("", "c1"),
+        Answered("c1", "work", {"status": "started"}),
+        said("It runs."),
+    ]
+    messages = render([*history, Late("x7-1", "done")])
+    last, told = messages[-2:]
+    assert isinstance(last, ModelResponse)
+    assert isinstance(told, ModelRequest)
+    text, call = last.parts
+    assert isinstance(text, TextPart)
+    assert isinstance(call, ToolCallPart)
+    assert (call.tool_name, call.args, call.tool_call_id) == (TASK_RESULT, {"execution_id": "x7-1"}, late_id("x7-1"))
+    [answer] = told.parts
+    assert isinstance(answer, ToolReturnPart)
+    assert (answer.content, answer.tool_call_id) == ("done", call.tool_call_id)
+
+
+def test_m4_a_result_that_comes_twice_is_told_once() -> None:
+    once: list[Entry] = [Input("go"), said("a"), Late("x1-1", 1)]
+    assert _shape(render([*once, Late("x1-1", 2)])) == _shape(render(once))
+
+
+def test_m7_what_the_user_wrote_stands_after_the_answers() -> None:
+    history: list[Entry] = [Input("go"), said("", "c1"), Input("and?"), Answered("c1", "work", {"status": "waiting"})]
+    told = render(history)[-1]
+    assert [type(part) for part in told.parts] == [ToolReturnPart, UserPromptPart]
+
+
+def test_c5_the_validator_finds_what_is_wrong() -> None:
+    call, answer = ToolCallPart("work", {}, "c1"), ToolReturnPart("work", 1, "c1")
+    good = [ModelRequest([UserPromptPart("go")]), ModelResponse([call]), ModelRequest([answer])]
+    assert problems(good) == []
+    assert problems(good[:2]) == ["the call c1 is not answered in the next message"]
+    assert problems([good[0], ModelResponse([TextPart("x")]), ModelRequest([answer])]) == [
+        "c1 is answered but was not called"
+    ]
+    assert problems([good[0], ModelResponse([call]), ModelRequest([answer, answer])]) == [
+        "the call c1 is answered twice"
+    ]
+    assert problems([*good, ModelResponse([call]), ModelRequest([answer])]) == ["the call c1 is there twice"]
+    assert problems(good[1:]) == ["the first message is not the user's"]
+    assert problems([good[0], good[0]]) == ["messages 0 and 1 are both a request"]
+
+
+def test_m4_ids_of_late_calls_suit_every_provider() -> None:
+    assert late_id("x9f80046f0a77-12") == "late_x9f80046f0a77-12"
+    assert len(late_id("x" * 200)) == 30
+    assert late_id('x"é7') == "late_x7"
+
+
+def _shape(messages: Any) -> list[tuple[str, list[Any]]]:
+    """Messages without their times."""
+    return [
+        (
+            message.kind,
+            [
+                (part.part_kind, getattr(part, "content", None), getattr(part, "tool_call_id", None))
+                for part in message.parts
+            ],
+        )
+        for message in messages
+    ]

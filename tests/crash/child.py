@@ -1,0 +1,154 @@
+"""A process that is there to be killed.
+
+`python -m tests.crash.child` is a nursery: it has imported everything, and makes a child, which is a process of its
+own, for each line of options on its input. It says the child's process id, and how the child ended.
+"""
+
+import asyncio
+import os
+import random
+import signal
+import sys
+import traceback
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+import callboard.sessions.ownership as ownership
+from callboard import BreakerPolicy, Runtime
+
+from .load import ALL_DAY, BESIDE, USER, Visitor, rest, until_only_people_are_awaited
+from .tools import TOOLS, WORKERS, scene
+from .witness import Witness, facts_in
+
+LONGEST = 120
+"""Seconds after which a child ends in any case."""
+
+
+class Options(BaseModel, frozen=True):
+    """What a child is to do."""
+
+    store: str
+    witness: Path
+    log: Path
+    """Where it logs, and says whatever else it has to say."""
+    who: str
+    seed: int
+    role: Literal["work", "beside", "rest", "script"] = "work"
+    sessions: tuple[str, ...] = ("s1", "s2", "s3")
+    visitors: int = 3
+    """How many use each session."""
+    script: tuple[tuple[str, Any], ...] = ()
+    """What the first visitor of the first session does, step by step, before it waits to be killed."""
+    pace: float = 1.0
+    """Signs of life, and how long one waits for them, as a part of what is usual."""
+    machine: str | None = None
+    """The name of another machine, for a child that is not to be known as a process of this one."""
+
+
+async def play(options: Options, witness: Witness) -> None:
+    runtime = Runtime(
+        TOOLS,
+        workers=WORKERS,
+        store=options.store,
+        recover=options.role != "beside",
+        breaker=BreakerPolicy(failure_threshold=1_000_000),
+        idle_after=0.2,
+    )
+    async with runtime:
+        witness.write("ready", pid=os.getpid(), role=options.role)
+        visitors = [
+            Visitor(runtime, session_id, f"{options.who}.{session_id}.{number}", random.Random(chance), witness)
+            for session_id in options.sessions
+            for number in range(options.visitors)
+            for chance in (f"{options.seed} {options.who} {session_id} {number}",)
+        ]
+        if options.role == "rest":
+            await _rest(options, runtime, visitors, witness)
+        elif options.role == "script":
+            await visitors[0].follow(options.script)
+        else:
+            habits = ALL_DAY if options.role == "work" else BESIDE
+            stays = [asyncio.create_task(visitor.stay(habits)) for visitor in visitors]
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, _end, stays)
+            await asyncio.wait(stays)
+            for session_id in options.sessions:
+                await until_only_people_are_awaited(await runtime.open(session_id, USER))
+
+
+def _end(stays: list[asyncio.Task[None]]) -> None:
+    """Let the visitors go, since the process is asked to end."""
+    for stay in stays:
+        stay.cancel()
+
+
+async def _rest(options: Options, runtime: Runtime, visitors: list[Visitor], witness: Witness) -> None:
+    """Let everything come to its end; ask again about what was acknowledged; in every second session take the rest."""
+    facts = list(facts_in(options.witness))
+    acknowledged = {fact["call"] for fact in facts if fact["what"] == "outcome" and fact["how"] == "call"}
+    for number, session_id in enumerate(options.sessions):
+        session = await runtime.open(session_id, USER)
+        again = [
+            (fact["call"], fact["tool"], fact["arguments"])
+            for fact in facts
+            if fact["what"] == "call"
+            and fact["how"] == "call"
+            and fact["session"] == session_id
+            and fact["call"] in acknowledged
+        ]
+        visitor = visitors[number * options.visitors]
+        await visitor.enter()
+        await rest(visitor, session, again[-150:], take=number % 2 == 0)
+    witness.write("rested")
+
+
+def run(options: Options) -> None:
+    """The whole life of a child."""
+    scene.witness = witness = Witness(options.witness, options.who)
+    ownership.BEAT, ownership.LEASE = options.pace * ownership.BEAT, options.pace * ownership.LEASE
+    if options.machine is not None:
+        machine = options.machine
+        ownership._machine = lambda: machine
+    try:
+        asyncio.run(play(options, witness))
+    except BaseException:
+        witness.write("fault", session=None, trace=traceback.format_exc())
+        raise
+
+
+def nursery() -> None:
+    with TemporaryDirectory() as name:  # a run for nothing, so that the children find everything loaded
+        folder = Path(name)
+        store, witness = f"sqlite:///{folder / 'store.db'}", folder / "witness"
+        run(Options(store=store, witness=witness, log=folder / "log", who="nobody", seed=0, role="rest"))
+    with suppress(ModuleNotFoundError):
+        import_module("callboard.adapters.stores.postgres")
+    for line in sys.stdin:
+        pid = os.fork()
+        if pid == 0:
+            status = 1
+            signal.alarm(LONGEST)
+            try:
+                options = Options.model_validate_json(line)
+                os.close(0)
+                os.dup2(os.open(options.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), 2)
+                run(options)
+                status = 0
+            finally:
+                sys.stderr.flush()
+                os._exit(status)
+        _say(pid)
+        _say(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+
+
+def _say(number: int) -> None:
+    sys.stdout.write(f"{number}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    nursery()

@@ -1,0 +1,44 @@
+"""A database that is gone for a while: everybody waits, nobody is taken for dead, and nothing is lost (B6, D2)."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from callboard.adapters.stores.sql import migrate
+from callboard.sessions.ownership import LEASE
+from tests.servers import OwnPostgres
+
+from .stage import Stages
+from .waiting import busy, until
+
+QUICK = 0.2
+"""The pace of the processes: their leases end while the database is away."""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "immediate"), [(2 * QUICK * LEASE, False), pytest.param(10.0, True, marks=pytest.mark.slow)]
+)
+def test_b6_database_that_comes_back_finds_everybody_alive(
+    seconds: float, immediate: bool, own_postgres: OwnPostgres, tmp_path: Path, stages: Stages
+) -> None:
+    with own_postgres.database() as url:
+        migrate(url)
+        with stages(url, tmp_path) as here:
+            children = [here.start(number, pace=QUICK, visitors=2, machine=f"machine {number}") for number in range(2)]
+            for child in children:
+                child.until_ready()
+                busy(child)
+            own_postgres.stop(immediate=immediate)
+            for child in children:
+                until(lambda child=child: "the store does not answer" in child.said)
+            time.sleep(seconds)  # that is how long it is away
+            own_postgres.start()
+            for child in children:
+                busy(child)
+            for child in children:
+                child.end()
+            verdict = here.audit()
+            assert verdict.clean, f"{verdict}\n{here.said()}"
+            assert verdict.interrupted == 0, f"nobody died, and nobody was robbed\n{here.said()}"
+            assert "taken for dead" not in here.said()

@@ -1,0 +1,63 @@
+"""A process is killed at random instants, under load, and started again: everything is accounted for (E5, B1, B6)."""
+
+import random
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from callboard.adapters.stores.sql import migrate
+from tests.servers import Postgres
+
+from .audit import Verdict
+from .stage import Stage, Stages, a_seed
+
+FEW, MANY, ROUND = 5, 100, 20
+"""How often a process is killed on each store: always, and with --slow; and how often before everything is audited."""
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_e5_whatever_was_acknowledged_is_accounted_for_after_kills(
+    kind: str, tmp_path: Path, stages: Stages, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = request.config
+    kills = config.getoption("--kills") or (MANY if config.getoption("--slow") else FEW)
+    total, seed = Verdict(), a_seed()
+    for number in range(0, kills, ROUND):
+        with ExitStack() as stack:
+            if kind == "sqlite":
+                store = f"sqlite:///{tmp_path / f'{number}.db'}"
+            else:
+                server: Postgres = request.getfixturevalue("postgres")
+                store = stack.enter_context(server.database())
+                migrate(store)
+            here = stack.enter_context(stages(store, tmp_path / str(number), seed + number))
+            killed(here, min(ROUND, kills - number))
+            here.rest()
+            verdict = here.audit()
+            assert verdict.clean, f"{verdict}\n{here.said()}"
+            assert verdict.calls, here.said()
+            total += verdict
+    with capsys.disabled():
+        sys.stdout.write(f"\n{kind}: {kills} kills (seed {seed}), {total}\n")
+
+
+def killed(here: Stage, kills: int) -> None:
+    """Start a process and kill it, again and again: while it starts, while it recovers, while it works."""
+    chance = random.Random(here.seed)
+    beside = None
+    for number in range(kills):
+        child = here.start()
+        if chance.random() < 0.75:
+            child.until_ready()
+            time.sleep(chance.random())  # the instant is the point: it is waited for by nobody
+        else:
+            time.sleep(chance.random() * 0.5)
+        child.kill()
+        if number == 0:  # from now on somebody works beside it, who must never be robbed
+            beside = here.start(1, role="beside", visitors=1)
+    assert beside is not None
+    assert beside.alive, here.said()
+    beside.kill()

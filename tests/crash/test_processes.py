@@ -1,0 +1,136 @@
+"""Several live processes on one store: the dead are inherited from, the living are never robbed (E5, D2)."""
+
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from callboard.sessions.ownership import LEASE
+
+from .process import Child
+from .stage import Stage, Stages
+from .waiting import busy, until
+
+QUICK = 0.5
+"""The pace of processes whose leases a test has to see end."""
+
+
+def owners(url: str) -> dict[int, tuple[str, int]]:
+    """The processes that a database knows: by process id, their names and beats."""
+    with psycopg.connect(url) as connection:
+        return {pid: (name, beat) for name, pid, beat in connection.execute("SELECT id, pid, beat FROM owners")}
+
+
+def accounted_for(here: Stage, *interrupted: Child, robbed: tuple[Child, ...] = ()) -> None:
+    """Nothing is lost, nothing doubled, and nothing interrupted but in these processes."""
+    verdict = here.audit(*robbed)
+    assert verdict.clean, f"{verdict}\n{here.said()}"
+    assert verdict.interrupted_in <= {child.who for child in interrupted}, f"{verdict}\n{here.said()}"
+
+
+@pytest.mark.parametrize("machine", [None, "another machine"])
+def test_d2_process_takes_over_from_one_that_was_killed(
+    machine: str | None, shared_postgres: str, tmp_path: Path, stages: Stages
+) -> None:
+    with stages(shared_postgres, tmp_path) as here:
+        heir = here.start(0, pace=QUICK)
+        victim = here.start(1, pace=QUICK, machine=machine)
+        for child in (heir, victim):
+            child.until_ready()
+        busy(victim)
+        victim.kill()
+        took = until(lambda: victim.pid not in owners(here.store), QUICK * LEASE + 5)
+        assert took < 2 if machine is None else took > 0.5 * QUICK * LEASE, "on the same machine it is seen at once"
+        busy(heir)
+        heir.end()
+        accounted_for(here, victim)
+        assert owners(here.store) == {}
+
+
+def test_d2_process_that_was_stopped_for_too_long_writes_nothing_of_what_it_lost(
+    shared_postgres: str, tmp_path: Path, stages: Stages
+) -> None:
+    with stages(shared_postgres, tmp_path) as here:
+        heir = here.start(0, pace=QUICK)
+        sleeper = here.start(1, pace=QUICK)
+        for child in (heir, sleeper):
+            child.until_ready()
+        busy(sleeper)
+        sleeper.signal(signal.SIGSTOP)
+        until(lambda: sleeper.pid not in owners(here.store), QUICK * LEASE + 5)
+        sleeper.signal(signal.SIGCONT)
+        until(lambda: sleeper.pid in owners(here.store))  # it has taken notice, and begins anew
+        busy(sleeper)
+        sleeper.end()
+        heir.end()
+        accounted_for(here, sleeper, robbed=(sleeper,))
+
+
+def test_e5_process_whose_event_loop_is_held_up_is_not_robbed(
+    shared_postgres: str, tmp_path: Path, stages: Stages
+) -> None:
+    blocked_for = 1.5 * QUICK * LEASE
+    script = (("call", ("c1", "block", {"number": 4, "pause": blocked_for})),)
+    with stages(shared_postgres, tmp_path) as here:
+        other = here.start(0, pace=QUICK, sessions=("s2",))
+        other.until_ready()
+        child = here.start(1, role="script", script=script, pace=QUICK, sessions=("s1",), machine="another machine")
+        child.until(lambda fact: fact["what"] == "begin")
+        name, beat = owners(here.store)[child.pid]
+        child.until(lambda fact: fact["what"] == "outcome")
+        assert owners(here.store)[child.pid][0] == name
+        assert owners(here.store)[child.pid][1] > beat + 2, "it gave signs of life"
+        child.kill()
+        other.end()
+        row = here.kept("s1").by_call["c1"]
+        assert row.status == "succeeded"
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_e5_process_beside_a_server_robs_nobody_and_is_not_robbed(
+    killed: bool, any_store: str, tmp_path: Path, stages: Stages
+) -> None:
+    """The second one takes nothing over, as a command line; but what it left behind is."""
+    with stages(any_store, tmp_path) as here:
+        server = here.start(0)
+        server.until_ready()
+        beside = here.start(1, role="beside")
+        beside.until_ready()
+        busy(server)
+        busy(beside)
+        if killed:
+            beside.kill()
+        else:
+            beside.end()
+        busy(server)
+        server.end()
+        accounted_for(here, *([beside] if killed else []))
+
+
+def test_e5_command_line_beside_a_server_answers_and_takes_nothing_over(file_stage: Stage) -> None:
+    here, long = file_stage, ("c1", "crunch", {"number": 1, "pause": 60.0})
+    server = here.start(role="script", script=(("call", long), ("call", ("c2", "pay", {"number": 2}))))
+    server.until(lambda fact: fact.get("kind") == "tool_executing")
+    server.until(lambda fact: fact.get("kind") == "human_request")
+    [request] = here.kept().requests
+
+    def command(words: str) -> str:
+        main = [sys.executable, "-c", "from callboard.cli import main; main()"]
+        ran = subprocess.run([*main, *words.split(), "--store", here.store, "--json"], capture_output=True, check=False)
+        assert ran.returncode == 0, ran.stderr.decode()
+        return ran.stdout.decode()
+
+    with ThreadPoolExecutor() as together:
+        wanted = {"sessions list": "s1", "sessions show s1": "crunch", "events s1": "tool_executing"}
+        looks = [*wanted, "requests list", f"requests answer {request} --approve"]
+        for words, said in zip(looks, together.map(command, looks), strict=True):
+            assert wanted.get(words, "") in said
+    server.until(lambda fact: fact["what"] == "end" and fact["tool"] == "pay")
+    assert {row.tool: row.status for row in here.kept().executions.values()}["crunch"] == "executing"
+    server.kill()
+    here.rest()
+    accounted_for(here, server)

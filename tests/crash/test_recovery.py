@@ -1,0 +1,149 @@
+"""What becomes of each sort of execution when its process is killed at a known instant, and another one starts (E5)."""
+
+import asyncio
+from typing import Any
+
+from pydantic_core import from_json
+
+from callboard import Runtime
+
+from .load import USER
+from .stage import Stage
+from .tools import TOOLS, WORKERS, scene
+from .witness import Witness
+
+LONG = 60.0
+"""Seconds that a first attempt takes: until it is killed."""
+
+
+def call(tool: str, call_id: str = "c1", **arguments: Any) -> tuple[str, Any]:
+    return "call", (call_id, tool, {"number": 4, **arguments})
+
+
+def left(here: Stage, *script: tuple[str, Any], inside: str | None = None) -> None:
+    """Have a process take some steps, and kill it: in a handler that is named and known to the store, or after all."""
+    child = here.start(role="script", script=script, visitors=1)
+    for number, _ in enumerate(script, 1):
+        child.until(lambda fact, number=number: fact["what"] == "did" and fact["number"] == number)
+    if inside is not None:
+        child.until(lambda fact: fact["what"] == "begin" and fact["tool"] == inside)
+        child.until(lambda fact: fact.get("kind") == "tool_executing" and fact["tool"] == inside)
+    child.kill()
+
+
+def settled(here: Stage) -> None:
+    here.rest(sessions=("s1",), visitors=1)
+    verdict = here.audit()
+    assert verdict.clean, f"{verdict}\n{here.said()}"
+
+
+def test_e5_a_tool_that_may_run_twice_runs_again_under_the_same_id(file_stage: Stage) -> None:
+    left(file_stage, call("research", pause=LONG), inside="research")
+    settled(file_stage)
+    kept = file_stage.kept()
+    row = kept.by_call["c1"]
+    assert (row.status, row.attempt, from_json(row.errors)[0]["category"]) == ("succeeded", 2, "interrupted")
+    assert [line.kind for line in kept.told[row.id] if line.kind in ("tool_executing", "tool_retrying")] == [
+        "tool_executing",
+        "tool_retrying",
+        "tool_executing",
+    ]
+
+
+def test_e5_a_tool_that_must_not_run_twice_is_interrupted_and_says_so(file_stage: Stage) -> None:
+    left(file_stage, call("crunch", pause=LONG), inside="crunch")
+    settled(file_stage)
+    row = file_stage.kept().by_call["c1"]
+    assert row.status == "failed"
+    assert from_json(row.error or b"")["category"] == "interrupted"
+    assert "not known whether the call took effect" in from_json(row.error or b"")["message"]
+    assert row.started_at is not None
+
+
+def test_e5_approved_call_that_may_run_twice_runs_again_and_nobody_is_asked_again(file_stage: Stage) -> None:
+    edited = {"key": "c1", "number": 50, "pause": LONG}
+    left(
+        file_stage,
+        call("remind", pause=LONG),
+        ("answer", {"approved": True, "arguments": edited}),
+        inside="remind",
+    )
+    settled(file_stage)
+    kept = file_stage.kept()
+    row = kept.by_call["c1"]
+    assert (row.status, row.attempt, from_json(row.value or b"")["doubled"]) == ("succeeded", 2, 100)
+    assert [request.status for request in kept.requests.values()] == ["used"]
+
+
+def test_e5_approved_call_that_must_not_run_twice_is_interrupted(file_stage: Stage) -> None:
+    left(file_stage, call("pay", pause=LONG), ("answer", {"approved": True}), inside="pay")
+    settled(file_stage)
+    kept = file_stage.kept()
+    assert from_json(kept.by_call["c1"].error or b"")["category"] == "interrupted"
+    assert [request.status for request in kept.requests.values()] == ["used"]
+
+
+def test_e5_what_a_person_is_asked_stays_open(file_stage: Stage) -> None:
+    left(file_stage, *(call("pay", f"c{number}") for number in range(3)), ("ask", "q.1"))
+    settled(file_stage)  # which answers the first and the third
+    kept = file_stage.kept()
+    assert [request.status for request in kept.requests.values()].count("open") == 1
+    assert [row.owner for row in kept.executions.values() if row.completed_at is None] == [None], "nobody holds it"
+
+
+def test_e5_workers_answer_people_after_a_crash_too(file_stage: Stage) -> None:
+    # The first may run twice (a multiple of three), the second must not.
+    left(file_stage, ("ask", "q.3"), ("ask", "q.4"))
+    settled(file_stage)
+    kept = file_stage.kept()
+    answers = {line.data["request_id"]: line.data for line in kept.lines if line.kind == "user_response"}
+    assert answers["q.3"]["payload"] == {"doubled": 6}
+    assert answers["q.4"]["payload"] == {"doubled": 8} or answers["q.4"]["error"]["category"] == "interrupted"
+    assert kept.row.unconsumed == (), "the model has nothing to do with it"
+
+
+def test_e5_what_a_dead_call_had_called_ends_with_it(file_stage: Stage) -> None:
+    left(file_stage, call("order", pause=LONG), inside="charge")
+    settled(file_stage)
+    kept = file_stage.kept()
+    parent = kept.by_call["c1"]
+    [child] = [row for row in kept.executions.values() if row.parent_id == parent.id]
+    assert from_json(child.error or b"")["category"] == from_json(parent.error or b"")["category"] == "interrupted"
+    assert child.id not in kept.row.unconsumed, "only its caller would have been given that"
+
+
+def test_e5_call_that_was_cancelled_while_a_person_was_asked_leaves_nothing_open(file_stage: Stage) -> None:
+    left(file_stage, call("pay"), ("cancel", "c1"))
+    settled(file_stage)
+    kept = file_stage.kept()
+    row = kept.by_call["c1"]
+    assert (row.status, [request.status for request in kept.requests.values()]) == ("cancelled", ["withdrawn"])
+
+
+def test_e5_results_that_nobody_took_wait(file_stage: Stage) -> None:
+    left(file_stage, call("crunch", "c1", pause=LONG), call("research", "c2", pause=LONG), inside="research")
+    asyncio.run(_results_are_there(file_stage))
+    assert file_stage.audit().doubled == []
+
+
+async def _results_are_there(here: Stage) -> None:
+    scene.witness = Witness(here.witness, "test")
+    async with Runtime(TOOLS, workers=WORKERS, store=here.store) as runtime:
+        session = await runtime.open("s1", USER)
+        for record in await session.history():
+            await session.result(record.id, timeout=20)
+        assert session.has_pending_work
+        taken = await session.take_results()
+        assert {outcome.call_id for outcome in taken} == {"c1", "c2"}
+        assert await session.take_results() == []
+        assert not session.has_pending_work
+
+
+def test_x10_call_that_was_made_in_another_life_leaves_no_trace_when_it_is_made_again(file_stage: Stage) -> None:
+    left(file_stage, call("plan", "c1"), call("look", "c2"), call("tally", "c3"), call("fail", "c4"), ("take", None))
+    settled(file_stage)
+    before = file_stage.kept()
+    settled(file_stage)  # all of them are made again, by a process that knows nothing of them
+    after = file_stage.kept()
+    assert after.executions.keys() == before.executions.keys()
+    assert len(after.lines) == len(before.lines)

@@ -1,0 +1,221 @@
+"""The tools of the crash tests: one of each sort. What a run does to the world is what the witness has seen of it."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Generator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+from pydantic import BaseModel
+
+from callboard import RetryPolicy, Tool, ToolContext, ToolError, tool
+
+from .witness import Witness
+
+SOON = RetryPolicy(max_attempts=3, base_delay=0.01, max_delay=0.05)
+
+Key = Annotated[str, "The call's own id"]
+Number = Annotated[int, "A number, which the result has doubled"]
+Pause = Annotated[float, "Seconds that it takes"]
+
+
+class Choice(BaseModel):
+    """What a person chose."""
+
+    colour: str
+
+
+class _Scene:
+    """Where the tools of this process play."""
+
+    witness: Witness
+
+
+scene = _Scene()
+
+
+@contextmanager
+def seen(ctx: ToolContext) -> Generator[None]:
+    """A run: its beginning and, if it gets there, its end."""
+    run = {"execution": ctx.execution_id, "call": ctx.call_id, "tool": ctx.tool, "attempt": ctx.attempt}
+    scene.witness.write("begin", **run)
+    yield
+    scene.witness.write("end", **run)
+
+
+async def pass_time(ctx: ToolContext, pause: float) -> None:
+    """Take as long as the call wants; an attempt after that is quick."""
+    await asyncio.sleep(pause if ctx.attempt == 1 else 0)
+
+
+def doubled(key: str, number: int) -> dict[str, Any]:
+    """The result of every tool."""
+    return {"key": key, "doubled": 2 * number}
+
+
+@tool(idempotent=True)
+async def look(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -> dict[str, Any]:
+    """Look something up."""
+    with seen(ctx):
+        await pass_time(ctx, pause)
+        return doubled(key, number)
+
+
+@tool
+async def charge(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -> dict[str, Any]:
+    """Do something that must not be done twice."""
+    with seen(ctx):
+        await pass_time(ctx, pause)
+        return doubled(key, number)
+
+
+@tool
+async def tally(key: Key, number: Number) -> dict[str, Any]:
+    """The same, at once and without a context."""
+    scene.witness.write("begin", execution=None, call=key, tool="tally", attempt=1)
+    scene.witness.write("end", execution=None, call=key, tool="tally", attempt=1)
+    return doubled(key, number)
+
+
+@tool
+def press(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -> dict[str, Any]:
+    """The same, in a thread."""
+    with seen(ctx):
+        time.sleep(pause)
+        return doubled(key, number)
+
+
+@tool(inline_budget=0.01)
+async def dawdle(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -> dict[str, Any]:
+    """Take longer than a caller waits."""
+    with seen(ctx):
+        await pass_time(ctx, 0.02 + pause)
+        return doubled(key, number)
+
+
+@tool(inline_budget=0.01, idempotent=True)
+async def ponder(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -> dict[str, Any]:
+    """Take longer than a caller waits, harmlessly."""
+    with seen(ctx):
+        await pass_time(ctx, 0.02 + pause)
+        return doubled(key, number)
+
+
+@tool(mode="background", logout="keep_running")
+async def crunch(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -> dict[str, Any]:
+    """Work in the background, and tell how far it is."""
+    with seen(ctx):
+        for step in range(4):
+            await ctx.progress("crunching", step / 4)
+            await pass_time(ctx, pause / 4)
+        await ctx.partial({"almost": 2 * number})
+        return doubled(key, number)
+
+
+@tool(mode="background", idempotent=True, logout="keep_running")
+async def research(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -> dict[str, Any]:
+    """Work in the background, harmlessly."""
+    with seen(ctx):
+        for step in range(4):
+            await ctx.progress("researching", step / 4)
+            await pass_time(ctx, pause / 4)
+        return doubled(key, number)
+
+
+@tool(logout="cancel_on_logout")
+async def stream(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -> AsyncIterator[dict[str, Any]]:
+    """Give partial results."""
+    with seen(ctx):
+        for _ in range(3):
+            yield {"so": "far"}
+            await pass_time(ctx, pause / 3)
+        yield doubled(key, number)
+
+
+@tool(idempotent=True, retry=SOON)
+async def flaky(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -> dict[str, Any]:
+    """Fail at first."""
+    with seen(ctx):
+        await pass_time(ctx, pause / 4)
+        if ctx.attempt == 1:
+            raise ToolError("Not now.", category="transient")
+        return doubled(key, number)
+
+
+@tool
+async def fail(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -> dict[str, Any]:
+    """Fail, with details that not every format can write."""
+    with seen(ctx):
+        await pass_time(ctx, pause / 4)
+        raise ToolError(f"No {key}.", category="permanent", details={"ratio": float("inf"), "twice": 2 * number})
+
+
+@tool(mode="human")
+async def pay(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -> dict[str, Any]:
+    """Pay, if a person says so."""
+    with seen(ctx):
+        await pass_time(ctx, pause)
+        return doubled(key, number)
+
+
+@tool(mode="human", idempotent=True)
+async def remind(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -> dict[str, Any]:
+    """Do something harmless, if a person says so."""
+    with seen(ctx):
+        await pass_time(ctx, pause)
+        return doubled(key, number)
+
+
+@tool(mode="human", answer=Choice)
+async def choose(key: Key, number: Number) -> Choice:  # pyright: ignore[reportReturnType]
+    """Let a person choose."""
+
+
+@tool(mode="background")
+async def order(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -> dict[str, Any]:
+    """Call other tools."""
+    with seen(ctx):
+        await ctx.call("charge", {"key": f"{key}/charge", "number": number, "pause": pause / 2})
+        await ctx.call("look", {"key": f"{key}/look", "number": number, "pause": pause / 2})
+        return doubled(key, number)
+
+
+@tool(idempotent=True)
+async def plan(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -> dict[str, Any]:
+    """Call other tools, harmlessly."""
+    with seen(ctx):
+        await ctx.call("look", {"key": f"{key}/look", "number": number, "pause": pause})
+        return doubled(key, number)
+
+
+@tool
+async def block(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -> dict[str, Any]:
+    """Hold the event loop up."""
+    with seen(ctx):
+        time.sleep(pause)  # noqa: ASYNC251
+        return doubled(key, number)
+
+
+@tool(idempotent=True)
+async def gas_price(ctx: ToolContext, number: Number, pause: Pause = 0) -> dict[str, Any]:
+    """Answer people."""
+    with seen(ctx):
+        await pass_time(ctx, pause)
+        return {"doubled": 2 * number}
+
+
+@tool
+async def refresh(ctx: ToolContext, number: Number, pause: Pause = 0) -> dict[str, Any]:
+    """Answer people, at most once."""
+    with seen(ctx):
+        await pass_time(ctx, pause)
+        return {"doubled": 2 * number}
+
+
+TOOLS: tuple[Tool, ...] = (
+    *(look, charge, tally, press, dawdle, ponder, crunch, research, stream, flaky, fail),
+    *(pay, remind, choose, order, plan, block),
+)
+WORKERS: tuple[Tool, ...] = (gas_price, refresh)
+IDEMPOTENT = {each.name for each in (*TOOLS, *WORKERS) if each.idempotent}
+PERSONAL = {"pay", "remind", "choose"}

@@ -1,0 +1,503 @@
+"""The board of a session with a store: numbers, readers, commits and what is kept (B1, B6, B7, B8)."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
+from typing import Annotated, Any
+
+import pytest
+
+from callboard import Event, Runtime, Session, tool
+from callboard.events.board import CursorExpired
+from callboard.storage.port import Change, Conflict, StoreUnavailable
+from callboard.testing import ManualClock, settle
+from tests.sessions import conftest as stores
+from tests.sessions.conftest import SOON, board_of, ended, seen, stored
+
+pytestmark = pytest.mark.anyio
+
+common_database, emptied_database = stores.common_database, stores.emptied_database
+empty_file, sqlite_url, shared_url = stores.empty_file, stores.sqlite_url, stores.shared_url
+
+TAIL = 500
+"""How many events of a stored board are at least in memory."""
+
+runs: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> None:
+    runs.clear()
+
+
+@tool
+async def once(text: Annotated[str, "What"]) -> str:
+    """Must not run twice."""
+    runs.append(text)
+    return text
+
+
+@tool(idempotent=True)
+async def again(text: Annotated[str, "What"]) -> str:
+    """May run twice."""
+    runs.append(text)
+    return text
+
+
+@tool(mode="human")
+async def pay(amount: Annotated[int, "How much"]) -> int:
+    """Pay."""
+    runs.append(f"paid {amount}")
+    return amount
+
+
+TOOLS = (once, again, pay)
+
+
+async def fill(session: Session, count: int, start: int = 1) -> None:
+    """Post so many notices, in as few commits as they come to."""
+    await asyncio.gather(*(session.notice("n", n=number) for number in range(start, start + count)))
+
+
+async def read(session: Session, count: int, after: int = 0) -> list[Event]:
+    events: list[Event] = []
+    async with asyncio.timeout(SOON), aclosing(session.events(after)) as stream:
+        async for event in stream:
+            events.append(event)
+            if len(events) == count:
+                break
+    return events
+
+
+def seqs(events: Sequence[Event]) -> list[int]:
+    return [event.seq for event in events]
+
+
+# Numbers
+
+
+async def test_b1_numbers_go_on_after_a_restart(shared_url: str) -> None:
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        assert [await session.notice("n") for _ in range(3)] == [1, 2, 3]
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        assert session.board.last_seq == 3
+        assert await session.notice("n") == 4
+        assert seqs(await board_of(session)) == [1, 2, 3, 4]
+
+
+async def test_b1_two_runtimes_write_to_one_session_without_gaps(shared_url: str) -> None:
+    """Both write at once; live readers on both sides see the same, in order, from the first to the last."""
+    async with Runtime(TOOLS, store=shared_url) as one, Runtime(TOOLS, store=shared_url) as two:
+        sessions = [await each.open("s", "ann") for each in (one, two)]
+        total = 2 * (60 + 4 * 10)
+        readers = [asyncio.ensure_future(read(session, total)) for session in sessions]
+
+        async def write(side: int, session: Session) -> list[int]:
+            numbers: list[int] = []
+            for number in range(10):
+                numbers += await asyncio.gather(*(session.notice("n", of=side) for _ in range(6)))
+                outcome = await session.call("again", {"text": f"{side} {number}"})
+                assert outcome.value == f"{side} {number}"
+            return numbers
+
+        given = await asyncio.gather(*(write(side, session) for side, session in enumerate(sessions)))
+        first, second = await asyncio.gather(*readers)
+        assert seqs(first) == seqs(second) == list(range(1, total + 1))
+        assert [(event.kind, event.at, event.data) for event in first] == [
+            (event.kind, event.at, event.data) for event in second
+        ]
+        notices = {event.seq: event.data["of"] for event in first if event.kind == "system_notice"}
+        assert [sorted(seq for seq in notices if notices[seq] == side) for side in (0, 1)] == [sorted(n) for n in given]
+        assert [list(numbers) for numbers in given] == [sorted(numbers) for numbers in given], "each in its order"
+        assert seqs(await board_of(sessions[0], after=total - 5)) == list(range(total - 4, total + 1))
+
+
+async def test_b1_events_of_an_execution_are_in_order_between_those_of_others(shared_url: str) -> None:
+    async with Runtime(TOOLS, store=shared_url) as one, Runtime(TOOLS, store=shared_url) as two:
+        first, second = await one.open("s", "ann"), await two.open("s", "ann")
+        calls = [session.call("once", {"text": str(n)}) for n in range(8) for session in (first, second)]
+        outcomes = await asyncio.gather(*calls)
+        events = await board_of(first)
+        for outcome in outcomes:
+            own = [event.kind for event in events if event.data["execution_id"] == outcome.execution_id]
+            assert own == ["tool_started", "tool_validating", "tool_executing", "tool_result"]
+        assert seqs(events) == list(range(1, 65))
+
+
+async def test_b1_event_that_comes_while_a_board_makes_up_for_others_is_seen(
+    shared_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Runtime(TOOLS, store=shared_url) as runtime, stored(shared_url) as other:
+        session = await runtime.open("s", "ann")
+        await session.notice("own")
+        line = (await other.events("s", 0, 1)).lines[0]
+        got: list[int] = []
+        everything = asyncio.Event()
+        page = runtime.store.events
+        answered, go = asyncio.Event(), asyncio.Event()
+
+        async def slow(*where: Any) -> Any:
+            found = await page(*where)
+            answered.set()
+            await go.wait()
+            return found
+
+        def take(events: Sequence[Event]) -> None:
+            got.extend(seqs(events))
+            if got[-1] == 4:
+                everything.set()
+
+        with session.subscribe(take, after=0):
+            monkeypatch.setattr(runtime.store, "events", slow)
+            await other.commit([Change("s", events=[line])])
+            assert await session.notice("own") == 3  # which shows that one is missing
+            await answered.wait()
+            assert await session.notice("own") == 4  # while they are being read
+            go.set()
+            await asyncio.wait_for(everything.wait(), SOON)
+        assert got == [1, 2, 3, 4]
+
+
+# Commits
+
+
+class Held:
+    """A store's commit that waits until it is let go."""
+
+    def __init__(self, commit: Callable[[Sequence[Change]], Awaitable[list[int | Conflict]]]) -> None:
+        self._commit = commit
+        self.asked = asyncio.Event()
+        self.go = asyncio.Event()
+        self.go.set()
+
+    def hold(self) -> None:
+        self.asked.clear()
+        self.go.clear()
+
+    async def __call__(self, changes: Sequence[Change]) -> list[int | Conflict]:
+        self.asked.set()
+        await self.go.wait()
+        return await self._commit(changes)
+
+
+async def held_back(held: Held, work: Awaitable[Any], *boards: Session) -> Any:
+    """Do something while commits are held back: it does not end, and nobody sees anything of it, before they go on."""
+    before = [session.board.last_seq for session in boards]
+    held.hold()
+    doing = asyncio.ensure_future(work)
+    await held.asked.wait()
+    await settle()
+    assert not doing.done(), "it is acknowledged only when it is stored"
+    assert [session.board.last_seq for session in boards] == before, "it is seen only when it is stored"
+    held.go.set()
+    result = await asyncio.wait_for(doing, SOON)
+    assert [session.board.last_seq for session in boards] > before
+    return result
+
+
+async def test_b6_nothing_is_acknowledged_or_seen_before_it_is_stored(
+    shared_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @tool
+    async def price() -> int:
+        """Say the price."""
+        return 7
+
+    async with Runtime(TOOLS, store=shared_url, workers=[price]) as runtime:
+        held = Held(runtime.store.commit)
+        monkeypatch.setattr(runtime.store, "commit", held)
+        session = await runtime.open("s", "ann")
+        got: list[int] = []
+        with session.subscribe(lambda events: got.extend(seqs(events))):
+            await held_back(held, session.notice("n"), session)
+            await settle()
+            assert got == [1]
+            outcome = await held_back(held, session.call("again", {"text": "a"}), session)
+            assert outcome.value == "a"
+            asked = await held_back(held, session.call("pay", {"amount": 5}), session)
+            assert asked.status == "waiting"
+            (request,) = await session.requests()
+            await held_back(held, session.answer(request.id, {"approved": True}), session)
+            assert (await ended(session, asked.execution_id)).value == 5
+            wanted = {"kind": "user_request", "request_kind": "price"}
+            await held_back(held, session.post(wanted), session)
+            await seen(session, "user_response")
+            await settle()
+        assert got == seqs(await board_of(session))
+
+
+async def test_b6_request_that_comes_twice_is_acknowledged_when_the_first_is_stored(
+    shared_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Runtime(store=shared_url, workers=[again]) as runtime:
+        held = Held(runtime.store.commit)
+        monkeypatch.setattr(runtime.store, "commit", held)
+        session = await runtime.open("s", "ann")
+        wanted = {"kind": "user_request", "request_kind": "again", "request_id": "q", "payload": {"text": "a"}}
+        held.hold()
+        first = asyncio.ensure_future(session.post(wanted))
+        await held.asked.wait()
+        second = asyncio.ensure_future(session.post(wanted))
+        await settle()
+        assert not first.done()
+        assert not second.done()
+        held.go.set()
+        assert await first == 1
+        assert await second >= 1
+        await seen(session, "user_response")
+        assert runs == ["a"]
+
+
+async def test_b6_what_must_not_run_twice_begins_after_the_store_knows(
+    shared_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        held = Held(runtime.store.commit)
+        monkeypatch.setattr(runtime.store, "commit", held)
+        session = await runtime.open("s", "ann")
+        held.hold()
+        call = asyncio.ensure_future(session.call("once", {"text": "a"}))
+        await held.asked.wait()
+        await settle()
+        assert runs == []
+        held.go.set()
+        assert (await call).value == "a"
+        assert runs == ["a"]
+
+
+async def test_b6_store_that_is_away_for_a_while_delays_and_loses_nothing(
+    shared_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        commit, tries = runtime.store.commit, 0
+
+        async def unreliable(changes: Sequence[Change]) -> list[int | Conflict]:
+            nonlocal tries
+            tries += 1
+            if tries % 3:
+                raise StoreUnavailable("not now")
+            return await commit(changes)
+
+        monkeypatch.setattr(runtime.store, "commit", unreliable)
+        assert await session.notice("n") == 1
+        assert (await session.call("once", {"text": "a"})).value == "a"
+        assert tries >= 6
+        assert seqs(await board_of(session)) == [1, 2, 3, 4, 5]
+        assert "the store does not answer" in caplog.text
+
+
+# Readers
+
+
+async def test_b7_reader_from_any_point_gets_everything_once(shared_url: str) -> None:
+    """Also what memory does not hold any more: it comes from the store."""
+    total = 2 * TAIL + 300
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        await fill(session, total)
+        assert session.board.first_seq > 1, "or nothing is proved here"
+        for after in (0, 1, 499, 500, session.board.first_seq - 2, session.board.first_seq - 1, total - 1):
+            events = await read(session, total - after, after)
+            assert seqs(events) == list(range(after + 1, total + 1))
+            assert [event.data["n"] for event in events] == seqs(events)
+        waiting = asyncio.ensure_future(read(session, 2, total))
+        await settle()
+        await fill(session, 2, total + 1)
+        assert seqs(await waiting) == [total + 1, total + 2]
+
+
+async def test_b7_slow_reader_slows_nobody_and_misses_nothing(shared_url: str) -> None:
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        await fill(session, 2)
+        async with asyncio.timeout(SOON), aclosing(session.events()) as slow, aclosing(session.events()) as fast:
+            assert (await anext(slow)).seq == 1
+            for _ in range(4):  # it is overtaken by more than memory holds
+                await fill(session, 300, session.board.last_seq + 1)
+            assert session.board.first_seq > 3
+            assert [(await anext(fast)).seq for _ in range(1_202)] == list(range(1, 1_203))
+            assert [(await anext(slow)).seq for _ in range(1_201)] == list(range(2, 1_203))
+
+
+async def test_b7_subscription_begins_in_the_store_and_goes_on_in_memory(shared_url: str) -> None:
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        await fill(session, 2 * TAIL + 50)
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        got: list[int] = []
+        enough = asyncio.Event()
+
+        def take(events: Sequence[Event]) -> None:
+            got.extend(seqs(events))
+            if got[-1] >= 2 * TAIL + 60:
+                enough.set()
+
+        with session.subscribe(take, after=3):
+            await fill(session, 10)
+            await asyncio.wait_for(enough.wait(), SOON)
+        assert got == list(range(4, 2 * TAIL + 61))
+        await session.notice("n")
+        await settle()
+        assert got[-1] == 2 * TAIL + 60, "it was closed"
+
+
+async def test_b7_subscription_hears_of_what_others_wrote_before_and_after_it_began(shared_url: str) -> None:
+    async with Runtime(TOOLS, store=shared_url) as one, Runtime(TOOLS, store=shared_url) as two:
+        session, other = await one.open("s", "ann"), await two.open("s", "ann")
+        await other.notice("before")
+        got: list[str] = []
+        both = asyncio.Event()
+
+        def take(events: Sequence[Event]) -> None:
+            got.extend(event.data["message"] for event in events)
+            if len(got) == 2:
+                both.set()
+
+        with session.subscribe(take):
+            await other.notice("after")
+            await asyncio.wait_for(both.wait(), SOON)
+        assert got == ["before", "after"]
+
+
+async def test_b7_subscription_that_is_closed_while_it_reads_is_not_called(shared_url: str) -> None:
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        await fill(await runtime.open("s", "ann"), 20)
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        got: list[Any] = []
+        subscription = session.subscribe(got.append, after=0)
+        await settle(3)
+        subscription.close()
+        assert len(await board_of(session)) == 20
+        assert got == []
+        assert not session.board.watched
+
+
+async def test_b7_subscriber_that_fails_in_what_comes_from_the_store_is_not_called_again(
+    shared_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        await fill(await runtime.open("s", "ann"), 20)
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        called = asyncio.Event()
+
+        def fails(events: Any) -> None:
+            assert not called.is_set()
+            called.set()
+            raise RuntimeError("bad")
+
+        with session.subscribe(fails, after=0):
+            await asyncio.wait_for(called.wait(), SOON)
+            assert await session.notice("n") == 21
+            await settle()
+        assert caplog.text.count("a reader of a board failed") == 1
+
+
+# What is kept
+
+
+async def trimmed(runtime: Runtime, clock: ManualClock, seconds: float = 60.0) -> None:
+    """Let the time come at which the runtime sees to what is too old, and let it finish."""
+    await clock.advance(seconds)
+    while tasks := runtime.sessions._tasks:
+        await asyncio.wait(tasks)
+
+
+async def test_b8_newest_events_are_kept_by_count_and_a_reader_before_them_is_told(shared_url: str) -> None:
+    clock = ManualClock()
+    async with Runtime(TOOLS, store=shared_url, clock=clock, keep_events=10) as runtime:
+        session = await runtime.open("s", "ann")
+        await fill(session, 30)
+        await trimmed(runtime, clock)
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        for after in (0, 19):
+            with pytest.raises(CursorExpired) as expired:
+                await read(session, 1, after)
+            assert expired.value.first == 21
+        assert seqs(await read(session, 10, expired.value.first - 1)) == list(range(21, 31)), "so one begins again"
+        assert await session.notice("n") == 31, "numbers go on"
+
+
+async def test_b8_events_are_kept_by_age(shared_url: str) -> None:
+    clock = ManualClock()
+    async with Runtime(TOOLS, store=shared_url, clock=clock, keep_for=600.0) as runtime:
+        session = await runtime.open("s", "ann")
+        for _ in range(4):
+            await session.notice("n")
+            await clock.advance(250.0)
+        await session.notice("n")
+        await trimmed(runtime, clock)
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        with pytest.raises(CursorExpired) as expired:
+            await read(session, 1)
+        assert seqs(await read(session, 3, expired.value.first - 1)) == [3, 4, 5]
+
+
+async def test_b8_nothing_is_forgotten_unless_it_is_asked_for(shared_url: str) -> None:
+    clock = ManualClock()
+    async with Runtime(TOOLS, store=shared_url, clock=clock) as runtime:
+        session = await runtime.open("s", "ann")
+        await fill(session, 30)
+        await trimmed(runtime, clock, 3600.0)
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        assert len(await board_of(await runtime.open("s", "ann"))) == 30
+
+
+async def test_b8_results_and_requests_outlive_their_events(shared_url: str) -> None:
+    @tool(mode="background")
+    async def late() -> str:
+        """Come late."""
+        return "there"
+
+    clock = ManualClock()
+    async with Runtime([*TOOLS, late], store=shared_url, clock=clock, keep_events=1) as runtime:
+        session = await runtime.open("s", "ann")
+        await ended(session, (await session.call("late")).execution_id)
+        asked = await session.call("pay", {"amount": 3})
+        await session.notice("n")
+        await trimmed(runtime, clock)
+    async with Runtime([*TOOLS, late], store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        assert [outcome.value for outcome in await session.take_results()] == ["there"]
+        (request,) = await session.requests()
+        await session.answer(request.id, {"approved": True})
+        assert (await ended(session, asked.execution_id)).value == 3
+
+
+async def test_b8_board_that_fell_behind_what_is_kept_begins_again(shared_url: str) -> None:
+    """Another process wrote and forgot while this one did not look."""
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        await fill(session, 3)
+        async with stored(shared_url) as store:
+            line = (await store.events("s", 0, 1)).lines[0]
+            assert await store.commit([Change("s", events=[line] * 27)]) == [30]
+            assert await store.trim("s", keep=10, before=0.0) == 21
+        ends: list[Exception] = []
+        told = asyncio.Event()
+        with session.subscribe(lambda events: None, after=2, ended=lambda error: (ends.append(error), told.set())):
+            assert seqs(await read(session, 10, 20)) == list(range(21, 31))
+            with pytest.raises(CursorExpired) as expired:
+                await read(session, 5, 2)
+            assert expired.value.first == 21
+            await asyncio.wait_for(told.wait(), SOON)
+        assert [(type(error), getattr(error, "first", None)) for error in ends] == [(CursorExpired, 21)]
+        assert await session.notice("n") == 31
+        assert (await anext(session.events(30))).seq == 31
+
+
+async def test_b8_reader_of_a_session_that_was_deleted_is_told(shared_url: str) -> None:
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        await fill(await runtime.open("s", "ann"), 3)
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        assert await runtime.store.delete("s") is True
+        with pytest.raises(CursorExpired):
+            await read(session, 1)

@@ -1,0 +1,67 @@
+"""A store that fails in ways that nobody foresaw, or not before the end: nobody waits for ever (B6)."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+
+from callboard import Runtime, tool
+from callboard.storage.port import Change, Conflict, StoreError, StoreUnavailable
+from callboard.storage.writer import Writer
+
+pytestmark = pytest.mark.anyio
+
+SOON = 10.0
+
+
+@tool
+async def echo(text: Annotated[str, "Any"]) -> str:
+    """Say it again."""
+    return text
+
+
+async def test_b6_fault_of_the_store_is_told_to_who_waits_and_the_next_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Runtime([echo], store=f"sqlite:///{tmp_path / 'callboard.db'}") as runtime:
+        session = await runtime.open("s", "ann")
+        commit = runtime.store.commit
+
+        async def fail(changes: Sequence[Change]) -> list[int | Conflict]:
+            monkeypatch.setattr(runtime.store, "commit", commit)
+            raise RuntimeError("a bug")
+
+        monkeypatch.setattr(runtime.store, "commit", fail)
+        with pytest.raises(StoreError, match="RuntimeError"):
+            async with asyncio.timeout(SOON):
+                await session.post({"kind": "user_input", "text": "first"})
+        assert await session.post({"kind": "user_input", "text": "second"}) == 1
+
+
+async def test_b6_who_waits_for_a_store_that_does_not_come_back_is_told_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime = Runtime([echo], store=f"sqlite:///{tmp_path / 'callboard.db'}")
+    monkeypatch.setattr("callboard.storage.writer.FIRST_DELAY", 0.01)
+
+    async def unavailable(changes: Sequence[Change]) -> list[int | Conflict]:
+        raise StoreUnavailable("The disk is away.")
+
+    async with asyncio.timeout(SOON):
+        async with runtime:
+            session = await runtime.open("s", "ann")
+            monkeypatch.setattr(runtime.store, "commit", unavailable)
+            close = Writer.close
+            monkeypatch.setattr(Writer, "close", lambda writer: close(writer, patience=0.1))
+            waiting = [
+                asyncio.ensure_future(session.call("echo", {"text": "?"})),
+                asyncio.ensure_future(session.post({"kind": "user_input", "text": "?"})),
+            ]
+            await asyncio.sleep(0)
+        for each in waiting:
+            with pytest.raises(StoreUnavailable):
+                await each
+        with pytest.raises(StoreUnavailable):  # and whoever comes after that
+            await session.post({"kind": "user_input", "text": "too late"})

@@ -1,0 +1,159 @@
+"""Every store that a session can have, and what the tests of sessions share."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from callboard import Event, Outcome, Runtime, Session, Tool
+from callboard.adapters.stores import open_store
+from callboard.storage.port import Change, ExecutionWrite, RequestWrite, Store
+from callboard.storage.rows import ExecutionRow, OwnerRow, RequestRow
+from tests.servers import Postgres
+
+SOON = 20.0
+"""How many seconds something may take that takes milliseconds."""
+
+
+# Stores
+
+
+@pytest.fixture(scope="session")
+def common_database(postgres: Postgres) -> Iterator[str]:
+    """One database for all of these tests: making one and its tables takes longer than most of them."""
+    with postgres.database() as url:
+        yield url
+
+
+@pytest.fixture
+def emptied_database(common_database: str) -> str:
+    with psycopg.connect(common_database) as connection:
+        if connection.execute("SELECT to_regclass('sessions')").fetchone() != (None,):
+            connection.execute("DELETE FROM sessions")
+            connection.execute("DELETE FROM owners")
+    return common_database
+
+
+@pytest.fixture(scope="session")
+def empty_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A SQLite file with tables and nothing in them."""
+    path = tmp_path_factory.mktemp("empty") / "callboard.db"
+
+    async def make() -> None:
+        async with stored(f"sqlite:///{path}"):
+            pass
+
+    asyncio.run(make())
+    return path
+
+
+@pytest.fixture
+def sqlite_url(empty_file: Path, tmp_path: Path) -> str:
+    """The address of a SQLite file in which there is nothing yet."""
+    shutil.copy(empty_file, tmp_path / "callboard.db")
+    return f"sqlite:///{tmp_path / 'callboard.db'}"
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def shared_url(request: pytest.FixtureRequest) -> str:
+    """The address of a store that several runtimes can use at once, in which there is nothing yet."""
+    return request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "emptied_database")
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def store_url(request: pytest.FixtureRequest) -> str:
+    """The address of a store in which there is nothing yet."""
+    if request.param == "memory":
+        return "memory://"
+    return request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "emptied_database")
+
+
+@asynccontextmanager
+async def stored(url: str) -> AsyncGenerator[Store]:
+    """The store itself, past every runtime."""
+    store = open_store(url)
+    await store.open(lambda session_id: None)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+# What is on a board, and how calls end
+
+
+async def board_of(session: Session, after: int = 0) -> list[Event]:
+    """What is on the board now, also what others wrote, read as every reader reads it."""
+    await session.settle()
+    last = session.board.last_seq
+    if session.durable:
+        row = await session._services.store.session(session.id)
+        assert row is not None
+        last = row.last_seq
+    events: list[Event] = []
+    if last > after:
+        async with asyncio.timeout(SOON), aclosing(session.events(after)) as stream:
+            async for event in stream:
+                events.append(event)
+                if event.seq == last:
+                    break
+    return events
+
+
+async def seen(session: Session, kind: str, *, after: int = 0, **fields: Any) -> Event:
+    """The first event after a number that is of that kind and says that, as soon as it is there."""
+    async with asyncio.timeout(SOON), aclosing(session.events(after)) as stream:
+        async for event in stream:
+            if event.kind == kind and all(event.data.get(name) == value for name, value in fields.items()):
+                return event
+    raise AssertionError("a board has no end")
+
+
+async def ended(session: Session, execution_id: str) -> Outcome:
+    """How an execution ended, as soon as it has."""
+    async with asyncio.timeout(SOON):
+        return await session.result(execution_id)
+
+
+# What a process that died has left
+
+
+def dead(name: str = "dead") -> OwnerRow:
+    """A process that left work behind."""
+    return OwnerRow(id=name, host="elsewhere", pid=1, started="", beat=-1)
+
+
+async def left_behind(url: str, execution_id: str, session_id: str, change: Callable[[ExecutionRow], Any]) -> None:
+    """Make it look as if a process died that held an execution, in the state which `change` makes of it."""
+    async with stored(url) as store:
+        row = await store.execution(session_id, execution_id)
+        assert row is not None
+        await store.join(dead())
+        written = ExecutionWrite(replace(change(row), owner="dead"))
+        assert await store.commit([Change(session_id, executions=[written])]) != []
+
+
+async def rewrite(url: str, row: RequestRow, was: str) -> None:
+    """Change a stored request, past every runtime."""
+    async with stored(url) as store:
+        (result,) = await store.commit([Change(row.session_id, requests=[RequestWrite(row, was)])])
+        assert isinstance(result, int), result
+
+
+Make = Callable[..., Runtime]
+
+
+@pytest.fixture
+def make(store_url: str) -> Make:
+    """Makes a runtime on the store."""
+
+    def runtime(*tools: Tool, **options: Any) -> Runtime:
+        return Runtime(tools, store=store_url, **options)
+
+    return runtime

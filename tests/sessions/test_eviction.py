@@ -1,0 +1,201 @@
+"""Sessions that nobody uses leave memory, and come back by themselves (E6)."""
+
+import asyncio
+import gc
+import weakref
+from contextlib import aclosing
+from typing import Annotated
+
+import pytest
+
+from callboard import Runtime, Session, tool
+from callboard.testing import ManualClock, settle
+
+from .conftest import SOON, board_of, ended, seen
+
+pytestmark = pytest.mark.anyio
+
+IDLE = 300.0
+
+
+@tool
+async def quick(number: Annotated[int, "Which"] = 0) -> int:
+    """Answer at once."""
+    return number
+
+
+@tool(mode="background", logout="keep_running")
+async def hang() -> None:
+    """Hang."""
+    await asyncio.Event().wait()
+
+
+@tool(mode="human")
+async def pay(amount: Annotated[int, "How much"]) -> int:
+    """Pay."""
+    return amount
+
+
+TOOLS = (quick, hang, pay)
+
+
+async def idle(clock: ManualClock, *sessions: Session) -> None:
+    """Let the time pass after which a session that is not used is let go."""
+    for session in sessions:
+        await session.settle()
+    await clock.advance(2 * IDLE)
+
+
+def is_away(session: Session) -> bool:
+    return len(session.book) == 0 and session.board.first_seq > session.board.last_seq
+
+
+async def test_e6_idle_session_is_freed_if_nobody_holds_it(shared_url: str) -> None:
+    clock = ManualClock()
+    async with Runtime(TOOLS, store=shared_url, clock=clock) as runtime:
+        session = await runtime.open("s", "ann")
+        await session.call("quick")
+        known = weakref.ref(session)
+        await idle(clock, session)
+        assert len(runtime.sessions) == 0
+        del session
+        await settle()
+        gc.collect()
+        assert known() is None, "nothing keeps it"
+        session = await runtime.open("s", "ann")
+        assert [event.kind for event in await board_of(session)][-1] == "tool_result"
+
+
+async def test_e6_held_session_goes_on_working(shared_url: str) -> None:
+    clock = ManualClock()
+    async with Runtime(TOOLS, store=shared_url, clock=clock) as runtime:
+        session = await runtime.open("s", "ann")
+        first = await session.call("quick", {"number": 1}, call_id="c")
+        await idle(clock, session)
+        assert is_away(session)
+        assert (await session.call("quick", {"number": 2})).value == 2
+        assert await session.call("quick", {"number": 1}, call_id="c") == first, "an id is known for ever"
+        assert (await ended(session, first.execution_id)).value == 1
+        assert [event.seq for event in await board_of(session)] == list(range(1, 9))
+        assert await session.cancel(first.execution_id) is False
+        await idle(clock, session)
+        assert await runtime.open("s", "ann") is session
+
+
+async def test_e6_session_in_use_is_not_let_go(shared_url: str) -> None:
+    clock = ManualClock()
+    async with Runtime(TOOLS, store=shared_url, clock=clock) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("quick", {"number": 3})
+        for _ in range(3):  # always shorter than that since the last use, though long since it was opened
+            await clock.advance(IDLE - 61)
+            await session.call("quick")
+        await session.settle()
+        await clock.advance(IDLE - 61)
+        assert session.execution(outcome.execution_id).value == 3
+        await session.notice("still here")
+        await clock.advance(IDLE - 61)
+        assert session.execution(outcome.execution_id).value == 3
+        await idle(clock, session)
+        assert is_away(session)
+
+
+@pytest.mark.parametrize("name", ["hang", "pay"])
+async def test_e6_session_that_runs_or_waits_stays(shared_url: str, name: str) -> None:
+    clock = ManualClock()
+    async with Runtime(TOOLS, store=shared_url, clock=clock) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call(name, {"amount": 1} if name == "pay" else {})
+        await idle(clock, session)
+        assert session.execution(outcome.execution_id).status in ("executing", "waiting")
+        assert len(runtime.sessions) == 1
+        await session.cancel(outcome.execution_id)
+        await ended(session, outcome.execution_id)
+        await idle(clock, session)
+        assert len(runtime.sessions) == 0
+
+
+async def test_e6_reader_of_a_session_that_was_let_go_sees_what_others_write(shared_url: str) -> None:
+    clock = ManualClock()
+    async with Runtime(TOOLS, store=shared_url, clock=clock) as one, Runtime(TOOLS, store=shared_url) as two:
+        held = await one.open("s", "ann")
+        await held.notice("before")
+        await idle(clock, held)
+        assert is_away(held)
+        other = await two.open("s", "ann")
+        await other.notice("meanwhile")
+        reading = asyncio.ensure_future(seen(held, "system_notice", message="afterwards"))
+        assert [event.data["message"] for event in await board_of(held)] == ["before", "meanwhile"]
+        await other.notice("afterwards")
+        assert (await reading).seq == 3
+
+
+async def test_e6_reader_keeps_a_session_in_memory_also_while_it_is_busy(shared_url: str) -> None:
+    clock = ManualClock()
+    async with Runtime(TOOLS, store=shared_url, clock=clock) as one, Runtime(TOOLS, store=shared_url) as two:
+        session, beside = await one.open("s", "ann"), await one.open("beside", "ann")
+        await session.notice("first")
+        async with aclosing(session.events()) as reading:
+            assert (await anext(reading)).data["message"] == "first"
+            await idle(clock, session)  # the reader is still at its first event
+            await (await two.open("s", "ann")).notice("second")
+            await (await two.open("beside", "ann")).notice("and this")
+            await seen(beside, "system_notice")  # the first runtime was woken by now
+            async with asyncio.timeout(SOON):
+                assert (await anext(reading)).data["message"] == "second"
+            assert session.board.watched
+        assert not session.board.watched
+
+
+async def test_e6_cancel_from_elsewhere_reaches_a_session_that_was_let_go_and_used_again(shared_url: str) -> None:
+    clock = ManualClock()
+    async with Runtime(TOOLS, store=shared_url, clock=clock) as one, Runtime(TOOLS, store=shared_url) as two:
+        held = await one.open("s", "ann")
+        await idle(clock, held)
+        outcome = await held.call("hang")
+        await seen(held, "tool_executing")
+        other = await two.open("s", "ann")
+        assert await other.cancel(outcome.execution_id) is True
+        assert (await ended(other, outcome.execution_id)).status == "cancelled"
+        assert (await ended(held, outcome.execution_id)).status == "cancelled"
+
+
+async def test_e6_results_that_came_elsewhere_are_known_when_a_held_session_is_opened_again(shared_url: str) -> None:
+    @tool(mode="background")
+    async def late() -> str:
+        """Come late."""
+        return "there"
+
+    clock = ManualClock()
+    async with Runtime([late], store=shared_url, clock=clock) as one, Runtime([late], store=shared_url) as two:
+        held = await one.open("s", "ann")
+        await idle(clock, held)
+        other = await two.open("s", "ann")
+        await ended(other, (await other.call("late")).execution_id)
+        assert await one.open("s", "ann") is held
+        assert held.has_pending_work
+        assert [outcome.value for outcome in await held.take_results()] == ["there"]
+
+
+async def test_e6_answer_brings_a_session_back_that_nobody_has_open(shared_url: str) -> None:
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("pay", {"amount": 3})
+    async with Runtime(TOOLS, store=shared_url) as worker:
+        assert len(worker.sessions) == 0
+        async with Runtime(store=shared_url, recover=False) as gateway:
+            session = await gateway.open("s", "ann")
+            (request,) = await session.requests()
+            await session.answer(request.id, {"approved": True})
+            assert (await ended(session, outcome.execution_id)).value == 3, "the other process has run it"
+        assert len(worker.sessions) == 1
+
+
+async def test_e6_sessions_in_memory_stay_where_there_is_no_store() -> None:
+    clock = ManualClock()
+    async with Runtime(TOOLS, clock=clock) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("quick")
+        await idle(clock, session)
+        assert session.execution(outcome.execution_id).status == "succeeded"
+        assert len(runtime.sessions) == 1

@@ -1,0 +1,149 @@
+"""Many users at once: every value says whose it is, and none is found with another (E2)."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+import pytest
+from pydantic import BaseModel, Field
+from pydantic_core import to_json
+
+from callboard import Event, Limits, Runtime, Session, ToolContext, tool
+
+from .conftest import board_of, ended, seen
+
+pytestmark = pytest.mark.anyio
+
+USERS = 50
+TAG = re.compile(r"<(\w+)>")
+"""Whose a value is: `<user7>`, wherever it stands."""
+
+
+def owners(value: Any) -> set[str]:
+    """All those to whom anything in a value belongs."""
+    data = value.encoded if isinstance(value, Event) else to_json(value, fallback=repr)
+    return set(TAG.findall(data.decode()))
+
+
+def tagged(ctx: ToolContext, given: str) -> str:
+    """A result that says who is asked for by the context, and who by the arguments."""
+    return f"<{ctx.user_id}> {given} {ctx.session_id}"
+
+
+@tool
+async def echo(ctx: ToolContext, text: Annotated[str, "What"]) -> str:
+    """Give it back."""
+    return tagged(ctx, text)
+
+
+@tool
+async def turn(ctx: ToolContext, text: Annotated[str, "What"]) -> str:
+    """Give it back after others had their turn."""
+    for _ in range(3):
+        await asyncio.sleep(0)
+    return tagged(ctx, text)
+
+
+@tool
+def threaded(ctx: ToolContext, text: Annotated[str, "What"]) -> str:
+    """Give it back from a thread."""
+    return tagged(ctx, text)
+
+
+@tool(mode="background")
+async def late(ctx: ToolContext, text: Annotated[str, "What"]) -> str:
+    """Give it back later."""
+    await ctx.progress(tagged(ctx, text))
+    await ctx.partial(tagged(ctx, text))
+    return tagged(ctx, text)
+
+
+@tool
+async def parts(ctx: ToolContext, text: Annotated[str, "What"]) -> AsyncIterator[str]:
+    """Give it back in parts."""
+    yield tagged(ctx, text)
+    yield tagged(ctx, text)
+
+
+@tool(mode="human")
+async def approve(ctx: ToolContext, text: Annotated[str, "What"]) -> str:
+    """Give it back if a person agrees."""
+    return tagged(ctx, text)
+
+
+class Said(BaseModel):
+    words: str = Field(description="What")
+
+
+@tool(mode="human", answer=Said)
+async def ask(text: Annotated[str, "What"]) -> Said:  # pyright: ignore[reportReturnType]
+    """Ask a person."""
+
+
+@tool
+async def fails(ctx: ToolContext, text: Annotated[str, "What"]) -> None:
+    """Fail, and say whose failure it is."""
+    raise RuntimeError(tagged(ctx, text))
+
+
+@tool
+async def refresh(ctx: ToolContext, text: Annotated[str, "What"]) -> str:
+    """Answer a person."""
+    return tagged(ctx, text)
+
+
+TOOLS = (echo, turn, threaded, late, parts, approve, ask, fails)
+
+
+async def live(session: Session, me: str) -> None:
+    """One user's hour: every mode, with ids that all the others use too."""
+    tag = f"<{me}>"
+    given = {"text": tag}
+    wanted = {"kind": "user_request", "request_kind": "refresh", "request_id": "q", "payload": given}
+    posting = asyncio.gather(session.post(wanted), session.notice(tag))
+    outcomes = await asyncio.gather(*(session.call(each.name, given, call_id=each.name) for each in TOOLS))
+    await posting
+    for request in await session.requests():
+        answer = {"approved": True} if request.tool == "approve" else {"words": tag}
+        await session.answer(request.id, answer)
+    results = [await ended(session, outcome.execution_id) for outcome in outcomes]
+    await seen(session, "user_response", request_id="q")
+    for found in (*outcomes, *results, await session.history(), await session.requests()):
+        assert owners(found) <= {me}
+    assert {outcome.call_id for outcome in results} == {each.name for each in TOOLS}
+
+
+async def audit(session: Session, me: str) -> None:
+    """Everything that is on the board or waits to be taken is one's own, and all of it is there."""
+    events = await board_of(session)
+    assert {owner for event in events for owner in owners(event)} == {me}
+    ends = [event.data for event in events if event.kind == "tool_result"]
+    assert sorted(data["call_id"] for data in ends) == sorted(each.name for each in TOOLS)
+    for data in ends:
+        if data["call_id"] not in ("ask", "fails"):
+            value = data["value"]
+            assert value == f"<{me}> <{me}> {session.id}", "whose call, whose arguments, whose session"
+    taken = await session.take_results()
+    assert {outcome.call_id for outcome in taken} == {"late", "parts", "approve", "ask"}
+    assert {owner for outcome in taken for owner in owners(outcome.value)} == {me}
+    assert not session.has_pending_work
+
+
+async def test_e2_nothing_of_fifty_users_is_found_with_another(store_url: str) -> None:
+    limits = Limits(total=100, per_session=3, threads=4)  # so that they get into each other's way
+    users = [f"user{number}" for number in range(USERS)]
+    async with Runtime(TOOLS, store=store_url, workers=[refresh], limits=limits) as runtime:
+        sessions = await asyncio.gather(*(runtime.open(f"of {user}", user) for user in users))
+        await asyncio.gather(*(live(session, user) for session, user in zip(sessions, users, strict=True)))
+        if store_url == "memory://":
+            await asyncio.gather(*(audit(session, user) for session, user in zip(sessions, users, strict=True)))
+            return
+    async with Runtime(TOOLS, store=store_url) as runtime:  # what is stored is as separate as what was in memory
+        sessions = await asyncio.gather(*(runtime.open(f"of {user}", user) for user in users))
+        await asyncio.gather(*(audit(session, user) for session, user in zip(sessions, users, strict=True)))
+
+
+def test_e2_the_checker_sees_what_is_foreign() -> None:
+    assert owners({"a": ["x <ann> y"], "b": "<bob>"}) == {"ann", "bob"}
+    assert owners(Event(1, b'{"kind":"text","at":"","data":{"text":"<eve>"}}')) == {"eve"}

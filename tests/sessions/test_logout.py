@@ -1,0 +1,333 @@
+"""Logging out and in again: what is waited for, what goes on, and what is there afterwards (E3, E4)."""
+
+import asyncio
+from typing import Annotated
+
+import pytest
+
+from callboard import Runtime, ToolContext, tool
+from callboard.testing import ManualClock, settle
+
+from .conftest import Make, board_of, ended, seen
+
+pytestmark = pytest.mark.anyio
+
+
+class Doors:
+    """Lets handlers go, and tells what became of them."""
+
+    def __init__(self) -> None:
+        self.go = asyncio.Event()
+        self.entered = asyncio.Event()
+        self.cleaned: list[str] = []
+
+    async def wait(self, name: str) -> str:
+        self.entered.set()
+        try:
+            await self.go.wait()
+        except asyncio.CancelledError:
+            self.cleaned.append(name)
+            raise
+        return name
+
+
+doors: Doors
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> None:
+    global doors
+    doors = Doors()
+
+
+@tool(mode="background")
+async def careful() -> str:
+    """Be waited for."""
+    return await doors.wait("careful")
+
+
+@tool(mode="background", logout="keep_running")
+async def long() -> str:
+    """Go on after the logout."""
+    return await doors.wait("long")
+
+
+@tool(mode="background", logout="cancel_on_logout")
+async def futile() -> str:
+    """Be of no use to anybody after the logout."""
+    return await doors.wait("futile")
+
+
+@tool(mode="human")
+async def pay(amount: Annotated[int, "How much"]) -> int:
+    """Pay."""
+    return amount
+
+
+@tool
+async def quick(ctx: ToolContext) -> str | None:
+    """Answer at once."""
+    return ctx.session_id
+
+
+TOOLS = (careful, long, futile, pay, quick)
+
+
+async def test_e3_logout_waits_for_what_finishes_in_time(make: Make) -> None:
+    async with make(*TOOLS, clock=ManualClock()) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("careful")
+        closing = asyncio.ensure_future(session.close())
+        await doors.entered.wait()
+        await settle()
+        assert not closing.done()
+        doors.go.set()
+        await closing
+        assert session.open is False
+        session = await runtime.open("s", "ann")
+        assert session.open is True
+        assert session.has_pending_work
+        assert [each.value for each in await session.take_results()] == ["careful"]
+        assert not session.has_pending_work
+        events = await board_of(session)
+        assert [event.kind for event in events][-1] == "tool_result"
+        assert (await ended(session, outcome.execution_id)).value == "careful"
+
+
+async def test_e3_what_is_not_done_after_the_grace_time_fails_with_a_notice(make: Make) -> None:
+    clock = ManualClock()
+    async with make(*TOOLS, clock=clock) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("careful")
+        await doors.entered.wait()
+        closing = asyncio.ensure_future(session.close())
+        await clock.advance(29.9)
+        assert not closing.done()
+        assert session.execution(outcome.execution_id).status == "executing"
+        await clock.advance(0.1)
+        await closing
+        assert doors.cleaned == ["careful"], "its clean-up ran"
+        session = await runtime.open("s", "ann")
+        result = await ended(session, outcome.execution_id)
+        assert (result.status, result.error and result.error.category) == ("failed", "timeout")
+        assert result.error is not None
+        assert "session was closed while careful ran" in result.error.message
+        *_, last, notice = await board_of(session)
+        assert (last.kind, last.data["error"]["category"]) == ("tool_result", "timeout")
+        assert notice.kind == "system_notice"
+        assert notice.data["message"] == "Work was still running at the logout and was ended: careful."
+        assert [each.status for each in await session.take_results()] == ["failed"], "the model is told once"
+        assert await session.take_results() == []
+
+
+async def test_e3_own_grace_time(make: Make) -> None:
+    clock = ManualClock()
+    async with make(*TOOLS, clock=clock) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("careful")
+        await doors.entered.wait()
+        closing = asyncio.ensure_future(session.close(grace=0.0))
+        await clock.advance(0)
+        await closing
+        session = await runtime.open("s", "ann")
+        assert (await ended(session, outcome.execution_id)).status == "failed"
+
+
+async def test_e3_handler_that_ignores_its_end_does_not_hold_the_logout_up(make: Make) -> None:
+    stubborn_goes_on = asyncio.Event()
+
+    @tool(mode="background")
+    async def stubborn() -> str:
+        """Ignore every cancellation."""
+        doors.entered.set()
+        while True:
+            try:
+                await stubborn_goes_on.wait()
+                return "too late"
+            except asyncio.CancelledError:
+                continue
+
+    clock = ManualClock()
+    async with make(stubborn, clock=clock) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("stubborn")
+        await doors.entered.wait()
+        closing = asyncio.ensure_future(session.close(grace=5))
+        await clock.advance(5)
+        await closing
+        stubborn_goes_on.set()
+        await settle()
+        session = await runtime.open("s", "ann")
+        assert (await ended(session, outcome.execution_id)).status == "failed"
+        ends = [event for event in await board_of(session) if event.kind == "tool_result"]
+        assert [event.data["status"] for event in ends] == ["failed"], "what it says afterwards counts for nothing"
+
+
+async def test_e4_what_keeps_running_does_not_hold_the_logout_up_and_its_result_waits(make: Make) -> None:
+    async with make(*TOOLS, clock=ManualClock()) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("long")
+        await doors.entered.wait()
+        await session.close()
+        assert session.open is False
+        doors.go.set()
+        await seen(session, "tool_result")
+        session = await runtime.open("s", "ann")
+        assert session.has_pending_work
+        (late,) = await session.take_results()
+        assert (late.value, late.execution_id) == ("long", outcome.execution_id)
+
+
+async def test_e4_what_is_of_no_use_after_the_logout_is_cancelled(make: Make) -> None:
+    async with make(*TOOLS, clock=ManualClock()) as runtime:
+        session = await runtime.open("s", "ann")
+        kept, ended_now = await session.call("long"), await session.call("futile")
+        await doors.entered.wait()
+        await settle()
+        await session.close()
+        session = await runtime.open("s", "ann")
+        assert (await ended(session, ended_now.execution_id)).status == "cancelled"
+        assert (await session.result(kept.execution_id, timeout=0)).status == "started"
+        assert not [event for event in await board_of(session) if event.kind == "system_notice"]
+        doors.go.set()
+        assert (await ended(session, kept.execution_id)).value == "long"
+
+
+async def test_e4_people_are_not_waited_for_and_their_requests_stay_open(make: Make) -> None:
+    async with make(*TOOLS, clock=ManualClock()) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("pay", {"amount": 3})
+        await session.close()
+        session = await runtime.open("s", "ann")
+        assert session.has_pending_work
+        (request,) = await session.requests()
+        await session.answer(request.id, {"approved": True})
+        assert (await ended(session, outcome.execution_id)).value == 3
+
+
+async def test_e3_inline_call_that_runs_is_waited_for_and_answered(make: Make) -> None:
+    @tool
+    async def inline() -> str:
+        """Take a while."""
+        return await doors.wait("inline")
+
+    async with make(inline, clock=ManualClock()) as runtime:
+        session = await runtime.open("s", "ann")
+        call = asyncio.ensure_future(session.call("inline"))
+        await doors.entered.wait()
+        closing = asyncio.ensure_future(session.close())
+        await settle()
+        assert not closing.done()
+        doors.go.set()
+        assert (await call).value == "inline"
+        await closing
+        assert await (await runtime.open("s", "ann")).take_results() == [], "its caller has it"
+
+
+async def test_e3_results_that_nobody_consumed_are_there_after_a_restart_once_and_in_order(shared_url: str) -> None:
+    @tool(mode="background")
+    async def number(which: Annotated[int, "Which"]) -> int:
+        """Give it back."""
+        return which
+
+    @tool(mode="background")
+    async def fails() -> int:
+        """Fail."""
+        raise RuntimeError("broken")
+
+    tools = (number, fails, quick)
+    async with Runtime(tools, store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        for which in (3, 1, 2):
+            await ended(session, (await session.call("number", {"which": which})).execution_id)
+        await ended(session, (await session.call("fails")).execution_id)
+        await session.call("quick")
+        await session.close()
+    async with Runtime(tools, store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        assert session.has_pending_work
+        taken = await session.take_results()
+        assert [each.value for each in taken] == [3, 1, 2, None], "in the order in which they came"
+        assert taken[3].error is not None
+        assert taken[3].error.category == "execution"
+        assert await session.take_results() == []
+        assert not session.has_pending_work
+    async with Runtime(tools, store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        assert not session.has_pending_work
+        assert await session.take_results() == []
+
+
+async def test_e3_two_who_take_at_once_share_what_there_is(shared_url: str) -> None:
+    @tool(mode="background")
+    async def number(which: Annotated[int, "Which"]) -> int:
+        """Give it back."""
+        return which
+
+    async with Runtime([number], store=shared_url) as one, Runtime([number], store=shared_url) as two:
+        first, second = await one.open("s", "ann"), await two.open("s", "ann")
+        for which in range(4):
+            taker = (first, second)[which % 2]
+            await ended(taker, (await taker.call("number", {"which": which})).execution_id)
+        found = await asyncio.gather(*(each.take_results() for each in (first, second, first, second)))
+        assert sorted(outcome.value for taken in found for outcome in taken) == [0, 1, 2, 3]
+        assert not first.has_pending_work
+        assert await second.take_results() == []
+        assert not second.has_pending_work, "what the other took does not wait any more"
+
+
+async def test_e3_pending_work_of_before_is_known_after_a_restart(shared_url: str) -> None:
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        assert not session.has_pending_work
+        outcome = await session.call("pay", {"amount": 3})
+        assert session.has_pending_work
+        await session.close()
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        assert session.has_pending_work, "a person is still asked"
+        (request,) = await session.requests()
+        await session.answer(request.id, {"approved": True})
+        assert (await ended(session, outcome.execution_id)).value == 3
+        assert session.has_pending_work, "and now the result waits"
+        assert [each.value for each in await session.take_results()] == [3]
+        assert not session.has_pending_work
+
+
+async def test_e3_pending_work_of_another_process_is_known(shared_url: str) -> None:
+    async with Runtime(TOOLS, store=shared_url) as one, Runtime(TOOLS, store=shared_url) as two:
+        first = await one.open("s", "ann")
+        outcome = await first.call("long")
+        await doors.entered.wait()
+        second = await two.open("s", "ann")
+        assert second.has_pending_work
+        assert await second.take_results() == []
+        assert second.has_pending_work, "it still runs over there"
+        doors.go.set()
+        assert (await ended(second, outcome.execution_id)).value == "long"
+        assert [each.value for each in await second.take_results()] == ["long"]
+        assert not second.has_pending_work
+
+
+async def test_e3_logout_twice_and_calls_after_it(make: Make) -> None:
+    async with make(*TOOLS, clock=ManualClock()) as runtime:
+        session = await runtime.open("s", "ann")
+        await asyncio.gather(session.close(), session.close())
+        await session.close()
+        assert (await session.call("quick")).value == "s", "who holds it can go on; a login makes it open again"
+        assert [event.seq for event in await board_of(session)] == [1, 2, 3, 4]
+        again = await runtime.open("s", "ann")
+        assert again is session
+        assert again.open is True
+
+
+async def test_e3_memory_is_freed_where_everything_is_stored(shared_url: str) -> None:
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("quick", call_id="c")
+        await session.close()
+        assert len(runtime.sessions) == 0
+        assert (len(session.book), session.board.first_seq) == (0, session.board.last_seq + 1)
+        session = await runtime.open("s", "ann")
+        assert (await session.call("quick", call_id="c")) == outcome
+        assert [record.id for record in await session.history()] == [outcome.execution_id]

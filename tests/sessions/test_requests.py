@@ -1,0 +1,791 @@
+"""What people are asked: approvals, answers and wallets, from any process and at any time (M3)."""
+
+import asyncio
+import sys
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
+
+from callboard import RetryPolicy, Runtime, Session, Tool, ToolContext, ToolError, tool
+from callboard.sessions.requests import MAX_ANSWER_BYTES, AnswerInvalid, RequestClosed
+from callboard.sessions.scheduler import SessionNotFound
+from callboard.storage.port import Change, ExecutionWrite
+from callboard.storage.rows import RequestRow
+from callboard.testing import ManualClock, settle
+
+from .conftest import SOON, Make, board_of, dead, ended, rewrite, seen, stored
+
+pytestmark = pytest.mark.anyio
+
+runs: list[Any] = []
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> None:
+    runs.clear()
+
+
+@tool(mode="human")
+async def pay(to: Annotated[str, "Who"], amount: Annotated[int, Field(description="How much", gt=0)]) -> str:
+    """Pay somebody."""
+    runs.append((to, amount))
+    return f"{amount} to {to}"
+
+
+@tool(mode="human", idempotent=True, expires=60.0)
+async def send(ctx: ToolContext, text: Annotated[str, "What"]) -> str:
+    """Send something, for which there is a minute."""
+    runs.append((text, ctx.attempt, ctx.idempotency_key == ctx.execution_id))
+    return text
+
+
+class Colour(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: Literal["red", "green"] = Field(description="Which")
+    shade: int = Field(default=5, ge=0, le=9, description="How dark")
+
+
+@tool(mode="human", answer=Colour)
+async def choose(question: Annotated[str, "What is asked"]) -> Colour:  # pyright: ignore[reportReturnType]
+    """Let a person choose a colour."""
+
+
+class Review(BaseModel):
+    approved: bool = Field(description="Whether it is good")
+    comment: str = Field(description="Why")
+
+
+@tool(mode="human", answer=Review, expires=60.0)
+async def review(text: Annotated[str, "What is judged"]) -> Review:  # pyright: ignore[reportReturnType]
+    """Let a person judge a text."""
+
+
+class Sent(BaseModel):
+    status: Literal["confirmed", "rejected", "failed"] = Field(description="What became of it")
+    transaction_hash: str | None = Field(default=None, description="Its hash")
+    detail: str | None = Field(default=None, description="More")
+
+
+@tool(mode="human", asks="wallet_tx_request", answer=Sent)
+async def sign(
+    to: Annotated[str, "Address"],
+    value: Annotated[str, "Wei"],
+    data: Annotated[str, "Call data"] = "0x",
+    gas_limit: Annotated[int | None, "Gas"] = None,
+    description: Annotated[str, "What it does"] = "",
+) -> Sent:  # pyright: ignore[reportReturnType]
+    """Let a wallet sign and send."""
+
+
+@tool(mode="human", asks="wallet_tx_request")
+async def record(to: Annotated[str, "Address"]) -> str:
+    """Note a transaction down, once a wallet has sent it."""
+    runs.append(to)
+    return "noted"
+
+
+TOOLS: tuple[Tool, ...] = (pay, send, choose, review, sign, record)
+BOB = {"to": "bob", "amount": 5}
+
+
+async def the_request(session: Session) -> RequestRow:
+    (request,) = await session.requests()
+    return request
+
+
+# Approval
+
+
+async def test_m3_approved_call_runs_with_the_arguments_that_were_shown(make: Make) -> None:
+    async with make(*TOOLS) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("pay", BOB, call_id="c")
+        request = await the_request(session)
+        assert (outcome.status, outcome.done, outcome.error) == ("waiting", False, None)
+        assert outcome.value["status"] == "waiting"
+        assert outcome.value["request_id"] == request.id
+        assert (request.tool, request.kind, request.execution_id) == ("pay", "human_request", outcome.execution_id)
+        asked = await seen(session, "human_request")
+        assert asked.data["payload"] == BOB
+        assert asked.data["request_id"] == request.id
+        assert (asked.data["call_id"], asked.data["tool"], asked.data["expires_at"]) == ("c", "pay", None)
+        assert set(asked.data["answer_schema"]["properties"]) == {"approved", "arguments", "reason"}
+        assert runs == [], "nothing happens before"
+        number = await session.answer(request.id, {"approved": True})
+        assert (await ended(session, outcome.execution_id)).value == "5 to bob"
+        assert runs == [("bob", 5)]
+        events = await board_of(session)
+        assert [event.kind for event in events] == [
+            "tool_started",
+            "tool_validating",
+            "human_request",
+            "human_answer",
+            "tool_executing",
+            "tool_result",
+        ]
+        assert events[number - 1].data == {"request_id": request.id, "answer": {"approved": True}}
+        assert await session.requests() == []
+        assert [each.value for each in await session.take_results()] == ["5 to bob"], "it comes late"
+        again = await session.call("pay", BOB, call_id="c")
+        assert (again.status, again.value, runs) == ("succeeded", "5 to bob", [("bob", 5)])
+
+
+async def test_m3_refused_call_never_runs(make: Make) -> None:
+    async with make(*TOOLS) as runtime:
+        session = await runtime.open("s", "ann")
+        said = "A person refused this call; it did not run."
+        for reason, message in ((None, said), ("too much", f"{said} The reason: too much")):
+            outcome = await session.call("pay", BOB)
+            answer = {"approved": False} if reason is None else {"approved": False, "reason": reason}
+            request = await the_request(session)
+            await session.post({"kind": "human_answer", "request_id": request.id, "answer": answer})
+            result = await ended(session, outcome.execution_id)
+            assert result.error is not None
+            assert (result.status, result.error.category) == ("failed", "permission")
+            assert result.error.message == message
+        assert runs == []
+        assert "tool_executing" not in [event.kind for event in await board_of(session)]
+
+
+async def test_m3_edited_arguments_are_validated_again_and_are_what_runs(make: Make) -> None:
+    async with make(*TOOLS) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("pay", BOB, call_id="c")
+        request = await the_request(session)
+        for edited in ({"to": "bob"}, {"to": "bob", "amount": -1}, {"to": "bob", "amount": 1, "x": 1}, {}):
+            with pytest.raises(AnswerInvalid, match="The arguments of pay are not valid") as refused:
+                await session.answer(request.id, {"approved": True, "arguments": edited})
+            assert refused.value.problems
+        assert runs == []
+        await session.answer(request.id, {"approved": True, "arguments": {"to": "eve", "amount": 2}})
+        assert (await ended(session, outcome.execution_id)).value == "2 to eve"
+        assert runs == [("eve", 2)]
+        (shown,) = await session.history()
+        assert shown.arguments == {"to": "eve", "amount": 2}
+        again = await session.call("pay", BOB, call_id="c")
+        assert (again.status, again.value) == ("succeeded", "2 to eve"), "the caller's id stands for what it sent"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        None,
+        True,
+        "yes",
+        [],
+        {},
+        {"approved": 1},
+        {"approved": "true"},
+        {"approved": None},
+        {"approved": True, "extra": 1},
+        {"approved": True, "arguments": "no"},
+        {"approved": True, "arguments": {"to": "x" * (MAX_ANSWER_BYTES + 1), "amount": 1}},
+        {"approved": False, "reason": "x" * 10_001},
+        {"approved": True, "arguments": {"to": float("nan"), "amount": 1}},
+        {"approved": object()},
+        {"approved": True, "arguments": {"to": "\ud800", "amount": 1}},
+    ],
+    ids=lambda answer: repr(answer)[:40],
+)
+async def test_m3_answer_that_is_none_leaves_the_request_open(answer: Any) -> None:
+    async with Runtime(TOOLS) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("pay", BOB)
+        request = await the_request(session)
+        before = session.board.last_seq
+        with pytest.raises(AnswerInvalid) as refused:
+            await session.answer(request.id, answer)
+        assert refused.value.code == "answer_invalid"
+        assert len(str(refused.value)) < 1_000
+        assert session.board.last_seq == before
+        assert runs == []
+        await session.answer(request.id, {"approved": True})
+        assert (await ended(session, outcome.execution_id)).value == "5 to bob"
+
+
+async def test_m3_only_the_first_answer_counts(make: Make) -> None:
+    async with make(*TOOLS) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("pay", BOB)
+        request = await the_request(session)
+        await session.answer(request.id, {"approved": True})
+        for second in ({"approved": True}, {"approved": False}):
+            with pytest.raises(RequestClosed, match="The request is not open any more"):
+                await session.answer(request.id, second)
+        await ended(session, outcome.execution_id)
+        with pytest.raises(RequestClosed, match="it is used"):
+            await session.answer(request.id, {"approved": True})
+        assert runs == [("bob", 5)]
+        assert [event.kind for event in await board_of(session)].count("human_answer") == 1
+
+
+async def test_m3_answers_at_the_same_moment_are_one(make: Make) -> None:
+    async with make(*TOOLS) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("pay", BOB)
+        request = await the_request(session)
+        answers = [session.answer(request.id, {"approved": True}) for _ in range(5)]
+        found = await asyncio.gather(*answers, return_exceptions=True)
+        assert [type(each) for each in found if isinstance(each, Exception)] == [RequestClosed] * 4
+        await ended(session, outcome.execution_id)
+        assert runs == [("bob", 5)]
+
+
+async def test_m3_answer_counts_though_whoever_gave_it_does_not_wait(make: Make) -> None:
+    """A browser that sends the answer and closes: it is stored, so it is carried out."""
+    async with make(*TOOLS) as runtime:
+        session = await runtime.open("s", "ann")
+        for turns in range(8):
+            outcome = await session.call("pay", BOB)
+            request = await the_request(session)
+            answering = asyncio.ensure_future(session.answer(request.id, {"approved": True}))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            answering.cancel()
+            await asyncio.wait([answering])
+            await session.settle()
+            if await session.requests():  # it had not even been looked at
+                await session.answer(request.id, {"approved": True})
+            assert (await ended(session, outcome.execution_id)).value == "5 to bob"
+        assert len(runs) == 8
+
+
+async def test_m3_requests_are_only_for_those_of_the_session(make: Make) -> None:
+    async with make(*TOOLS) as runtime:
+        session, other = await runtime.open("s", "ann"), await runtime.open("t", "bob")
+        beside = await runtime.open("u", "ann")
+        await session.call("pay", BOB)
+        request = await the_request(session)
+        for stranger in (other, beside):
+            assert await stranger.requests() == []
+            errors: list[str] = []
+            for name in (request.id, "unknown"):
+                with pytest.raises(ToolError) as refused:
+                    await stranger.answer(name, {"approved": True})
+                assert refused.value.category == "not_found"
+                errors.append(str(refused.value).replace(name, "?"))
+            assert errors[0] == errors[1], "what is not one's own does not exist"
+        assert runs == []
+        assert (await the_request(session)).status == "open"
+
+
+async def test_m3_ids_that_no_request_has(make: Make) -> None:
+    async with make(*TOOLS) as runtime:
+        session = await runtime.open("s", "ann")
+        for name in ("", "x" * 100_000, "a\x00b", "\ud800", "'; --"):
+            with pytest.raises(ToolError, match="There is no request") as refused:
+                await session.answer(name, {"approved": True})
+            assert len(str(refused.value)) < 200
+
+
+# Answers that are results
+
+
+async def test_m3_answer_is_the_result(make: Make) -> None:
+    async with make(*TOOLS) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("choose", {"question": "Which?"})
+        asked = await seen(session, "human_request")
+        assert asked.data["payload"] == {"question": "Which?"}
+        assert asked.data["answer_schema"]["properties"]["name"]["enum"] == ["red", "green"]
+        request_id = asked.data["request_id"]
+        for answer in ({"name": "blue"}, {"name": "red", "shade": 10}, {"name": "red", "more": 1}, {}, None, "red"):
+            with pytest.raises(AnswerInvalid, match="The answer is not what is asked for") as refused:
+                await session.answer(request_id, answer)
+            assert refused.value.problems
+        await session.answer(request_id, {"name": "red"})
+        assert (await ended(session, outcome.execution_id)).value == {"name": "red", "shade": 5}
+        (request,) = await session._services.store.requests(session_id="s")
+        assert request.status == "used"
+        assert "tool_executing" not in [event.kind for event in await board_of(session)]
+
+
+async def test_m3_answer_that_has_a_field_named_approved_is_an_answer(make: Make) -> None:
+    async with make(*TOOLS) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("review", {"text": "a poem"})
+        await session.answer((await the_request(session)).id, {"approved": False, "comment": "dull"})
+        assert (await ended(session, outcome.execution_id)).value == {"approved": False, "comment": "dull"}
+
+
+# Wallets
+
+
+async def test_m3_wallet_is_asked_and_answers(make: Make) -> None:
+    transaction = {"to": "0xb0b", "value": "10", "data": "0x", "gas_limit": 21_000, "description": "Pay Bob"}
+    async with make(*TOOLS) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("sign", transaction, call_id="c")
+        assert outcome.status == "waiting"
+        asked = await seen(session, "wallet_tx_request")
+        assert {name: asked.data[name] for name in transaction} == transaction
+        assert (asked.data["call_id"], asked.data["tool"]) == ("c", "sign")
+        response = {"kind": "wallet_tx_response", "request_id": asked.data["request_id"]}
+        with pytest.raises(AnswerInvalid):
+            await session.answer(asked.data["request_id"], {"approved": True})
+        with pytest.raises(AnswerInvalid):
+            await session.answer(asked.data["request_id"], {"status": "confirmed", "extra": 1})
+        number = await session.post({**response, "status": "confirmed", "transaction_hash": "0xabc"})
+        result = await ended(session, outcome.execution_id)
+        assert result.value == {"status": "confirmed", "transaction_hash": "0xabc", "detail": None}
+        answered = (await board_of(session))[number - 1]
+        assert answered.kind == "wallet_tx_response"
+        assert answered.data["request_id"] == asked.data["request_id"]
+        assert (answered.data["status"], answered.data["transaction_hash"]) == ("confirmed", "0xabc")
+
+
+async def test_m3_what_follows_a_wallet_runs_only_if_it_confirmed(make: Make) -> None:
+    async with make(*TOOLS) as runtime:
+        session = await runtime.open("s", "ann")
+        for status in ("rejected", "failed", "confirmed"):
+            outcome = await session.call("record", {"to": status})
+            request = await the_request(session)
+            response = {"kind": "wallet_tx_response", "request_id": request.id, "status": status, "detail": "so it is"}
+            await session.post(response)
+            result = await ended(session, outcome.execution_id)
+            if status == "confirmed":
+                assert (result.value, runs) == ("noted", ["confirmed"])
+            else:
+                assert result.error is not None
+                assert (result.error.category, runs) == ("permission", [])
+                assert "so it is" in result.error.message
+
+
+# Time
+
+
+async def test_m3_request_expires(make: Make) -> None:
+    clock = ManualClock()
+    async with make(*TOOLS, clock=clock) as runtime:
+        session = await runtime.open("s", "ann")
+        outcomes = [await session.call(name, {"text": "a"}) for name in ("send", "review")]
+        requests = await session.requests()
+        asked = await seen(session, "human_request")
+        assert asked.data["expires_at"] == "2027-01-15T08:01:00Z"
+        await clock.advance(59.9)
+        assert len(await session.requests()) == 2
+        await clock.advance(0.1)
+        for outcome, request in zip(outcomes, requests, strict=True):
+            result = await ended(session, outcome.execution_id)
+            assert result.error is not None
+            assert (result.status, result.error.category) == ("failed", "timeout")
+            assert result.error.message == "Nobody answered in time; the call did not run."
+            with pytest.raises(RequestClosed, match="expired"):
+                await session.answer(request.id, {"approved": True, "comment": "late"})
+        assert await session.requests() == []
+        assert runs == []
+        assert [each.status for each in await session.take_results()] == ["failed", "failed"]
+
+
+async def test_m3_answer_and_expiry_in_the_same_moment_are_one_of_both(make: Make) -> None:
+    clock = ManualClock()
+    async with make(*TOOLS, clock=clock) as runtime:
+        session = await runtime.open("s", "ann")
+        for turns in range(6):
+            runs.clear()
+            outcome = await session.call("send", {"text": "a"})
+            request = await the_request(session)
+            answering = asyncio.ensure_future(session.answer(request.id, {"approved": True}))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            await clock.advance(60)
+            (found,) = await asyncio.gather(answering, return_exceptions=True)
+            result = await ended(session, outcome.execution_id)
+            row = await session._services.store.request(request.id)
+            assert row is not None
+            if isinstance(found, int):
+                assert (result.value, len(runs), row.status) == ("a", 1, "used")
+            else:
+                assert isinstance(found, RequestClosed)
+                assert result.error is not None
+                assert (result.error.category, runs, row.status) == ("timeout", [], "expired")
+
+
+async def test_m3_request_that_nobody_held_when_it_expired_is_not_answered(shared_url: str) -> None:
+    """Its time ran out while no process ran."""
+    clock = ManualClock()
+    async with Runtime(TOOLS, store=shared_url, clock=clock) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("send", {"text": "a"})
+        request = await the_request(session)
+    clock = ManualClock(clock.time() + 61)
+    async with Runtime(TOOLS, store=shared_url, clock=clock) as runtime:
+        session = await runtime.open("s", "ann")
+        assert await session.requests() == []
+        with pytest.raises(RequestClosed, match="expired"):
+            await session.answer(request.id, {"approved": True})
+        result = await ended(session, outcome.execution_id)
+        assert result.error is not None
+        assert (result.error.category, runs) == ("timeout", [])
+
+
+async def test_m3_clock_that_is_set_back_expires_nothing_early_and_harms_nothing(make: Make) -> None:
+    class Wild(ManualClock):
+        """The time of day jumps; what passes is still measured."""
+
+        offset = 0.0
+
+        def time(self) -> float:
+            return super().time() + self.offset
+
+    clock = Wild()
+    async with make(*TOOLS, clock=clock) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("send", {"text": "a"}, call_id="c")
+        clock.offset = -86_400.0
+        await clock.advance(59)
+        await session.answer((await the_request(session)).id, {"approved": True})
+        assert (await ended(session, outcome.execution_id)).value == "a"
+        late = await session.call("send", {"text": "b"})
+        clock.offset = -172_800.0
+        await clock.advance(60)
+        result = await ended(session, late.execution_id)
+        assert result.error is not None
+        assert result.error.category == "timeout"
+        events = await board_of(session)
+        assert [event.seq for event in events] == list(range(1, len(events) + 1))
+        assert events[0].at > events[-1].at, "the clock was set back, and the order is that of the numbers"
+        assert [each.status for each in await session.history()] == ["succeeded", "failed"]
+
+
+# Other processes, other times
+
+
+async def test_m3_answer_from_another_process_completes_the_call(shared_url: str) -> None:
+    async with Runtime(TOOLS, store=shared_url) as asking, Runtime(TOOLS, store=shared_url) as answering:
+        session = await asking.open("s", "ann")
+        outcome = await session.call("pay", BOB)
+        other = await answering.open("s", "ann")
+        assert (await other.result(outcome.execution_id, timeout=0)).status == "waiting"
+        request = await the_request(other)
+        await other.answer(request.id, {"approved": True})
+        assert (await ended(session, outcome.execution_id)).value == "5 to bob"
+        assert (await ended(other, outcome.execution_id)).value == "5 to bob"
+        assert runs == [("bob", 5)]
+        with pytest.raises(SessionNotFound):
+            await answering.open("s", "bob")
+
+
+OTHER = """
+import asyncio, sys
+from callboard import Runtime
+
+async def main():
+    async with Runtime(store=sys.argv[1], recover=False) as runtime:
+        session = await runtime.open("s", "ann")
+        [request] = await session.requests()
+        print(await session.answer(request.id, {"approved": True}))
+
+asyncio.run(main())
+"""
+
+
+async def test_m3_answer_from_a_process_of_its_own_completes_the_call(shared_url: str) -> None:
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("pay", BOB)
+        other = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", OTHER, shared_url, stdout=asyncio.subprocess.PIPE
+        )
+        async with asyncio.timeout(SOON):
+            said, _ = await other.communicate()
+        assert (other.returncode, said) == (0, b"4\n"), "the number of the answer's event"
+        assert (await ended(session, outcome.execution_id)).value == "5 to bob"
+        assert runs == [("bob", 5)]
+
+
+async def test_m3_answers_from_two_processes_at_once_are_one(shared_url: str) -> None:
+    async with Runtime(TOOLS, store=shared_url) as one, Runtime(TOOLS, store=shared_url) as two:
+        first, second = await one.open("s", "ann"), await two.open("s", "ann")
+        for _ in range(3):
+            outcome = await first.call("pay", BOB)
+            request = await the_request(first)
+            found = await asyncio.gather(
+                first.answer(request.id, {"approved": True}),
+                second.answer(request.id, {"approved": False}),
+                return_exceptions=True,
+            )
+            assert [type(each) for each in found if isinstance(each, Exception)] == [RequestClosed]
+            result = await ended(second, outcome.execution_id)
+            assert result.status == ("succeeded" if isinstance(found[0], int) else "failed")
+            assert len(runs) == isinstance(found[0], int)
+            runs.clear()
+
+
+async def test_m3_answer_days_after_a_restart_completes_the_call(shared_url: str) -> None:
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        approved = await session.call("pay", BOB, call_id="c")
+        refused = await session.call("pay", BOB)
+        answered = await session.call("choose", {"question": "Which?"})
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        again = await session.call("pay", BOB, call_id="c")
+        assert (again.status, again.execution_id) == ("waiting", approved.execution_id)
+        requests = {request.execution_id: request.id for request in await session.requests()}
+        await session.answer(requests[approved.execution_id], {"approved": True})
+        await session.answer(requests[refused.execution_id], {"approved": False, "reason": "no"})
+        await session.answer(requests[answered.execution_id], {"name": "green"})
+        assert (await ended(session, approved.execution_id)).value == "5 to bob"
+        assert (await ended(session, refused.execution_id)).status == "failed"
+        assert (await ended(session, answered.execution_id)).value == {"name": "green", "shade": 5}
+        assert runs == [("bob", 5)]
+        events = [event for event in await board_of(session) if event.kind == "tool_result"]
+        assert len({event.data["execution_id"] for event in events}) == len(events) == 3
+
+
+async def test_m3_answer_that_came_while_nobody_ran_is_used_at_the_next_start(shared_url: str) -> None:
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("pay", BOB)
+    async with Runtime(TOOLS, store=shared_url, recover=False) as command_line:
+        session = await command_line.open("s", "ann")
+        await session.answer((await the_request(session)).id, {"approved": True})
+        assert (await session.result(outcome.execution_id, timeout=0)).status == "started"
+    assert runs == []
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        assert (await ended(session, outcome.execution_id)).value == "5 to bob"
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        await ended(await runtime.open("s", "ann"), outcome.execution_id)
+    assert runs == [("bob", 5)], "and once"
+
+
+async def test_m3_process_without_the_tool_can_answer_and_wrong_answers_do_no_harm(shared_url: str) -> None:
+    async with Runtime(TOOLS, store=shared_url) as runtime, Runtime(store=shared_url, recover=False) as gateway:
+        session, door = await runtime.open("s", "ann"), await gateway.open("s", "ann")
+
+        async def answered(name: str, arguments: Any, answer: Any) -> Any:
+            outcome = await session.call(name, arguments)
+            await door.answer((await the_request(door)).id, answer)
+            return await ended(session, outcome.execution_id)
+
+        assert (await answered("pay", BOB, {"approved": True})).value == "5 to bob"
+        assert (await answered("pay", BOB, {"approved": False})).status == "failed"
+        assert (await answered("choose", {"question": "?"}, {"name": "red"})).value == {"name": "red", "shade": 5}
+        wrong = [
+            await answered("pay", BOB, {"approved": True, "arguments": {"amount": "many"}}),
+            await answered("choose", {"question": "?"}, {"name": "blue"}),
+        ]
+        assert [outcome.error and outcome.error.category for outcome in wrong] == ["validation", "validation"]
+        with pytest.raises(AnswerInvalid):
+            await answered("pay", BOB, {"approved": "perhaps"})
+        assert runs == [("bob", 5)]
+
+
+async def test_m3_request_of_a_session_that_was_closed_is_still_answered(make: Make) -> None:
+    async with make(*TOOLS) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("pay", BOB)
+        await session.close()
+        await session.answer((await the_request(session)).id, {"approved": True})
+        session = await runtime.open("s", "ann")
+        assert (await ended(session, outcome.execution_id)).value == "5 to bob"
+        assert [each.value for each in await session.take_results()] == ["5 to bob"]
+
+
+# Cancellation
+
+
+async def test_m3_cancelled_call_withdraws_its_request(make: Make) -> None:
+    async with make(*TOOLS) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("pay", BOB)
+        request = await the_request(session)
+        assert await session.cancel(outcome.execution_id) is True
+        assert (await ended(session, outcome.execution_id)).status == "cancelled"
+        with pytest.raises(RequestClosed):
+            await session.answer(request.id, {"approved": True})
+        assert await session.requests() == []
+        row = await session._services.store.request(request.id)
+        assert row is not None
+        assert row.status == "withdrawn"
+        assert runs == []
+
+
+@pytest.mark.parametrize("held", [True, False])
+async def test_m3_cancel_from_another_process_withdraws_too(shared_url: str, held: bool) -> None:
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("pay", BOB)
+        request = await the_request(session)
+        if held:
+            async with Runtime(TOOLS, store=shared_url, recover=False) as other:
+                stranger = await other.open("s", "ann")
+                assert await stranger.cancel(outcome.execution_id) is True
+                assert (await ended(stranger, outcome.execution_id)).status == "cancelled"
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        assert await session.cancel(outcome.execution_id) is not held
+        assert (await ended(session, outcome.execution_id)).status == "cancelled"
+        with pytest.raises(RequestClosed):
+            await session.answer(request.id, {"approved": True})
+        assert await session.requests() == []
+        assert runs == []
+
+
+async def test_m3_whole_time_of_a_call_ends_the_request_too(make: Make) -> None:
+    @tool(mode="human", total_timeout=30.0)
+    async def hurry() -> int:
+        """Be quick."""
+        return 1
+
+    clock = ManualClock()
+    async with make(hurry, clock=clock) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("hurry")
+        request = await the_request(session)
+        await clock.advance(30)
+        result = await ended(session, outcome.execution_id)
+        assert result.error is not None
+        assert result.error.category == "timeout"
+        with pytest.raises(RequestClosed):
+            await session.answer(request.id, {"approved": True})
+
+
+# What was approved is what runs
+
+
+async def test_m3_arguments_that_were_changed_in_the_store_do_not_run(shared_url: str) -> None:
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("pay", BOB)
+    async with stored(shared_url) as store:
+        row = await store.execution("s", outcome.execution_id)
+        assert row is not None
+        changed = replace(row, document=b'{"to":"eve","amount":5000}')
+        assert await store.commit([Change("s", executions=[ExecutionWrite(changed)])]) == [3]
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        await session.answer((await the_request(session)).id, {"approved": True})
+        result = await ended(session, outcome.execution_id)
+        assert result.error is not None
+        assert result.error.category == "permission"
+        assert result.error.message == "What was asked is not what was to run; nothing was done."
+        assert runs == []
+
+
+CHANGED: list[dict[str, Any]] = [
+    {"payload": b'{"to":"bob","amount":1}'},  # what was shown
+    {"fingerprint": "0" * 64},
+    {"payload": b'{"question":"?"}', "tool": "choose"},
+]
+NO: list[bytes] = [b'{"approved":false}', b"{}", b"null", b'"yes"', b'{"approved":1}']
+
+
+async def test_m3_request_that_was_changed_in_the_store_approves_nothing(shared_url: str) -> None:
+    """Whatever a store says: without a yes, and without a yes to exactly that, nothing runs."""
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        outcomes = [await session.call("pay", BOB) for _ in range(len(CHANGED) + len(NO))]
+        requests = await session.requests()
+    changes = [{"answer": b'{"approved":true}', **change} for change in CHANGED] + [{"answer": no} for no in NO]
+    for request, change in zip(requests, changes, strict=True):
+        await rewrite(shared_url, replace(request, status="answered", **change), "open")
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        results = [await ended(session, outcome.execution_id) for outcome in outcomes]
+        assert [result.error and result.error.category for result in results] == ["permission"] * len(changes)
+        assert runs == []
+
+
+# Crashes
+
+
+async def left(url: str, name: str, arguments: Any, **state: Any) -> str:
+    """A call that a process left behind when it died, after its person had approved. Returns its execution."""
+    async with Runtime(TOOLS, store=url) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call(name, arguments)
+        request = await the_request(session)
+    used = "used" if state.get("status") == "executing" else "answered"
+    await rewrite(url, replace(request, status=used, answer=b'{"approved":true}'), "open")
+    async with stored(url) as store:
+        row = await store.execution("s", outcome.execution_id)
+        assert row is not None
+        await store.join(dead())
+        await store.commit([Change("s", executions=[ExecutionWrite(replace(row, owner="dead", **state))])])
+    return outcome.execution_id
+
+
+async def test_m3_crash_between_approval_and_run_neither_loses_nor_doubles_it(shared_url: str) -> None:
+    execution_id = await left(shared_url, "pay", BOB)
+    for _ in range(2):
+        async with Runtime(TOOLS, store=shared_url) as runtime:
+            session = await runtime.open("s", "ann")
+            assert (await ended(session, execution_id)).value == "5 to bob"
+            (request,) = await runtime.store.requests(session_id="s")
+            assert request.status == "used"
+    assert runs == [("bob", 5)]
+
+
+async def test_m3_crash_in_the_run_is_not_run_again(shared_url: str) -> None:
+    execution_id = await left(shared_url, "pay", BOB, status="executing", attempt=1)
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        result = await ended(session, execution_id)
+        assert result.error is not None
+        assert (result.error.category, runs) == ("interrupted", [])
+        assert await session.requests() == []
+
+
+async def test_m3_crash_in_the_run_of_what_may_run_twice_does_not_ask_twice(shared_url: str) -> None:
+    execution_id = await left(shared_url, "send", {"text": "a"}, status="executing", attempt=1)
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        assert (await ended(session, execution_id)).value == "a"
+        assert runs == [("a", 2, True)]
+        assert await session.requests() == []
+        kinds = [event.kind for event in await board_of(session)]
+        assert kinds.count("human_request") == 1
+
+
+async def test_m3_retry_of_an_approved_call_does_not_ask_again(make: Make) -> None:
+    @tool(mode="human", retry=RetryPolicy(max_attempts=3, base_delay=1.0))
+    async def flaky(ctx: ToolContext) -> int:
+        """Fail twice, having done nothing."""
+        if ctx.attempt < 3:
+            raise ToolError("not yet", category="transient", retryable=True)
+        return ctx.attempt
+
+    clock = ManualClock()
+    async with make(flaky, clock=clock) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("flaky")
+        await session.answer((await the_request(session)).id, {"approved": True})
+        for attempt in (1, 2):
+            await seen(session, "tool_retrying", attempt=attempt)
+            await settle()
+            await clock.advance(30)
+        assert (await ended(session, outcome.execution_id)).value == 3
+        assert [event.kind for event in await board_of(session)].count("human_request") == 1
+
+
+# Secrets
+
+
+async def test_m3_secrets_are_neither_shown_in_the_request_nor_in_the_answer(make: Make) -> None:
+    @tool(mode="human")
+    async def unlock(user: Annotated[str, "Who"], password: Annotated[SecretStr, "The password"]) -> str:
+        """Unlock."""
+        runs.append(password.get_secret_value())
+        return user
+
+    async with make(unlock) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("unlock", {"user": "bob", "password": "hunter2"})
+        request = await the_request(session)
+        edited = {"user": "eve", "password": "swordfish"}
+        await session.answer(request.id, {"approved": True, "arguments": edited})
+        assert (await ended(session, outcome.execution_id)).value == "eve"
+        assert runs == ["swordfish"]
+        used = await runtime.store.request(request.id)
+        assert used is not None
+        assert used.answer is not None
+        everything = b"".join(event.encoded for event in await board_of(session)) + used.payload + used.answer
+        assert b"hunter2" not in everything
+        assert b"swordfish" not in everything, "nobody needs it any more"
+        assert b'"eve"' in everything

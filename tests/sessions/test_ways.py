@@ -1,0 +1,159 @@
+"""The four ways over the board, end to end: between the model, the system and people (B4)."""
+
+import asyncio
+from typing import Annotated, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+from callboard import Event, Session, ToolContext, tool
+from callboard.events.routing import Side, enters_transcript, seen_by
+
+from .conftest import Make, board_of, ended, seen
+
+pytestmark = pytest.mark.anyio
+
+
+@tool(mode="background")
+async def index(ctx: ToolContext) -> str:
+    """Index everything."""
+    await ctx.progress("reading", 0.5, "half of it")
+    return "indexed"
+
+
+@tool(mode="human")
+async def pay(amount: Annotated[int, "How much"]) -> str:
+    """Pay."""
+    return f"paid {amount}"
+
+
+class Sent(BaseModel):
+    status: Literal["confirmed", "rejected", "failed"] = Field(description="What became of it")
+    transaction_hash: str | None = Field(default=None, description="Its hash")
+    detail: str | None = Field(default=None, description="More")
+
+
+@tool(mode="human", asks="wallet_tx_request", answer=Sent)
+async def sign(
+    to: Annotated[str, "Address"],
+    value: Annotated[str, "Wei"],
+    data: Annotated[str, "Call data"],
+    description: Annotated[str, "What it does"],
+) -> Sent:  # pyright: ignore[reportReturnType]
+    """Let a wallet sign."""
+
+
+@tool
+async def refresh(part: Annotated[str, "Of what"]) -> dict[str, str]:
+    """Refresh a part of the page."""
+    return {part: "fresh"}
+
+
+TOOLS = (index, pay, sign)
+
+
+def for_the_model(events: list[Event]) -> list[str]:
+    """The kinds of those events that a model would be shown."""
+    return [event.kind for event in events if seen_by(event.kind, Side.MODEL, event.data)]
+
+
+def for_people(events: list[Event]) -> list[str]:
+    return [event.kind for event in events if seen_by(event.kind, Side.PEOPLE, event.data)]
+
+
+async def late(session: Session) -> list[object]:
+    return [outcome.value for outcome in await session.take_results()]
+
+
+async def test_b4_model_to_system_to_model(make: Make) -> None:
+    async with make(*TOOLS) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("index", call_id="c")
+        assert outcome.value["status"] == "started", "the model has an answer at once"
+        await ended(session, outcome.execution_id)
+        events = await board_of(session)
+        assert for_the_model(events) == ["tool_result"], "and the result once, later"
+        assert "tool_progress" in for_people(events)
+        assert await late(session) == ["indexed"]
+        assert await late(session) == []
+
+
+async def test_b4_model_to_system_to_people_and_back_to_the_model(make: Make) -> None:
+    transaction = {"to": "0xb0b", "value": "1", "data": "0x", "description": "Pay Bob"}
+    async with make(*TOOLS) as runtime:
+        session = await runtime.open("s", "ann")
+
+        async def page() -> None:
+            """The people's side: it knows nothing but the board, and posts to it."""
+            answered = 0
+            async for event in session.events():
+                if event.kind == "human_request":
+                    assert event.data["payload"] == {"amount": 5}
+                    answer = {"request_id": event.data["request_id"], "answer": {"approved": True}}
+                    await session.post({"kind": "human_answer", **answer})
+                    answered += 1
+                elif event.kind == "wallet_tx_request":
+                    assert {name: event.data[name] for name in transaction} == transaction
+                    answer = {"request_id": event.data["request_id"], "status": "confirmed", "transaction_hash": "0x1"}
+                    await session.post({"kind": "wallet_tx_response", **answer})
+                    answered += 1
+                if answered == 2:
+                    return
+
+        people = asyncio.ensure_future(page())
+        approval = await session.call("pay", {"amount": 5})
+        signing = await session.call("sign", transaction)
+        assert (approval.status, signing.status) == ("waiting", "waiting")
+        assert (await ended(session, approval.execution_id)).value == "paid 5"
+        assert (await ended(session, signing.execution_id)).value["transaction_hash"] == "0x1"
+        await people
+        events = await board_of(session)
+        assert not [event for event in events if event.kind.endswith("request") and enters_transcript(event.kind)]
+        assert sorted(for_the_model(events)) == ["human_answer", "tool_result", "tool_result", "wallet_tx_response"]
+        assert len(await late(session)) == 2
+
+
+async def test_b4_people_to_system_to_people_past_the_model(make: Make) -> None:
+    async with make(*TOOLS, workers=[refresh]) as runtime:
+        session = await runtime.open("s", "ann")
+        await session.post({"kind": "user_request", "request_kind": "refresh", "payload": {"part": "balance"}})
+        response = await seen(session, "user_response")
+        assert response.data["payload"] == {"balance": "fresh"}
+        asked = {"request_id": response.data["request_id"], "request_kind": "refresh", "payload": {"more": 1}}
+        await session.post({"kind": "user_response", **asked})
+        await session.post({"kind": "system_notice", "message": "done"}, side="workers")
+        events = await board_of(session)
+        assert for_people(events) == ["user_request", "user_response", "user_response", "system_notice"]
+        assert for_the_model(events) == []
+        assert not [event for event in events if enters_transcript(event.kind, event.data)]
+        assert await late(session) == []
+        assert not session.has_pending_work
+
+
+async def test_b4_all_four_at_once_do_not_disturb_each_other(make: Make) -> None:
+    async with make(*TOOLS, workers=[refresh]) as runtime:
+        session = await runtime.open("s", "ann")
+
+        async def people() -> None:
+            for number in range(5):
+                wanted = {"request_kind": "refresh", "payload": {"part": str(number)}, "request_id": f"q{number}"}
+                await session.post({"kind": "user_request", **wanted})
+                await session.post({"kind": "user_input", "text": f"hello {number}"})
+
+        async def model() -> list[str]:
+            started = [await session.call("index", call_id=f"i{number}") for number in range(5)]
+            asked = [await session.call("pay", {"amount": number}, call_id=f"p{number}") for number in range(5)]
+            return [outcome.execution_id for outcome in (*started, *asked)]
+
+        _, ids = await asyncio.gather(people(), model())
+        for request in await session.requests():
+            await session.answer(request.id, {"approved": True})
+        for execution_id in ids:
+            await ended(session, execution_id)
+        for number in range(5):
+            assert (await seen(session, "user_response", request_id=f"q{number}")).data["error"] is None
+        events = await board_of(session)
+        assert [event.seq for event in events] == list(range(1, len(events) + 1))
+        told = [event.kind for event in events if seen_by(event.kind, Side.MODEL, event.data)]
+        assert {kind: told.count(kind) for kind in set(told)} == {"user_input": 5, "tool_result": 10, "human_answer": 5}
+        assert sorted(map(str, await late(session))) == ["indexed"] * 5 + [f"paid {number}" for number in range(5)]
