@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .categories import ErrorTable as ErrorTable
+    from .chat.toolset import toolset as toolset
     from .errors import CallboardError as CallboardError
     from .errors import ErrorCategory as ErrorCategory
     from .errors import RegistrationError as RegistrationError
@@ -57,6 +58,7 @@ _HOMES = {
     "Toolset": "tools.toolset",
     "dynamic_tool": "tools.dynamic",
     "tool": "tools.function",
+    "toolset": "chat.toolset",
 }
 
 __all__ = [
@@ -83,6 +85,7 @@ __all__ = [
     "Toolset",
     "dynamic_tool",
     "tool",
+    "toolset",
 ]
 
 

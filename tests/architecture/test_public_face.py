@@ -6,6 +6,7 @@ import re
 import callboard
 
 NAMES = {
+    "toolset",
     "BackoffStrategy",
     "BreakerPolicy",
     "CallboardError",

@@ -7,6 +7,7 @@ import asyncio
 import random
 import traceback
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from pydantic_core import from_json
@@ -14,6 +15,7 @@ from pydantic_core import from_json
 from callboard import Outcome, Runtime, Session
 from callboard.events.event import Events
 from callboard.sessions.requests import RequestClosed
+from callboard.storage.port import StoreUnavailable
 from callboard.storage.rows import RequestRow
 
 from .tools import TOOLS
@@ -62,7 +64,8 @@ class Visitor:
             while True:
                 name = self._chance.choices([*habits], [*habits.values()])[0]
                 act: Callable[[], Awaitable[None]] = getattr(self, f"_{name}")
-                await act()
+                with suppress(StoreUnavailable):  # whoever only wants to read is told so; who writes waits
+                    await act()
                 await asyncio.sleep(self._chance.random() * 0.01)
         except Exception:
             self._witness.write("fault", session=self._session_id, trace=traceback.format_exc())

@@ -40,6 +40,22 @@ async def test_b6_fault_of_the_store_is_told_to_who_waits_and_the_next_is_writte
         assert await session.post({"kind": "user_input", "text": "second"}) == 1
 
 
+async def test_b6_session_that_could_not_be_made_is_made_the_next_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Runtime([echo], store=f"sqlite:///{tmp_path / 'callboard.db'}") as runtime:
+
+        async def fail(changes: Sequence[Change]) -> list[int | Conflict]:
+            raise StoreError("It is damaged.")
+
+        with monkeypatch.context() as broken:
+            broken.setattr(runtime.store, "commit", fail)
+            with pytest.raises(StoreError, match="damaged"):
+                await runtime.open("s", "ann")
+        session = await runtime.open("s", "ann")
+        assert (await session.call("echo", {"text": "yes"})).value == "yes"
+
+
 async def test_b6_who_waits_for_a_store_that_does_not_come_back_is_told_at_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,6 +50,11 @@ class SessionToolset(AbstractToolset[Any]):
         raise ToolFailed(message)
 
 
+def toolset(session: Session) -> SessionToolset:
+    """A session's tools, for an agent of one's own."""
+    return SessionToolset(session)
+
+
 def tool_definition(tool: Tool) -> ToolDefinition:
     """A tool as Pydantic AI shows it to any model."""
     return ToolDefinition(name=tool.name, description=tool.prompt, parameters_json_schema=tool.input_schema)

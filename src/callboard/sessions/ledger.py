@@ -166,8 +166,9 @@ class _Told:
 
     def leave_out(self, gone: Container[Execution]) -> None:
         """Tell nothing of these, nor of what they called."""
-        if any(_is_of(each, gone) for each in self.executions):
-            kept = self._only({each.id for each in self.executions if not _is_of(each, gone)})
+        spoken_of = (*self.executions, *self.late)
+        if any(_is_of(each, gone) for each in spoken_of):
+            kept = self._only({each.id for each in spoken_of if not _is_of(each, gone)})
             self.executions, self.new, self.events, self.late = kept.executions, kept.new, kept.events, kept.late
             self.requests, self.withdrawn = kept.requests, kept.withdrawn
 

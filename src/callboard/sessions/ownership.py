@@ -125,15 +125,16 @@ class Ownership:
 
     async def _rejoin(self) -> None:
         """This process was taken for dead. What it had is another's; what it begins from now on is its own again."""
-        await self._store.join(self._me)
         await self._robbed()
+        await self._store.join(self._me)
 
     # On the loop
 
     async def _watch(self) -> None:
         while True:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._now.wait(), BEAT)
+                async with asyncio.timeout(BEAT):  # before 3.12, `wait_for` may overlook that it is cancelled
+                    await self._now.wait()
             self._now.clear()
             try:
                 await self.look()

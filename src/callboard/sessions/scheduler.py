@@ -212,10 +212,12 @@ class Scheduler:
         session = self._make(session_id, user_id, view, None)
         try:
             await session.ledger.write(Change(session_id, session=session.row()))
-        except Conflict:  # another process was faster
+        except (Conflict, StoreError) as error:
             self._sessions.pop(session_id, None)
             self._known.pop(session_id, None)
-            other = await self._load(session_id)
+            if isinstance(error, StoreError):
+                raise
+            other = await self._load(session_id)  # another process was faster
             if other is None or other.user_id != user_id:
                 raise _not_found(session_id) from None
             return other
