@@ -209,7 +209,8 @@ async def test_x10_unknown_tools_and_broken_arguments_are_answered_with_an_error
         last = messages[-1]
         assert isinstance(last, ModelRequest)
         if results := [part for part in last.parts if isinstance(part, ToolReturnPart)]:
-            yield " ".join(str(part.content["category"]) for part in results if isinstance(part.content, dict))
+            contents: list[Any] = [part.content for part in results]
+            yield " ".join(content["category"] for content in contents)
         else:
             yield {
                 0: DeltaToolCall("nothing", "{}", tool_call_id="c1"),
