@@ -88,6 +88,8 @@ class Conversation:
         self._nudged = asyncio.Event()
         self._task: asyncio.Task[Turn] | None = None
         self._waking = False
+        self._missed = False
+        """Whether a result came that wakes, and that the turn which runs has not told the model yet."""
         self._turn_id = ""
         self._spoken: list[str] = []
         self._total = Usage()
@@ -113,7 +115,11 @@ class Conversation:
 
     def came_late(self, execution: Execution) -> None:
         """An execution ended whose result nobody waited for."""
-        if execution.tool.wake is Wake.WAKE and not self._waking and (self._task is None or self._task.done()):
+        if execution.tool.wake is not Wake.WAKE:
+            return
+        if self.is_processing:
+            self._missed = True
+        elif not self._waking:
             self._waking = True
             self._spawn(self._wake())
 
@@ -137,7 +143,7 @@ class Conversation:
         open_calls = {call.tool_call_id for call in unanswered(entries)}
         if open_calls and not await self._answers(open_calls, acknowledge=False):
             return  # the turn still waits for a person
-        if open_calls or await self._session.unconsumed():
+        if open_calls or self._inputs or await self._session.unconsumed():
             await self._running()
 
     def _running(self) -> "asyncio.Task[Turn]":
@@ -171,6 +177,9 @@ class Conversation:
             self._total.input_tokens += usage.input_tokens
             self._total.output_tokens += usage.output_tokens
             self._total.cost = _sum(self._total.cost, usage.cost)
+            if (self._missed or self._inputs) and not self._waking:  # it came when the model was not asked any more
+                self._waking = True
+                self._spawn(self._wake())
         return replace(turn, text="".join(self._spoken))
 
     async def _stopped(self) -> None:
@@ -292,6 +301,7 @@ class Conversation:
     async def _join(self) -> None:
         """Take in what came: late results first, then what the user wrote."""
         while True:
+            self._missed = False
             ids = await self._session.unconsumed()
             outcomes = await self._session.outcomes(ids)
             late = [
