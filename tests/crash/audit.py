@@ -1,7 +1,7 @@
 """Everything is accounted for, or it is said what is not: what the store has against what the witness has seen."""
 
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from pydantic_core import from_json
 from callboard.adapters.stores import open_store
 from callboard.storage.rows import ExecutionRow, RequestRow, SessionRow
 
-from .tools import IDEMPOTENT, doubled
+from .tools import IDEMPOTENT, PERSONAL, doubled
 from .witness import Fact, facts_in
 
 ENDS = ("succeeded", "failed", "cancelled")
@@ -98,6 +98,7 @@ async def audit(store_url: str, witness: Path, robbed: Container[str] = ()) -> V
     verdict = Verdict()
     for what in (fact for fact in facts if fact["what"] == "fault"):
         verdict.wrong.append(f"{what['who']} met what nobody should meet: {what['trace']}")
+    left = {fact["who"] for fact in facts if fact["what"] == "leaves"}
     by_session: dict[str, list[Fact]] = defaultdict(list)
     home = {execution_id: each.row.id for each in kept.values() for execution_id in each.executions}
     for fact in facts:
@@ -107,7 +108,7 @@ async def audit(store_url: str, witness: Path, robbed: Container[str] = ()) -> V
         if session_id is not None:
             by_session[session_id].append(fact)
     for session in kept.values():
-        _Session(session, by_session[session.row.id], verdict, robbed).check()
+        _Session(session, by_session[session.row.id], verdict, robbed, left).check()
     for fact in facts:
         if fact["what"] == "outcome" and fact["session"] not in kept:
             verdict.lost.append(f"the session {fact['session']}")
@@ -124,9 +125,13 @@ async def audit(store_url: str, witness: Path, robbed: Container[str] = ()) -> V
 class _Session:
     """The audit of one session."""
 
-    def __init__(self, kept: Kept, facts: list[Fact], verdict: Verdict, robbed: Container[str]) -> None:
+    def __init__(
+        self, kept: Kept, facts: list[Fact], verdict: Verdict, robbed: Container[str], left: Collection[str]
+    ) -> None:
         self._kept = kept
         self._robbed = robbed
+        self._left = left
+        """Processes that ended of their own accord, and stopped or refused what began in that very moment."""
         self._verdict = verdict
         self._facts = facts
         self._begun = Counter(self._run_of(fact) for fact in self._of("begin"))
@@ -305,11 +310,13 @@ class _Session:
                     ):
                         yield f"{name} was interrupted, and never began"
             wanted = unwanted & {row.id, None} or (closed and row.tool == "stream")
+            wanted = wanted or (row.tool in PERSONAL and self._where.get(row.id, "") in self._left)
             if status == "cancelled" and parent is None and not wanted:
                 yield f"{name} was cancelled, and nobody wanted that"
             if category == "timeout" and not closed:
                 yield f"{name} timed out, and nothing in it takes so long"
-            if category in ("unknown", "resource", "configuration"):
+            refused = category == "resource" and row.kind == "worker" and self._left
+            if category in ("unknown", "resource", "configuration") and not refused:
                 yield f"{name} failed ({category}): {row.error}"
             if begun and category in ("permission", "validation", "not_found"):
                 yield f"{name} was refused ({category}), and ran"

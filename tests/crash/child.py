@@ -21,7 +21,7 @@ from pydantic import BaseModel
 import callboard.sessions.ownership as ownership
 from callboard import BreakerPolicy, Runtime
 
-from .load import ALL_DAY, BESIDE, USER, Visitor, rest, until_only_people_are_awaited
+from .load import ALL_DAY, BESIDE, USER, Visitor, rest, until_idle
 from .tools import TOOLS, WORKERS, scene
 from .witness import Witness, facts_in
 
@@ -76,8 +76,8 @@ async def play(options: Options, witness: Witness) -> None:
             stays = [asyncio.create_task(visitor.stay(habits)) for visitor in visitors]
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, _end, stays)
             await asyncio.wait(stays)
-            for session_id in options.sessions:
-                await until_only_people_are_awaited(await runtime.open(session_id, USER))
+            await until_idle(runtime)
+            witness.write("leaves")
 
 
 def _end(stays: list[asyncio.Task[None]]) -> None:

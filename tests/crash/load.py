@@ -263,6 +263,12 @@ async def rest(visitor: Visitor, session: Session, again: list[tuple[str, str, d
         await visitor.take()
 
 
+async def until_idle(runtime: Runtime) -> None:
+    """Wait until nothing of this process runs; whatever waits for people may go on doing so."""
+    while running := [each for each in runtime.manager.live if each.request is None or each.status != "waiting"]:
+        await runtime.manager.wait(running[0])
+
+
 async def until_only_people_are_awaited(session: Session) -> None:
     while True:
         open_requests = {row.execution_id for row in await session.requests()}

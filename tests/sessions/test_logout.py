@@ -1,7 +1,7 @@
 """Logging out and in again: what is waited for, what goes on, and what is there afterwards (E3, E4)."""
 
 import asyncio
-from typing import Annotated
+from typing import Annotated, Any
 
 import pytest
 
@@ -274,6 +274,52 @@ async def test_e3_two_who_take_at_once_share_what_there_is(shared_url: str) -> N
         assert not first.has_pending_work
         assert await second.take_results() == []
         assert not second.has_pending_work, "what the other took does not wait any more"
+
+
+async def test_e3_results_that_were_taken_by_one_who_left_are_not_lost(make: Make) -> None:
+    async with make(long) as runtime:
+        session = await runtime.open("s", "ann")
+        doors.go.set()
+        for turns in range(12):
+            outcome = await session.call("long")
+            await ended(session, outcome.execution_id)
+            taking = asyncio.ensure_future(session.take_results())
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            taking.cancel()
+            await asyncio.wait([taking])
+            found = [] if taking.cancelled() else taking.result()
+            found += await session.take_results()
+            assert [each.execution_id for each in found] == [outcome.execution_id]
+            assert not session.has_pending_work
+
+
+async def test_e3_results_go_back_if_their_taker_leaves_while_they_are_taken(
+    shared_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Runtime([long], store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        doors.go.set()
+        outcome = await session.call("long")
+        await ended(session, outcome.execution_id)
+        commit, asked, go = runtime.store.commit, asyncio.Event(), asyncio.Event()
+
+        async def held(changes: Any) -> Any:
+            asked.set()
+            await go.wait()
+            return await commit(changes)
+
+        monkeypatch.setattr(runtime.store, "commit", held)
+        taking = asyncio.ensure_future(session.take_results())
+        await asked.wait()
+        taking.cancel()
+        await settle()
+        go.set()
+        await asyncio.wait([taking])
+        assert taking.cancelled()
+        assert session.has_pending_work
+        assert [each.execution_id for each in await session.take_results()] == [outcome.execution_id]
+        assert await session.take_results() == []
 
 
 async def test_e3_pending_work_of_before_is_known_after_a_restart(shared_url: str) -> None:

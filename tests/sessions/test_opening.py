@@ -12,6 +12,7 @@ from psycopg.rows import dict_row
 
 from callboard import Runtime, ToolContext, ToolError, tool
 from callboard.sessions.scheduler import SessionIdInvalid, SessionNotFound
+from callboard.storage.port import StoreError
 from callboard.testing import ManualClock
 
 from .conftest import Make, board_of, ended, stored
@@ -133,6 +134,24 @@ async def test_e2_what_was_opened_and_given_up_can_be_opened_again(make: Make) -
             session = await runtime.open(f"s{turns}", "ann")
             assert (await session.call("now")).value == [session.id, "ann"]
             assert await session.notice("there") == len(await board_of(session))
+
+
+async def test_e2_session_that_could_not_be_stored_is_not_there(
+    shared_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        with monkeypatch.context() as patch:
+
+            async def refuse(changes: Any) -> Any:
+                raise StoreError("no room")
+
+            patch.setattr(runtime.store, "commit", refuse)
+            with pytest.raises(StoreError, match="no room"):
+                await runtime.open("s", "ann")
+            with pytest.raises(SessionNotFound):
+                runtime.sessions.get("s", "ann")
+        session = await runtime.open("s", "bob")
+        assert (await session.call("now")).value == ["s", "bob"]
 
 
 # Ids

@@ -311,19 +311,31 @@ class Session:
         while True:
             known = tuple(self._late)
             await self.ledger.settle()
+            if self._elsewhere:
+                await self._look()
             row = await self._services.store.session(self.id)
             unconsumed = () if row is None else row.unconsumed
             outcomes = await self._outcomes(unconsumed)
-            try:
-                if unconsumed:
-                    await self.ledger.write(Change(self.id, taken=unconsumed))
-            except Conflict:  # somebody else took some of them in the same moment
+            if unconsumed and not await self._take(unconsumed):
                 continue
             for execution_id in (*known, *unconsumed):  # known ones that do not wait any more were taken elsewhere
                 self._late.pop(execution_id, None)
-            if self._elsewhere:
-                await self._look()
+            self._elsewhere = tuple(each for each in self._elsewhere if each not in unconsumed)
             return outcomes
+
+    async def _take(self, ids: tuple[str, ...]) -> bool:
+        """Take results; False where somebody else took one in the same moment. If the taker leaves, they go back."""
+        taking = asyncio.ensure_future(self.ledger.write(Change(self.id, taken=ids)))
+        try:
+            await asyncio.shield(taking)
+        except Conflict:
+            return False
+        except asyncio.CancelledError:
+            await asyncio.wait([taking])
+            if taking.exception() is None:
+                await self.ledger.write(Change(self.id, late=ids))
+            raise
+        return True
 
     async def restore(self, row: SessionRow | None = None) -> None:
         """See how things stand here after nobody looked for a while; the row is read, if it is not given."""

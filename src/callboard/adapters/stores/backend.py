@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Dialect
 from ...storage.port import Conflict
 from .lines import Database, Line
 from .revisions import Migrated
+from .sheets import Fold
 
 
 class Watch(Protocol):
@@ -49,9 +50,14 @@ class Backend(Database, Protocol):
         ...
 
     def tell(
-        self, connection: Connection, number: int, results: Sequence[int | Conflict], session_ids: Sequence[str]
+        self,
+        connection: Connection,
+        number: int,
+        results: Sequence[int | Conflict],
+        session_ids: Sequence[str],
+        fold: Fold,
     ) -> None:
-        """Note a group for `earlier`, and tell other processes about its sessions."""
+        """Write what was folded, note a group for `earlier`, and tell other processes about its sessions."""
         ...
 
     def notify(self, connection: Connection, session_ids: Sequence[str]) -> None:

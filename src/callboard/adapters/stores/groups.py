@@ -9,6 +9,7 @@ from sqlalchemy.exc import DBAPIError
 from ...storage.port import Change, Conflict, StoreError, StoreUnavailable
 from .backend import Backend
 from .lines import Line
+from .sheets import Fold
 from .writing import Writing
 
 
@@ -34,8 +35,9 @@ class Groups:
             written = self._database.earlier(connection, self._number) if again else None
             if written is None:
                 again = True
-                written = self._writing.write(connection, changes)
-                self._tell(connection, changes, written)
+                fold = Fold()
+                written = self._writing.write(connection, changes, fold=fold)
+                self._tell(connection, changes, written, fold)
             return written
 
         def write_carefully(connection: Connection) -> list[int | Conflict]:
@@ -43,7 +45,7 @@ class Groups:
             if written is None:
                 self._writing.lock(connection, {change.session_id for change in changes})
                 written = self._halved(connection, changes)
-                self._tell(connection, changes, written)
+                self._tell(connection, changes, written, Fold())
             return written
 
         try:
@@ -61,13 +63,15 @@ class Groups:
         self._unsure = ()
         return results
 
-    def _tell(self, connection: Connection, changes: Sequence[Change], results: Sequence[int | Conflict]) -> None:
+    def _tell(
+        self, connection: Connection, changes: Sequence[Change], results: Sequence[int | Conflict], fold: Fold
+    ) -> None:
         written = {
             change.session_id
             for change, result in zip(changes, results, strict=True)
             if not isinstance(result, Conflict)
         }
-        self._database.tell(connection, self._number, results, sorted(written))
+        self._database.tell(connection, self._number, results, sorted(written), fold)
 
     def _halved(self, connection: Connection, changes: Sequence[Change]) -> list[int | Conflict]:
         """Write what can be written, by writing halves, and halves of halves, where the whole cannot be."""

@@ -4,7 +4,8 @@ import json
 import re
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import psycopg
 from sqlalchemy import (
@@ -28,6 +29,7 @@ from ...storage.port import Conflict, StoreError, StoreUnavailable
 from .lines import Line
 from .listening import CHANNEL, Listener, written
 from .revisions import Migrated, is_empty, require_known, stored_revision, upgrade
+from .sheets import Fold, driver
 from .tables import REVISION, batches
 
 MIGRATING = 0x63616C6C626F6172
@@ -84,6 +86,8 @@ class PostgresDatabase:
     """One database of a server, which any number of processes may use. Errors name it without its password."""
 
     def __init__(self, url: URL) -> None:
+        self._noting: tuple[str, Mapping[str, Any]] | None = None
+        """The statement that notes a group, made once."""
         self.name = f"The PostgreSQL database {url.database or ''}".rstrip()
         self.instance = uuid.uuid4().hex
         """Who writes, as others see it."""
@@ -129,10 +133,13 @@ class PostgresDatabase:
         return connection
 
     def begin(self, connection: Connection) -> None:
-        """The driver begins by itself, with the first statement."""
+        """SQLAlchemy is to know of it; the driver begins by itself, with the first statement."""
+        connection.begin()
 
     def broken(self, error: Exception) -> bool:
-        return isinstance(error, DBAPIError) and error.connection_invalidated
+        if isinstance(error, DBAPIError):
+            return error.connection_invalidated
+        return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
 
     def contended(self, error: Exception) -> bool:
         return (_state(error) or "").startswith("40")
@@ -178,14 +185,22 @@ class PostgresDatabase:
         return [Conflict(result) if isinstance(result, str) else result for result in json.loads(row.results)]
 
     def tell(
-        self, connection: Connection, number: int, results: Sequence[int | Conflict], session_ids: Sequence[str]
+        self,
+        connection: Connection,
+        number: int,
+        results: Sequence[int | Conflict],
+        session_ids: Sequence[str],
+        fold: Fold,
     ) -> None:
         """Note a group with its results, and say to other processes what it is about, when it is committed."""
         noted = json.dumps([str(result) if isinstance(result, Conflict) else result for result in results])
         messages = json.dumps(written(self.instance, session_ids))
-        connection.execute(
-            _noted, {"who": self.instance, "group": number, "found": noted, "now": time.time(), "messages": messages}
-        )
+        values = {"who": self.instance, "group": number, "found": noted, "now": time.time(), "messages": messages}
+        if self._noting is None:
+            compiled = _noted.compile(dialect=self.dialect)
+            self._noting = str(compiled), compiled.params
+        text, parameters = self._noting
+        driver(connection).execute(*fold.before(text, {**parameters, **values}))
 
     def notify(self, connection: Connection, session_ids: Sequence[str]) -> None:
         connection.execute(_notified, {"messages": json.dumps(written(self.instance, session_ids))})

@@ -72,7 +72,7 @@ class Sheet:
         self._changed = tuple(name for name in names if name not in (*key, *kept))
         self._on_postgresql = dialect.name == "postgresql"
         if self._on_postgresql:
-            self._statement = self._of_document()
+            self._text = str(self._of_document().compile(dialect=dialect))
             encoders = ((place, _encoder(table.c[name])) for place, name in enumerate(names))
             self._encoders = [(place, encode) for place, encode in encoders if encode]
         else:
@@ -81,13 +81,22 @@ class Sheet:
             order = [names.index(name[2:]) for name in compiled.positiontup or ()]
             self._order = itemgetter(*order) if order != sorted(order) else None
 
-    def write(self, connection: Connection, rows: Sequence[Row], *, careful: bool = False) -> None:
-        """Write rows, one at least. `careful` keeps JSON wrapped, which PostgreSQL takes whatever it holds."""
-        if self._on_postgresql:
-            written = [self._encoded(row, careful) for row in rows] if self._encoders else rows
-            connection.execute(self._statement, {"rows": to_json(written).decode()})
+    def write(
+        self, connection: Connection, rows: Sequence[Row], *, careful: bool = False, fold: "Fold | None" = None
+    ) -> None:
+        """Write rows, one at least. `careful` keeps JSON wrapped, which PostgreSQL takes whatever it holds.
+
+        With `fold`, PostgreSQL is given them later, together with others.
+        """
+        if not self._on_postgresql:
+            driver(connection).executemany(self._text, list(map(self._order, rows) if self._order else rows))
+            return
+        written = [self._encoded(row, careful) for row in rows] if self._encoders else rows
+        document = to_json(written).decode()
+        if fold is None:
+            driver(connection).execute(self._text, {"rows": document})
         else:
-            connection.exec_driver_sql(self._text, list(map(self._order, rows) if self._order else rows))
+            fold.add(self._text, document)
 
     def _encoded(self, row: Row, careful: bool) -> list[Any]:
         values = list(row)
@@ -124,6 +133,43 @@ class Sheet:
             news = {name: statement.excluded[name] for name in self._changed}
             return statement.on_conflict_do_update(index_elements=self._key, set_=news)
         return statement
+
+
+class Fold:
+    """Statements of several tables that travel to PostgreSQL as one: each costs as much as its journey."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._documents: dict[str, str] = {}
+
+    def add(self, text: str, document: str) -> None:
+        name = f"rows_{len(self._parts)}"
+        self._parts.append(f"{name} AS ({text.replace('%(rows)s', f'%({name})s')})")
+        self._documents[name] = document
+
+    def before(self, text: str, parameters: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """All that was added, and a last statement."""
+        return (f"WITH {', '.join(self._parts)} {text}" if self._parts else text), parameters | self._documents
+
+
+class Query:
+    """Finds rows by keys."""
+
+    def __init__(self, dialect: Dialect, statement: Any) -> None:
+        compiled = statement.compile(dialect=dialect)
+        self._text = str(compiled)
+        self._names = compiled.positiontup
+        self._parameters = compiled.params
+
+    def rows(self, connection: Connection, listed: str) -> list[Any]:
+        values = {**self._parameters, "keys": listed}
+        given = values if self._names is None else [values[name] for name in self._names]
+        return driver(connection).execute(self._text, given).fetchall()
+
+
+def driver(connection: Connection) -> Any:
+    """The driver's own connection: on the way through SQLAlchemy a small statement costs twice as much."""
+    return connection.connection.driver_connection
 
 
 def _elements(document: ColumnElement[Any]) -> TableValuedAlias:

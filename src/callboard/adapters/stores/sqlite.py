@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from ...storage.port import Conflict, StoreError, StoreUnavailable
 from .lines import Line
 from .revisions import Migrated, is_empty, stored_revision, upgrade
+from .sheets import Fold
 from .tables import REVISION, VERSION_TABLE
 
 BUSY = 5.0
@@ -140,7 +141,12 @@ class SqliteDatabase:
         return None
 
     def tell(
-        self, connection: Connection, number: int, results: Sequence[int | Conflict], session_ids: Sequence[str]
+        self,
+        connection: Connection,
+        number: int,
+        results: Sequence[int | Conflict],
+        session_ids: Sequence[str],
+        fold: Fold,
     ) -> None:
         """Other processes see for themselves."""
 

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Dialect, delete, select
 from ...storage.port import Change, Conflict
 from ...storage.rows import SessionRow
 from .intake import EXECUTION, REQUEST, Execution, Intake, Request, Session, can_be_an_id, speaks_of_more
-from .sheets import Row, Sheet, among, keys
+from .sheets import Fold, Query, Row, Sheet, among, keys
 from .tables import events, executions, requests, session_tool_state, sessions, transcript
 
 
@@ -23,29 +23,38 @@ class Writing:
     def __init__(self, dialect: Dialect) -> None:
         counters = ("last_seq", "last_entry", "last_execution")
         state = ("session_id", "user_id", "namespaces", "available_tools", "unconsumed_results")
-        self._locked = (
+        self._locked = Query(
+            dialect,
             select(sessions.c.id, *(sessions.c[name] for name in counters))
             .where(among(dialect, sessions.c.id))
             .order_by(sessions.c.id)
-            .with_for_update(of=sessions)
+            .with_for_update(of=sessions),
         )
-        self._states = select(
-            session_tool_state.c.session_id, session_tool_state.c.user_id, session_tool_state.c.unconsumed_results
-        ).where(among(dialect, session_tool_state.c.session_id))
-        self._executions = (
+        self._states = Query(
+            dialect,
+            select(
+                session_tool_state.c.session_id, session_tool_state.c.user_id, session_tool_state.c.unconsumed_results
+            ).where(among(dialect, session_tool_state.c.session_id)),
+        )
+        self._executions = Query(
+            dialect,
             select(
                 *(executions.c.session_id, executions.c.id, executions.c.place, executions.c.call_id),
                 *(executions.c.owner, executions.c.completed_at, executions.c.cancelling),
             )
             .where(among(dialect, executions.c.session_id, executions.c.id))
             .order_by(executions.c.session_id, executions.c.id)
-            .with_for_update(of=executions)
+            .with_for_update(of=executions),
         )
-        self._calls = select(executions.c.session_id, executions.c.call_id).where(
-            among(dialect, executions.c.session_id, executions.c.call_id)
+        self._calls = Query(
+            dialect,
+            select(executions.c.session_id, executions.c.call_id).where(
+                among(dialect, executions.c.session_id, executions.c.call_id)
+            ),
         )
-        self._requests = select(requests.c.id, requests.c.session_id, requests.c.status).where(
-            among(dialect, requests.c.id)
+        self._requests = Query(
+            dialect,
+            select(requests.c.id, requests.c.session_id, requests.c.status).where(among(dialect, requests.c.id)),
         )
         self._unmade = delete(sessions).where(among(dialect, sessions.c.id))
         self._made = Sheet(dialect, "ensure", sessions, "id", "open", "first_seq", *counters, key=["id"])
@@ -73,11 +82,11 @@ class Writing:
 
     def lock(self, connection: Connection, session_ids: Iterable[str]) -> dict[str, Session]:
         """Let nobody else write to these sessions until the transaction ends. Those that are there."""
-        rows = connection.execute(self._locked, {"keys": keys(zip(filter(can_be_an_id, session_ids)))})
-        return {row[0]: Session(*row) for row in rows.all()}
+        rows = self._locked.rows(connection, keys(zip(filter(can_be_an_id, session_ids))))
+        return {row[0]: Session(*row) for row in rows}
 
     def write(
-        self, connection: Connection, changes: Sequence[Change], *, careful: bool = False
+        self, connection: Connection, changes: Sequence[Change], *, careful: bool = False, fold: Fold | None = None
     ) -> list[int | Conflict]:
         """Write those that fit. Raises what the database says of their data, after which nothing of this may stay."""
         intake = Intake(self.lock(connection, {change.session_id for change in changes}))
@@ -90,7 +99,7 @@ class Writing:
         if speaking:
             self._know(connection, intake, [change for change in speaking if change.session_id in intake.sessions])
         results = [intake.take(change) for change in changes]
-        self._flush(connection, intake, careful)
+        self._flush(connection, intake, careful, fold)
         unmade = [missed for missed in missing if not intake.sessions[missed].there]
         if unmade:
             connection.execute(self._unmade, {"keys": keys(zip(unmade))})
@@ -102,7 +111,7 @@ class Writing:
         if states:
             for session_id in states:
                 intake.sessions[session_id].there = False
-            for session_id, user_id, unconsumed in connection.execute(self._states, {"keys": keys(zip(states))}).all():
+            for session_id, user_id, unconsumed in self._states.rows(connection, keys(zip(states))):
                 session = intake.sessions[session_id]
                 session.there = True
                 session.user_id = user_id
@@ -114,22 +123,24 @@ class Writing:
             for spoken_of in (*(write.row.id for write in change.executions), *change.late, *change.cancel)
         }
         if spoken:
-            for row in connection.execute(self._executions, {"keys": keys(spoken)}).all():
-                intake.sessions[row.session_id].executions[row.id] = Execution(
-                    row.place, row.call_id, row.owner, row.completed_at is not None, row.cancelling
+            for session_id, found, place, call_id, owner, completed_at, cancelling in self._executions.rows(
+                connection, keys(spoken)
+            ):
+                intake.sessions[session_id].executions[found] = Execution(
+                    place, call_id, owner, completed_at is not None, bool(cancelling)
                 )
         called = {
             (change.session_id, write.row.call_id) for change in changes for write in change.executions if write.new
         }
         if called:
-            for session_id, call_id in connection.execute(self._calls, {"keys": keys(called)}).all():
+            for session_id, call_id in self._calls.rows(connection, keys(called)):
                 intake.sessions[session_id].calls.add(call_id)
         asked = {write.row.id for change in changes for write in change.requests}
         if asked:
-            for row in connection.execute(self._requests, {"keys": keys(zip(asked))}).all():
-                intake.known_requests[row.id] = Request(row.session_id, row.status)
+            for found, session_id, status in self._requests.rows(connection, keys(zip(asked))):
+                intake.known_requests[found] = Request(session_id, status)
 
-    def _flush(self, connection: Connection, intake: Intake, careful: bool) -> None:
+    def _flush(self, connection: Connection, intake: Intake, careful: bool, fold: Fold | None) -> None:
         """Write what was taken in."""
         touched = [session for session in intake.sessions.values() if session.there]
         rows = [(session, session.row) for session in touched if session.row is not None]
@@ -151,7 +162,8 @@ class Writing:
             (self._counted, [_counted(session) for session in touched if session.counted]),
         ):
             if written:
-                sheet.write(connection, written, careful=careful)
+                alone = sheet in (self._seen, self._state, self._stopped) or (sheet is self._counted and rows)
+                sheet.write(connection, written, careful=careful, fold=None if alone else fold)
 
 
 def _list(names: Iterable[str] | None) -> str | None:
