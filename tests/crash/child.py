@@ -25,7 +25,7 @@ from .load import ALL_DAY, BESIDE, USER, Visitor, rest, until_idle
 from .tools import TOOLS, WORKERS, scene
 from .witness import Witness, facts_in
 
-LONGEST = 120
+LONGEST = 600
 """Seconds after which a child ends in any case."""
 
 
