@@ -7,6 +7,7 @@ what it writes goes through its ledger.
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing, suppress
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic_core import to_json
@@ -44,6 +45,20 @@ class CallIdInvalid(CallboardError, ValueError):
     """A call id cannot be used."""
 
     code = "call_id"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSnapshot:
+    """How a session stands at one moment."""
+
+    last_seq: int
+    """The number of the newest event that it has taken in."""
+    executions: tuple[ExecutionRecord, ...]
+    """What runs or waits, oldest first."""
+    requests: tuple[RequestRow, ...]
+    """What people are asked, oldest first."""
+    unconsumed: tuple[str, ...]
+    """The executions whose late results wait to be taken, oldest first."""
 
 
 class Session:
@@ -506,6 +521,20 @@ class Session:
         return found
 
     # The board
+
+    async def snapshot(self) -> SessionSnapshot:
+        """How things stand now, for a reader who begins, or whose cursor has expired: he goes on after `last_seq`."""
+        if self.durable:
+            await self.ledger.settle()
+            await self._services.catch_up(self)
+        last_seq = self.board.last_seq  # first: whatever comes while the rest is read, he reads after this
+        records = await self.history()
+        return SessionSnapshot(
+            last_seq=last_seq,
+            executions=tuple(record for record in records if not record.status.terminal),
+            requests=tuple(await self.requests()),
+            unconsumed=await self.unconsumed(),
+        )
 
     async def events(self, after: int = 0) -> AsyncGenerator[Event]:
         """Every event after a cursor, those that are there and those that come. Raises `CursorExpired`."""
