@@ -18,10 +18,10 @@ COMPLAINT, RELIEF = "the store does not answer", "the store answers again"
 
 @contextmanager
 def small_disk(folder: Path) -> Generator[Path]:
-    """A disk of a few megabytes, where we may make one."""
+    """A small disk, with room for a log and its store, where we may make one."""
     folder.mkdir()
     made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=4m", "none", folder], capture_output=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=32m", "none", folder], capture_output=True, check=False
     )  # needs root
     if made.returncode:
         pytest.skip(f"no disk can be made here: {made.stderr.decode().strip()}")
