@@ -789,3 +789,29 @@ async def test_m3_secrets_are_neither_shown_in_the_request_nor_in_the_answer(mak
         assert b"hunter2" not in everything
         assert b"swordfish" not in everything, "nobody needs it any more"
         assert b'"eve"' in everything
+
+
+@tool(mode="human")
+async def knock() -> str:
+    """Knock."""
+    return "come in"
+
+
+async def test_m3_an_answer_given_where_the_tool_is_not_known_waits_for_a_process_that_knows_it(
+    shared_url: str,
+) -> None:
+    async with Runtime([knock], store=shared_url) as runtime:
+        session = await runtime.open("s", "u")
+        asked = await session.call("knock")
+    async with Runtime([], store=shared_url) as stranger:
+        session = await stranger.open("s", "u")
+        [request] = await session.requests()
+        await session.answer(request.id, {"approved": True})
+        await stranger.sessions._ownership.look()
+        await session.settle()
+        row = await stranger.store.execution("s", asked.execution_id)
+        assert row is not None
+        assert (row.status, row.owner, row.completed_at) == ("waiting", None, None)
+    async with Runtime([knock], store=shared_url) as runtime:
+        session = await runtime.open("s", "u")
+        assert (await session.result(asked.execution_id, timeout=10)).value == "come in"

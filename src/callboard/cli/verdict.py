@@ -45,7 +45,7 @@ async def give(runtime: Runtime, row: RequestRow, answer: Any) -> int:
     """
     await runtime.sessions.start()
     try:
-        session = await runtime.sessions._load(row.session_id)  # pyright: ignore[reportPrivateUsage]
+        session = await runtime.sessions.load(row.session_id)
         if session is None:
             raise SessionNotFound(f"The session {row.session_id!r} was removed.")
         return await session.answer(row.id, answer)

@@ -111,7 +111,7 @@ class ExecutionManager:
         self._gate.close()
         for execution in self.live:
             if execution.scope.durable and execution.request is not None and execution.status is Status.WAITING:
-                self._endings.release(execution)
+                self.release(execution)
         for execution in sorted(self.live, key=lambda execution: execution.task is not None):  # first those who wait
             self.cancel(execution)
         try:
@@ -264,6 +264,10 @@ class ExecutionManager:
     def disown(self, execution: Execution) -> None:
         """An execution is not this process's any more: stop it here, and say nothing."""
         self._endings.disown(execution)
+
+    def release(self, execution: Execution) -> None:
+        """Leave an execution to whoever goes on with it, once its person has answered."""
+        self._endings.release(execution)
 
     def interrupt(self, execution: Execution) -> None:
         """End an execution that a process left behind, and of which nobody knows how far it came."""

@@ -154,7 +154,7 @@ class Scheduler:
             await self._ownership.join()
         async with self._opening.setdefault(session_id, asyncio.Lock()):
             away = session_id in self._known and session_id not in self._sessions
-            session = self._find(session_id) or await self._load(session_id)
+            session = self._find(session_id) or await self.load(session_id)
             if session is None:
                 return await self._create(session_id, user_id, view)
             if session.user_id != user_id:
@@ -197,7 +197,8 @@ class Scheduler:
             session.last_used = self._clock.monotonic()
         return session
 
-    async def _load(self, session_id: str) -> Session | None:
+    async def load(self, session_id: str) -> Session | None:
+        """A session as it is stored: nobody is logged in by that."""
         row = await self._store.session(session_id)
         if row is None:
             return None
@@ -217,7 +218,7 @@ class Scheduler:
             self._known.pop(session_id, None)
             if isinstance(error, StoreError):
                 raise
-            other = await self._load(session_id)  # another process was faster
+            other = await self.load(session_id)  # another process was faster
             if other is None or other.user_id != user_id:
                 raise _not_found(session_id) from None
             return other
@@ -318,7 +319,7 @@ class Scheduler:
         now = self._clock.time()
         for row in await self._store.requests(status="open"):
             if row.expires_at is not None and row.expires_at <= now:
-                session = self._find(row.session_id) or await self._load(row.session_id)
+                session = self._find(row.session_id) or await self.load(row.session_id)
                 closed = replace(row, status="expired", answered_at=now)
                 with suppress(Conflict):  # somebody answered, or closed it, in the same moment
                     if session is not None:
@@ -383,7 +384,7 @@ class Scheduler:
 
     async def _take_over(self, row: ExecutionRow) -> None:
         """Go on with an execution that nobody holds any more, or end it honestly."""
-        session = self._find(row.session_id) or await self._load(row.session_id)
+        session = self._find(row.session_id) or await self.load(row.session_id)
         if session is None:
             return
         find = self._services.workers.get if row.kind == "worker" else self._registry.get
@@ -393,6 +394,8 @@ class Scheduler:
         began = execution.status is Status.EXECUTING
         if row.cancelling and row.parent_id is None:
             self._manager.end(execution, cancelled())
+        elif tool is None and execution.request is not None:  # another process may know the tool, and people can wait
+            self._manager.release(execution)
         elif row.parent_id is not None or tool is None or row.document is None or (began and not tool.idempotent):
             self._manager.interrupt(execution)
         else:
