@@ -53,7 +53,7 @@ async def test_x3_events_of_a_success_with_all_their_data() -> None:
         outcome = await harness.session.call("work", {"city": "Basel"}, call_id="c1")
         await settle()
         await harness.advance(1)
-        ids = {"execution_id": outcome.execution_id, "call_id": "c1", "tool": "work"}
+        ids = {"execution_id": outcome.execution_id, "call_id": "c1", "tool": "work", "mode": "background"}
         error = {"category": "transient", "message": "Busy.", "details": {"code": 7}}
         progress = {"stage": "counting", "fraction": 0.5, "message": "half"}
         assert [(event.kind, event.data) for event in harness.events()] == [

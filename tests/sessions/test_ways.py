@@ -1,12 +1,15 @@
 """The four ways over the board, end to end: between the model, the system and people (B4)."""
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Annotated, Literal
 
 import pytest
 from pydantic import BaseModel, Field
 
-from callboard import Event, Session, ToolContext, tool
+import callboard
+from callboard import Event, Runtime, Session, ToolContext, tool
 from callboard.events.routing import Side, enters_transcript, seen_by
 
 from .conftest import Make, board_of, ended, seen
@@ -157,3 +160,55 @@ async def test_b4_all_four_at_once_do_not_disturb_each_other(make: Make) -> None
         told = [event.kind for event in events if seen_by(event.kind, Side.MODEL, event.data)]
         assert {kind: told.count(kind) for kind in set(told)} == {"user_input": 5, "tool_result": 10, "human_answer": 5}
         assert sorted(map(str, await late(session))) == ["indexed"] * 5 + [f"paid {number}" for number in range(5)]
+
+
+async def test_b3_a_reader_may_ask_for_either_family(store_url: str) -> None:
+    @tool
+    async def now() -> str:
+        """Answer at once."""
+        return "now"
+
+    @tool(mode="background", idempotent=True)
+    async def later() -> str:
+        """Answer later."""
+        return "later"
+
+    async with Runtime([now, later], store=store_url) as runtime:
+        session = await runtime.open("s", "u")
+        await session.call("now")
+        late = await session.call("later")
+        await session.result(late.execution_id)
+        await session.notice("The end.")
+        found = [event async for event in _until_the_end(session.events(family="system"))]
+        assert {event.data.get("tool") for event in found} == {"later", None}
+        await session.post({"kind": "user_input", "text": "The end."})
+        found = [event async for event in _until_the_end(session.events(family="chat"))]
+        assert {event.data.get("tool") for event in found} == {"now", None}
+        with pytest.raises(ValueError, match="nonsense"):
+            await anext(session.events(family="nonsense"))
+
+
+async def _until_the_end(events: AsyncGenerator[Event]) -> AsyncGenerator[Event]:
+    async with aclosing(events):
+        async for event in events:
+            yield event
+            if "The end." in (event.data.get("message"), event.data.get("text")):
+                return
+
+
+async def test_g6_lent_tools_are_one_sessions_own() -> None:
+    @tool
+    async def paint(color: Annotated[str, "Which"]) -> str:
+        """Paint the page."""
+        return color
+
+    async with Runtime([index]) as runtime:
+        session, other = await runtime.open("s", "u"), await runtime.open("o", "u")
+        session.lend([paint])
+        assert [each.name for each in session.tools()] == ["index", "paint"]
+        assert (await session.call("paint", {"color": "red"})).value == "red"
+        assert (await other.call("paint", {"color": "red"})).error.category == "not_found"  # pyright: ignore[reportOptionalMemberAccess]
+        session.lend([])
+        assert (await session.call("paint", {"color": "red"})).status == "failed"
+        with pytest.raises(callboard.RegistrationError, match="index"):
+            session.lend([index])

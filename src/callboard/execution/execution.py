@@ -14,6 +14,7 @@ from pydantic_core import from_json, to_json
 from ..errors import ToolError
 from ..storage.rows import RequestRow
 from ..tools.definition import Tool
+from ..types import Mode
 from .lifecycle import Status
 from .outcome import Outcome, OutcomeStatus
 from .record import ExecutionRecord
@@ -80,6 +81,7 @@ class Answer(NamedTuple):
 
 
 _STARTED, _SUCCEEDED = OutcomeStatus.STARTED, OutcomeStatus.SUCCEEDED
+_INLINE = Mode.INLINE
 _PENDING, _WAITING, _NORMAL = Status.PENDING, Status.WAITING, Priority.NORMAL
 _outcome: Callable[[type[Outcome], tuple[Any, ...]], Outcome] = cast("Any", tuple).__new__
 """Makes a named tuple without the function in Python that its class has for that."""
@@ -157,7 +159,8 @@ class Execution:
         self.queued_at = at
         given = f'"{number}"' if call_id is number else to_json(call_id).decode()
         named = f'"{name}"' if tool.name is name else to_json(name).decode()
-        self.head = f'{{"execution_id":"{number}","call_id":{given},"tool":{named}'.encode()
+        mode = "" if tool.mode is _INLINE else f',"mode":"{tool.mode.value}"'  # for readers of one family
+        self.head = f'{{"execution_id":"{number}","call_id":{given},"tool":{named}{mode}'.encode()
         """What the data of every event of this execution begins with, encoded once."""
         self.status = _PENDING
         self.priority = _NORMAL

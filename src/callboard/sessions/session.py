@@ -5,18 +5,20 @@ what it writes goes through its ledger.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from pydantic_core import to_json
 
-from ..errors import CallboardError, ErrorCategory, ToolError
+from ..errors import CallboardError, ErrorCategory, RegistrationError, ToolError
 from ..events.board import Board, Subscription
 from ..events.event import Event, Events, encode_event
 from ..events.kinds import EventKind
-from ..events.routing import Side
+from ..events.routing import Family, Side
+from ..events.routing import family as family_of
 from ..execution.book import Book
 from ..execution.excerpt import excerpt
 from ..execution.execution import Answer, Execution, Priority, acknowledgement
@@ -37,6 +39,7 @@ from .requests import used
 from .services import Services, Talk
 
 _NORMAL = Priority.NORMAL
+_NO_TOOLS: Mapping[str, Tool] = MappingProxyType({})
 MAX_ID = 200
 """How long the ids that callers choose may be."""
 
@@ -70,6 +73,7 @@ class Session:
         "_found",
         "_found_at",
         "_late",
+        "_lent",
         "_manager",
         "_registry",
         "_services",
@@ -116,6 +120,7 @@ class Session:
         """Results that wait to be taken, as far as this process knows."""
         self._elsewhere: tuple[str, ...] = ()
         """What other processes carried out, or what waited for a person, when this was last looked at."""
+        self._lent: Mapping[str, Tool] = _NO_TOOLS
         self._found: dict[str, Tool] = {}
         self._found_at = -1
         self._services = services
@@ -138,7 +143,21 @@ class Session:
         """The tools that this session sees now, pinned."""
         seen = self._registry.look(self.view)
         shown = [tool for tool in seen if not self._manager.hides(self, tool)]
-        return seen if len(shown) == len(seen) else Snapshot(shown)
+        if not self._lent and len(shown) == len(seen):
+            return seen
+        return Snapshot([*shown, *self._lent.values()])
+
+    def lend(self, tools: Iterable[Tool]) -> None:
+        """Give this session tools that nobody else has, such as those that its page carries out. They take the place of
+        those that it was lent before, and are forgotten with the session's memory.
+
+        Raises `RegistrationError` for a name that a tool of the registry has.
+        """
+        lent = {tool.name: tool for tool in tools}
+        if taken := sorted(name for name in lent if self._registry.get(name) is not None):
+            raise RegistrationError(f"There are tools with these names already: {', '.join(taken)}.")
+        self._lent = lent
+        self.forget_tools()
 
     def find(self, name: str) -> Tool:
         """A tool that this session sees. Raises `ToolError` (not_found), also for tools that only others see."""
@@ -149,6 +168,8 @@ class Session:
     def _find(self, name: str) -> Tool:
         if self._found_at != self._registry.version:
             self._found, self._found_at = {}, self._registry.version
+        if (tool := self._lent.get(name)) is not None:
+            return tool
         tool = self._registry.get(name)
         if tool is None or not self.view.shows(tool, self._registry.settings.gates):
             raise ToolError(f"There is no tool {shorten(name, 80)!r}.", category="not_found")
@@ -536,15 +557,20 @@ class Session:
             unconsumed=await self.unconsumed(),
         )
 
-    async def events(self, after: int = 0) -> AsyncGenerator[Event]:
-        """Every event after a cursor, those that are there and those that come. Raises `CursorExpired`."""
+    async def events(self, after: int = 0, family: Family | str | None = None) -> AsyncGenerator[Event]:
+        """Every event after a cursor, those that are there and those that come. Raises `CursorExpired`.
+
+        With a family only those of the conversation (`chat`), or all the others (`system`).
+        """
+        wanted = None if family is None else Family(family)
         with self.board.attended():  # from before the first look: nothing that comes meanwhile is missed
             self.touch()
             if self.durable:
                 await self._services.catch_up(self)
             async with aclosing(self.board.follow(after)) as events:
                 async for event in events:
-                    yield event
+                    if wanted is None or family_of(event.kind, event.data) is wanted:
+                        yield event
 
     def subscribe(
         self,
