@@ -2,7 +2,7 @@
 
 import argparse
 
-from bench import dispatch, environments, execution, imports, results, schemas, stores
+from bench import conversation, dispatch, environments, execution, imports, results, schemas, stores
 from bench.question import Options, Question
 
 QUESTIONS: dict[str, Question] = {
@@ -11,6 +11,7 @@ QUESTIONS: dict[str, Question] = {
     "schemas": schemas,
     "imports": imports,
     "stores": stores,
+    "conversation": conversation,
 }
 
 

@@ -12,11 +12,10 @@ import os
 import random
 import sqlite3
 import sys
-import tempfile
 import time
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -24,11 +23,11 @@ from statistics import median, quantiles
 from typing import Any, NamedTuple
 
 from bench import environments
+from bench.databases import POSTGRESQL, SQLITE, databases, sqlite_file
 from bench.question import Bound, Data, Options, Table, quartiles
 from bench.workloads import add
 
 TITLE = "What the stores carry, with every commit synced to the disk"
-SQLITE, POSTGRESQL = "SQLite", "PostgreSQL"
 SESSIONS = 100
 """Sessions that append at once."""
 OFFERED = 10_000
@@ -42,8 +41,6 @@ SHARED = 1
 
 Found = dict[str, list[float]]
 """Values by the names of their figures; times in seconds, memory in bytes."""
-Database = Callable[[], AbstractContextManager[str]]
-"""Makes an empty one, as a URL, and removes it."""
 
 
 class Figure(NamedTuple):
@@ -96,7 +93,7 @@ def measure(options: Options) -> dict[str, Any]:
         return {}
     seconds = 0.2 if options.quick else 1.0
     with ExitStack() as stack:
-        stores: dict[str, Database] = {SQLITE: _file} | stack.enter_context(_server())
+        stores = stack.enter_context(databases())
         data: dict[str, Found] = {store: {} for store in stores}
         for turn in range(options.rounds):
             for store, database in random.sample(list(stores.items()), len(stores)):
@@ -104,7 +101,7 @@ def measure(options: Options) -> dict[str, Any]:
                 for part in (append, deliver, log_in):
                     with database() as url:
                         _keep(data[store], _part(part, url, options.samples, seconds))
-            with _file() as url:
+            with sqlite_file() as url:
                 _keep(data[SQLITE], _part(live_in_memory, url, 1_000 if options.quick else 10_000))
         if POSTGRESQL in stores:
             with stores[POSTGRESQL]() as url:
@@ -164,27 +161,6 @@ BOUNDS: Sequence[Bound] = [
 
 
 # Databases and processes
-
-
-@contextmanager
-def _file() -> Generator[str]:
-    with tempfile.TemporaryDirectory(prefix="callboard-bench-") as folder:
-        yield f"sqlite:///{folder}/bench.db"
-
-
-@contextmanager
-def _server() -> Generator[dict[str, Database]]:
-    """A PostgreSQL server of our own, or nothing where there is none to be had."""
-    from tests.servers import Unavailable, postgres_server  # its driver is needed for nothing else
-
-    with ExitStack() as stack:
-        try:
-            server = stack.enter_context(postgres_server())
-        except Unavailable as why:
-            print(f"PostgreSQL is not measured: {why}", file=sys.stderr)
-            yield {}
-        else:
-            yield {POSTGRESQL: server.database}
 
 
 def _part(part: Callable[..., object], *arguments: Any) -> Found:

@@ -1,14 +1,18 @@
 """What every test shares: the flags, the event loop, golden files, and real servers."""
 
+import asyncio
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NoReturn
 
+import psycopg
 import pytest
 
+from callboard.adapters.stores import open_store
 from tests.servers import OwnPostgres, Postgres, Unavailable, postgres_server
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -80,3 +84,58 @@ def postgres_url(postgres: Postgres) -> Iterator[str]:
     """A new, empty PostgreSQL database for one test, as `postgresql://…`; other processes can use it too."""
     with postgres.database() as url:
         yield url
+
+
+# Stores in which there is nothing yet
+
+
+@pytest.fixture(scope="session")
+def common_database(postgres: Postgres) -> Iterator[str]:
+    """One database for all tests that empty it: making one and its tables takes longer than most of them."""
+    with postgres.database() as url:
+        yield url
+
+
+@pytest.fixture
+def emptied_database(common_database: str) -> str:
+    with psycopg.connect(common_database) as connection:
+        if connection.execute("SELECT to_regclass('sessions')").fetchone() != (None,):
+            connection.execute("DELETE FROM sessions")
+            connection.execute("DELETE FROM owners")
+            connection.execute("DELETE FROM api_keys")
+    return common_database
+
+
+@pytest.fixture(scope="session")
+def empty_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A SQLite file with tables and nothing in them."""
+    path = tmp_path_factory.mktemp("empty") / "callboard.db"
+
+    async def make() -> None:
+        store = open_store(f"sqlite:///{path}")
+        await store.open(lambda session_id: None)
+        await store.close()
+
+    asyncio.run(make())
+    return path
+
+
+@pytest.fixture
+def sqlite_url(empty_file: Path, tmp_path: Path) -> str:
+    """The address of a SQLite file in which there is nothing yet."""
+    shutil.copy(empty_file, tmp_path / "callboard.db")
+    return f"sqlite:///{tmp_path / 'callboard.db'}"
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def shared_url(request: pytest.FixtureRequest) -> str:
+    """The address of a store that several runtimes can use at once."""
+    return request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "emptied_database")
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def store_url(request: pytest.FixtureRequest) -> str:
+    """The address of a store."""
+    if request.param == "memory":
+        return "memory://"
+    return request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "emptied_database")

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from .tools.snapshot import Snapshot as Snapshot
     from .tools.toolset import LocalToolset as LocalToolset
     from .tools.toolset import Toolset as Toolset
+    from .turns import Turn as Turn
+    from .turns import TurnLimits as TurnLimits
 
 __version__ = "0.1.0"
 
@@ -58,6 +60,8 @@ _HOMES = {
     "Toolset": "tools.toolset",
     "dynamic_tool": "tools.dynamic",
     "tool": "tools.function",
+    "Turn": "turns",
+    "TurnLimits": "turns",
     "toolset": "chat.toolset",
 }
 
@@ -83,6 +87,8 @@ __all__ = [
     "ToolContext",
     "ToolError",
     "Toolset",
+    "Turn",
+    "TurnLimits",
     "dynamic_tool",
     "tool",
     "toolset",

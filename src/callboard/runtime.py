@@ -6,7 +6,7 @@ Any number can live in one process; nothing is global. Adapters are chosen here 
 from collections.abc import Callable, Collection, Iterable
 from contextlib import AsyncExitStack
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from .adapters.stores import open_store
 from .clock import Clock, SystemClock
@@ -19,16 +19,24 @@ from .sessions.scheduler import Scheduler
 from .sessions.session import Session
 from .settings import Settings
 from .tools.definition import Tool
+from .tools.histogram import Histogram
 from .tools.policies import BreakerPolicy, RetryPolicy
 from .tools.registry import Registry
 from .tools.toolset import Toolset
+
+if TYPE_CHECKING:
+    from pydantic_ai.settings import ModelSettings
+
+    from .turns import TurnLimits
 
 
 class Runtime:
     """Runs tools for sessions, between `async with` and its end.
 
     `model` is what sessions talk to: a name that Pydantic AI knows (`anthropic:claude-…`), one of its models, or
-    `offline`; `instructions` are what it is told first. `workers` answer what people ask of the system
+    `offline`; `instructions` are what it is told first, `model_settings` how it is asked (temperature, thinking, …),
+    `turn_limits` what its turns may use. An interrupt also stops the calls that the turn waits for, unless
+    `cancel_on_interrupt` is false. `workers` answer what people ask of the system
     (`user_request`): tools, each under the kind that it answers. `retry` and `breaker` hold for tools that do not have
     their own. `grace` is how long a stopped handler may clean up.
 
@@ -45,6 +53,9 @@ class Runtime:
         workers: Iterable[Tool] = (),
         model: Any = None,
         instructions: str | None = None,
+        model_settings: "ModelSettings | None" = None,
+        turn_limits: "TurnLimits | None" = None,
+        cancel_on_interrupt: bool = True,
         store: str = "memory://",
         settings: Settings | None = None,
         clock: Clock | None = None,
@@ -80,12 +91,21 @@ class Runtime:
             idle_after=idle_after,
             recover=recover,
         )
+        self._conversations = None
         if model is not None:
             try:
-                from .chat import conversations
+                from .chat import Conversations
             except ModuleNotFoundError as missing:
                 raise MissingExtraError("A model to talk to", "chat") from missing
-            self.sessions.converse = conversations(self.registry, self.sessions, model, instructions)
+            self._conversations = self.sessions.converse = Conversations(
+                self.registry,
+                self.sessions,
+                model,
+                instructions=instructions,
+                limits=turn_limits,
+                settings=model_settings,
+                cancel_on_interrupt=cancel_on_interrupt,
+            )
         self._watchdog = Watchdog(self.manager, self._blocked, threshold=blocked_after)
         self._stack = AsyncExitStack()
 
@@ -96,6 +116,8 @@ class Runtime:
             stack.push_async_callback(self.store.close)
             stack.push_async_callback(self.sessions.stop)
             await stack.enter_async_context(self.manager)
+            if self._conversations is not None:  # before the calls that turns wait for are ended
+                stack.push_async_callback(self._conversations.close)
             await self.sessions.start()
             await stack.enter_async_context(self._watchdog)
             self._stack = stack.pop_all()
@@ -116,6 +138,11 @@ class Runtime:
     ) -> Session:
         """The session of that id: made, or found if it is this user's. Raises `SessionNotFound` for another user's."""
         return await self.sessions.open(session_id, user_id, namespaces=namespaces, channel=channel, allow=allow)
+
+    @property
+    def loop_lag(self) -> Histogram:
+        """How long the event loop let what was ready wait, looked at twice in `blocked_after` seconds."""
+        return self._watchdog.lag
 
     def _blocked(self, tool: str, seconds: float, session_ids: Collection[str]) -> None:
         """A handler held the event loop: tell the people whose calls waited for it."""

@@ -18,7 +18,17 @@ from callboard.adapters.stores.migrations import migrate_to, revisions
 from callboard.adapters.stores.sql import migrate
 from callboard.adapters.stores.tables import REVISION, VERSION_TABLE, metadata
 from callboard.storage.port import Change, ExecutionWrite, Store, StoreError, StoreUnavailable
-from tests.contracts.rows import NOW, execution_row, finished_row, made, owner_row, posts, request_row, session_row
+from tests.contracts.rows import (
+    NOW,
+    execution_row,
+    finished_row,
+    key_row,
+    made,
+    owner_row,
+    posts,
+    request_row,
+    session_row,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -44,9 +54,15 @@ FIRST = [
     "INSERT INTO owners (id, host, pid, started, beat) VALUES ('p1', 'here', 7, 'then', 4)",
 ]
 
+SECOND = [*FIRST, "INSERT INTO batches (instance, number, results, at) VALUES ('other', 5, '[1]', 1.0)"]
 CONTENTS = {
     "0001": FIRST,
-    "0002": [*FIRST, "INSERT INTO batches (instance, number, results, at) VALUES ('other', 5, '[1]', 1.0)"],
+    "0002": SECOND,
+    "0003": [
+        *SECOND,
+        "INSERT INTO api_keys (id, user_id, name, digest, created_at, expires_at, revoked_at, last_used_at)"
+        " VALUES ('old', 'ann', 'laptop', 'd', 1800000000.0, NULL, NULL, NULL)",
+    ],
 }
 """What a database of each revision holds, as that revision wrote it."""
 
@@ -95,6 +111,9 @@ async def check(store: Store) -> None:
     assert [row.id for row in await store.executions("s")] == ["x", "y", "z"]
     assert await store.transcript("s", 1) == [b"2"]
     assert [row.id for row in await store.recover("p1", 4, "p2")] == ["x", "z"]
+    before = [row.id for row in await store.keys()]
+    await store.add_key(key_row("new", created_at=NOW + 1))
+    assert [row.id for row in await store.keys()] == [*before, "new"]
 
 
 def test_every_revision_is_known_and_has_contents_here() -> None:
@@ -114,6 +133,8 @@ async def test_d2_database_of_every_revision_is_brought_to_the_newest(url: str, 
         assert await asyncio.to_thread(migrate, url) == (revision, REVISION)
     await store.open(lambda session_id: None)
     try:
+        kept = key_row("old", name="laptop", digest="d")
+        assert await store.keys() == ([kept] if revision >= "0003" else [])
         await check(store)
     finally:
         await store.close()

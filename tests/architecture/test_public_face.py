@@ -28,6 +28,8 @@ NAMES = {
     "ToolContext",
     "ToolError",
     "Toolset",
+    "Turn",
+    "TurnLimits",
     "dynamic_tool",
     "tool",
 }

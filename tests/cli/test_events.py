@@ -137,6 +137,7 @@ SHOWN: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("turn_finished", {"turn_id": "t1", "usage": None}, "[t1]"),
     ("turn_failed", {"turn_id": "t1", "error": AWAY}, "transient: The service is away [t1]"),
+    ("turn_paused", {"turn_id": "t1", "usage": {"requests": 1, "input_tokens": 3}}, "waits for a person [t1]"),
     ("turn_interrupted", {"turn_id": "t1", "message": "by ann"}, "by ann [t1]"),
     ("of_the_future", {"a": {"b": 1}}, '{"a": {"b": 1}}'),
     ("tool_of_the_future", TOOL, json.dumps(TOOL)),

@@ -4,7 +4,7 @@ from typing import Any
 
 from callboard.events.event import encode_event
 from callboard.storage.port import Change, ExecutionWrite, RequestWrite
-from callboard.storage.rows import ExecutionRow, OwnerRow, RequestRow, SessionRow
+from callboard.storage.rows import ExecutionRow, KeyRow, OwnerRow, RequestRow, SessionRow
 
 NOW = 1_800_000_000.0
 
@@ -75,6 +75,17 @@ def request_row(request_id: str = "r", session_id: str = "s", **fields: Any) -> 
 def owner_row(owner_id: str = "p1", **fields: Any) -> OwnerRow:
     filled: dict[str, Any] = {"host": "here", "pid": 7, "started": "then", "beat": 0}
     return OwnerRow(id=owner_id, **filled | fields)
+
+
+def key_row(key_id: str = "k", **fields: Any) -> KeyRow:
+    filled: dict[str, Any] = {
+        "user_id": "ann",
+        "name": None,
+        "digest": "d" * 64,
+        "created_at": NOW,
+        "expires_at": None,
+    }
+    return KeyRow(id=key_id, **filled | fields)
 
 
 def event(number: int = 0, kind: str = "system_notice", at: float = NOW) -> bytes:

@@ -11,13 +11,10 @@ from callboard import Event, Runtime, Session, tool
 from callboard.events.board import CursorExpired
 from callboard.storage.port import Change, Conflict, StoreUnavailable
 from callboard.testing import ManualClock, settle
-from tests.sessions import conftest as stores
 from tests.sessions.conftest import SOON, board_of, ended, seen, stored
 
 pytestmark = pytest.mark.anyio
 
-common_database, emptied_database = stores.common_database, stores.emptied_database
-empty_file, sqlite_url, shared_url = stores.empty_file, stores.sqlite_url, stores.shared_url
 
 TAIL = 500
 """How many events of a stored board are at least in memory."""

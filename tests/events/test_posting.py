@@ -62,6 +62,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "text": {"turn_id": "t1", "message_id": "m1", "delta": "He"},
     "turn_finished": {"turn_id": "t1", "usage": {"requests": 1, "input_tokens": 5, "output_tokens": 6, "cost": 0.1}},
     "turn_failed": {"turn_id": "t1", "error": {"category": "resource", "message": "Too many turns."}},
+    "turn_paused": {"turn_id": "t1", "usage": {"requests": 1}},
     "turn_interrupted": {"turn_id": "t1", "message": "The user stopped it."},
 }
 """A full event of every kind, without its kind."""

@@ -28,6 +28,7 @@ TABLE = """
 user_input         | people          | people, model   | yes              | chat
 turn_started       | runtime         | people          | finished_message | chat
 text               | runtime         | people          | finished_message | chat
+turn_paused        | runtime         | people          | finished_message | chat
 turn_finished      | runtime         | people          | finished_message | chat
 turn_failed        | runtime         | people          | finished_message | chat
 turn_interrupted   | runtime         | people          | finished_message | chat
@@ -82,7 +83,7 @@ UNKNOWN = st.text().filter(is_unknown) | st.sampled_from(["TEXT", "tool_", "user
 
 def test_b3_the_table_has_a_row_for_every_kind() -> None:
     assert set(AGREED) == {kind.value for kind in EventKind} == set(ROUTES)
-    assert len(AGREED) == 22
+    assert len(AGREED) == 23
 
 
 @pytest.mark.parametrize(("kind", "side"), CELLS)

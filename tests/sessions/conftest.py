@@ -1,77 +1,23 @@
 """Every store that a session can have, and what the tests of sessions share."""
 
 import asyncio
-import shutil
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 
 from callboard import Event, Outcome, Runtime, Session, Tool
 from callboard.adapters.stores import open_store
 from callboard.storage.port import Change, ExecutionWrite, RequestWrite, Store
 from callboard.storage.rows import ExecutionRow, OwnerRow, RequestRow
-from tests.servers import Postgres
 
 SOON = 20.0
 """How many seconds something may take that takes milliseconds."""
 
 
 # Stores
-
-
-@pytest.fixture(scope="session")
-def common_database(postgres: Postgres) -> Iterator[str]:
-    """One database for all of these tests: making one and its tables takes longer than most of them."""
-    with postgres.database() as url:
-        yield url
-
-
-@pytest.fixture
-def emptied_database(common_database: str) -> str:
-    with psycopg.connect(common_database) as connection:
-        if connection.execute("SELECT to_regclass('sessions')").fetchone() != (None,):
-            connection.execute("DELETE FROM sessions")
-            connection.execute("DELETE FROM owners")
-    return common_database
-
-
-@pytest.fixture(scope="session")
-def empty_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A SQLite file with tables and nothing in them."""
-    path = tmp_path_factory.mktemp("empty") / "callboard.db"
-
-    async def make() -> None:
-        async with stored(f"sqlite:///{path}"):
-            pass
-
-    asyncio.run(make())
-    return path
-
-
-@pytest.fixture
-def sqlite_url(empty_file: Path, tmp_path: Path) -> str:
-    """The address of a SQLite file in which there is nothing yet."""
-    shutil.copy(empty_file, tmp_path / "callboard.db")
-    return f"sqlite:///{tmp_path / 'callboard.db'}"
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def shared_url(request: pytest.FixtureRequest) -> str:
-    """The address of a store that several runtimes can use at once, in which there is nothing yet."""
-    return request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "emptied_database")
-
-
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
-def store_url(request: pytest.FixtureRequest) -> str:
-    """The address of a store in which there is nothing yet."""
-    if request.param == "memory":
-        return "memory://"
-    return request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "emptied_database")
 
 
 @asynccontextmanager

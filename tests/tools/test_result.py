@@ -16,8 +16,9 @@ from pydantic_core import from_json, to_json
 from typing_extensions import TypedDict
 
 from callboard import Registry, Tool, ToolContext, ToolError, dynamic_tool, tool
+from callboard.nesting import DEEPEST, READABLE, is_deeper
 from callboard.testing import Harness
-from callboard.tools.result import DEEPEST, READABLE, Result, _is_deep
+from callboard.tools.result import Result
 
 pytestmark = pytest.mark.anyio
 
@@ -388,8 +389,8 @@ def test_t5_depth_is_seen_whatever_is_in_the_strings(pattern: list[tuple[str, st
             case _:
                 value = [value]
     written = to_json(value)
-    assert _is_deep(written) == (levels_of(value) > DEEPEST)
-    if not _is_deep(written):
+    assert is_deeper(written, DEEPEST) == (levels_of(value) > DEEPEST)
+    if not is_deeper(written, DEEPEST):
         room = READABLE - DEEPEST
         from_json(b"[" * room + written + b"]" * room)
 

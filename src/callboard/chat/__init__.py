@@ -1,40 +1,71 @@
 """The conversation: a transcript, turns with a model, and results that come late."""
 
-from collections.abc import Callable
+import asyncio
+import logging
+from collections.abc import Coroutine
 from typing import Any
-from weakref import WeakKeyDictionary
 
-from pydantic_ai.models import Model, infer_model
+from pydantic_ai.settings import ModelSettings
 
 from ..sessions.scheduler import Scheduler
 from ..sessions.session import Session
 from ..tools.registry import Registry
-from .completion import TurnLimits
-from .conversation import Conversation
-from .offline import offline_model
+from ..turns import Turn, TurnLimits
+from .conversation import Conversation, Manner
+from .model import choose_model
 from .tasks import task_tools
 
+log = logging.getLogger("callboard.chat")
 
-def conversations(
-    registry: Registry, sessions: Scheduler, model: Any, instructions: str | None, limits: TurnLimits | None = None
-) -> Callable[[Session], Conversation]:
-    """Gives each session its conversation with a model, and the registry the tools for work that goes on."""
-    known: WeakKeyDictionary[Session, Conversation] = WeakKeyDictionary()
-    chosen: Model = offline_model() if model == "offline" else infer_model(model)
-    for tool in task_tools(sessions.find):
-        registry.register(tool, replace=True)
 
-    def of(session: Session) -> Conversation:
-        if (talk := known.get(session)) is None:
-            talk = known[session] = Conversation(
-                session,
-                chosen,
-                limits=limits or TurnLimits(),
-                settings=None,
-                instructions=instructions,
-                cancel_on_interrupt=True,
-                spawn=sessions.spawn,
-            )
-        return talk
+class Conversations:
+    """Gives each session its conversation with a model, and the registry the tools for work that goes on.
 
-    return of
+    It owns the tasks of all turns.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        sessions: Scheduler,
+        model: Any,
+        *,
+        instructions: str | None,
+        limits: TurnLimits | None,
+        settings: ModelSettings | None,
+        cancel_on_interrupt: bool,
+    ) -> None:
+        self._manner = Manner(
+            model=choose_model(model),
+            instructions=instructions,
+            limits=limits or TurnLimits(),
+            settings=settings,
+            cancel_on_interrupt=cancel_on_interrupt,
+        )
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._leaving = False
+        for tool in task_tools(sessions.find):
+            registry.register(tool, replace=True)
+
+    def __call__(self, session: Session) -> Conversation:
+        """A new one. The session keeps it."""
+        return Conversation(session, self._manner, self._spawn, lambda: self._leaving)
+
+    async def close(self) -> None:
+        """Stop all turns. What is stored of them is left as it is: somebody goes on with them later."""
+        self._leaving = True
+        for task in tuple(self._tasks):
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def _spawn(self, work: Coroutine[Any, Any, Turn | None]) -> "asyncio.Task[Turn | None]":
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: "asyncio.Task[Any]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.warning("a turn could not go on: %s", error)

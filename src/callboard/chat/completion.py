@@ -5,8 +5,7 @@ and replaced by itself.
 """
 
 import asyncio
-from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Protocol
 
 from pydantic_ai.direct import model_request_stream
@@ -21,105 +20,66 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
-from pydantic_ai.tools import ToolDefinition
-from pydantic_ai.usage import RequestUsage
 
-from ..errors import CallboardError
-
-
-class LimitReached(CallboardError):
-    """A turn or a session has used what it may use."""
-
-    code = "limit_reached"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnLimits:
-    """What one turn may use, and all turns of a session together. None: no limit."""
-
-    requests: int | None = 50
-    tool_calls: int | None = 500
-    session_turns: int | None = None
-    session_tokens: int | None = None
-    session_cost: float | None = None
-    """In US dollars, where the price of the model is known."""
-
-
-@dataclass(slots=True)
-class Usage:
-    """What was used."""
-
-    requests: int = 0
-    tool_calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost: float | None = None
-
-    def add(self, usage: RequestUsage, cost: float | None) -> None:
-        """Count a request."""
-        self.requests += 1
-        self.input_tokens += usage.input_tokens
-        self.output_tokens += usage.output_tokens
-        if cost is not None:
-            self.cost = (self.cost or 0.0) + cost
+from ..turns import TurnLimits, Usage, check_calls, check_turn
 
 
 class Desk(Protocol):
     """What a turn works with."""
 
-    async def messages(self) -> list[ModelMessage]:
-        """The conversation up to now, with what came meanwhile: late results, inputs."""
+    @property
+    def used(self) -> Usage:
+        """What the turn has used so far, with what was said."""
         ...
 
-    def tools(self) -> Sequence[ToolDefinition]: ...
+    async def left_over(self) -> Sequence[ToolCallPart]:
+        """Calls that an earlier part of this turn made and that have no answer yet: it was paused, or cut off."""
+        ...
+
+    async def messages(self) -> list[ModelMessage]:
+        """The conversation up to now, with what came meanwhile: late results, inputs. Every call in it is answered."""
+        ...
+
+    def parameters(self) -> ModelRequestParameters:
+        """What the model may call."""
+        ...
 
     def speaks(self, delta: str) -> None:
         """A piece of text arrived."""
         ...
 
-    async def said(self, response: ModelResponse) -> list[ToolCallPart]:
+    async def said(self, response: ModelResponse) -> Sequence[ToolCallPart]:
         """Keep what the model said. Returns the calls in it, each with an id that was not used before."""
         ...
 
-    def carry_out(self, calls: Sequence[ToolCallPart]) -> Awaitable[bool]:
-        """Make calls at once, and keep their answers in order. False where the turn must wait for a person."""
+    async def was_cut_off(self, response: ModelResponse) -> None:
+        """Keep what the model had said when an error or an interrupt cut it off."""
         ...
 
-    @property
-    def has_more(self) -> bool:
-        """Whether something came that the model has not been told."""
+    async def carry_out(self, calls: Sequence[ToolCallPart]) -> bool:
+        """Make calls, all at once, and keep their answers in order. False where the turn must wait for a person."""
         ...
 
 
-async def complete(
-    desk: Desk, model: Model, usage: Usage, limits: TurnLimits, settings: ModelSettings | None = None
-) -> bool:
+async def complete(desk: Desk, model: Model, limits: TurnLimits, settings: ModelSettings | None = None) -> bool:
     """Run a turn. True where it is finished, False where it waits for a person. Raises `LimitReached`."""
+    calls = await desk.left_over()
     while True:
-        if limits.requests is not None and usage.requests >= limits.requests:
-            raise LimitReached(f"The turn made {usage.requests} requests to the model, which is the limit.")
-        response = await _ask(desk, model, settings)
-        usage.add(response.usage, _cost(response))
-        calls = await desk.said(response)
-        if not calls:
-            if desk.has_more:
-                continue
+        if calls:
+            check_calls(limits, desk.used)
+            if not await desk.carry_out(calls):
+                return False
+        messages = await desk.messages()
+        if not messages or isinstance(messages[-1], ModelResponse):  # there is nothing that it was not told
             return True
-        usage.tool_calls += len(calls)
-        if limits.tool_calls is not None and usage.tool_calls > limits.tool_calls:
-            raise LimitReached(
-                f"The model made {usage.tool_calls} calls in one turn; the limit is {limits.tool_calls}."
-            )
-        if not await desk.carry_out(calls):
-            return False
+        check_turn(limits, desk.used)
+        calls = await desk.said(await _ask(desk, model, messages, settings))
 
 
-async def _ask(desk: Desk, model: Model, settings: ModelSettings | None) -> ModelResponse:
+async def _ask(desk: Desk, model: Model, messages: list[ModelMessage], settings: ModelSettings | None) -> ModelResponse:
     """One request. What came of one that is cut off, by an error or an interrupt, is kept all the same."""
-    parameters = ModelRequestParameters(function_tools=list(desk.tools()))
-    messages = await desk.messages()
     async with model_request_stream(
-        model, messages, model_settings=settings, model_request_parameters=parameters
+        model, messages, model_settings=settings, model_request_parameters=desk.parameters()
     ) as stream:
         try:
             async for event in stream:
@@ -130,9 +90,16 @@ async def _ask(desk: Desk, model: Model, settings: ModelSettings | None) -> Mode
         except (Exception, asyncio.CancelledError):
             partial = stream.get()
             if text := [part for part in partial.parts if isinstance(part, TextPart) and part.content]:
-                await asyncio.shield(desk.said(ModelResponse(parts=text, model_name=partial.model_name)))
+                await desk.was_cut_off(ModelResponse(parts=text, model_name=partial.model_name))
             raise
         return stream.get()
+
+
+def used_by(response: ModelResponse) -> Usage:
+    """What one response used."""
+    usage = response.usage
+    calls = sum(isinstance(part, ToolCallPart) for part in response.parts)
+    return Usage(1, calls, usage.input_tokens, usage.output_tokens, _cost(response))
 
 
 def _cost(response: ModelResponse) -> float | None:

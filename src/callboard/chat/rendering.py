@@ -20,7 +20,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from .transcript import Answered, Entry, Input, Late, Noted, Said
+from .transcript import Answered, Began, Entry, Input, Late, Noted, Said
 
 TASK_RESULT = "task_result"
 CUT_OFF = {"category": "interrupted", "message": "The call was cut off. It is not known whether it took effect."}
@@ -103,11 +103,16 @@ def late_id(execution_id: str) -> str:
 def _exchanges(entries: Iterable[Entry]) -> list[_Exchange]:
     exchanges = [_Exchange()]
     by_call: dict[str, _Exchange] = {}
+    early: list[Late] = []
+    """Results of work that somebody else began, before anything was said: no conversation begins with a call."""
     for entry in entries:
         current = exchanges[-1]
         match entry:
             case Input(text=text) | Noted(text=text):
                 current.prompts.append(UserPromptPart(text))
+                for late in early:
+                    _came_late(late, exchanges, by_call)
+                early.clear()
             case Said(response=response):
                 response = _distinct(response, by_call)
                 exchanges.append(made := _Exchange(response, list(_calls(response))))
@@ -117,16 +122,24 @@ def _exchanges(entries: Iterable[Entry]) -> list[_Exchange]:
                 if exchange is not None and entry.call_id not in exchange.answers:
                     exchange.answers[entry.call_id] = _answer(entry.tool, entry.call_id, entry.content, entry.failed)
             case Late():
-                call_id = late_id(entry.execution_id)
-                if call_id in by_call:
-                    continue
-                if current.said is None:
-                    exchanges.append(current := _Exchange(ModelResponse(parts=[])))
-                call = ToolCallPart(TASK_RESULT, {"execution_id": entry.execution_id}, call_id)
-                current.calls.append(call)
-                by_call[call_id] = current
-                current.answers[call_id] = _answer(TASK_RESULT, call_id, entry.content, entry.failed)
+                if current.said is None and not current.prompts:
+                    early.append(entry)
+                else:
+                    _came_late(entry, exchanges, by_call)
+            case Began():
+                pass
     return exchanges
+
+
+def _came_late(entry: Late, exchanges: list[_Exchange], by_call: dict[str, _Exchange]) -> None:
+    call_id = late_id(entry.execution_id)
+    if call_id in by_call:
+        return
+    if exchanges[-1].said is None:
+        exchanges.append(_Exchange(ModelResponse(parts=[])))
+    current = by_call[call_id] = exchanges[-1]
+    current.calls.append(ToolCallPart(TASK_RESULT, {"execution_id": entry.execution_id}, call_id))
+    current.answers[call_id] = _answer(TASK_RESULT, call_id, entry.content, entry.failed)
 
 
 def _distinct(response: ModelResponse, known: dict[str, Any]) -> ModelResponse:

@@ -4,6 +4,7 @@ Calls take the one path of every call. A background tool answers with its acknow
 `task_result`, or taken with `session.take_results()`.
 """
 
+from functools import lru_cache
 from typing import Any
 
 from pydantic_ai import RunContext
@@ -55,6 +56,7 @@ def toolset(session: Session) -> SessionToolset:
     return SessionToolset(session)
 
 
+@lru_cache(maxsize=4096)
 def tool_definition(tool: Tool) -> ToolDefinition:
     """A tool as Pydantic AI shows it to any model."""
     return ToolDefinition(name=tool.name, description=tool.prompt, parameters_json_schema=tool.input_schema)

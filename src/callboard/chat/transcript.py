@@ -18,6 +18,8 @@ class Input:
     text: str
     seq: int = 0
     """The number of its event."""
+    id: str = ""
+    """That of its row in the store, which ends when it is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +54,19 @@ class Noted:
     """Something that the system says to the model, because whoever posted it wants that."""
 
     text: str
+    seq: int = 0
 
 
-Entry: TypeAlias = Input | Said | Answered | Late | Noted
+@dataclass(frozen=True, slots=True)
+class Began:
+    """A turn began, or goes on after a pause. The model is told nothing of it."""
+
+    turn_id: str
+    number: int
+    """The first is 1, and there are no gaps: whoever begins the next one knows all that came before."""
+
+
+Entry: TypeAlias = Input | Said | Answered | Late | Noted | Began
 
 
 def encode_entry(entry: Entry) -> bytes:
@@ -77,5 +89,11 @@ def decode_entry(line: bytes) -> Entry | None:
     return made(**{name: fields[name] for name in made.__slots__ if name in fields})
 
 
-_NAMES: dict[type[Any], str] = {Input: "input", Answered: "answered", Late: "late", Noted: "noted"}
+_NAMES: dict[type[Any], str] = {
+    Input: "input",
+    Answered: "answered",
+    Late: "late",
+    Noted: "noted",
+    Began: "began",
+}
 _KINDS: dict[Any, type[Any]] = {name: kind for kind, name in _NAMES.items()}

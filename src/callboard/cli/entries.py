@@ -33,6 +33,7 @@ STYLES: Mapping[str, str] = {
     EventKind.TURN_FINISHED: _TALK,
     EventKind.TURN_FAILED: _TROUBLE,
     EventKind.TURN_INTERRUPTED: _TALK,
+    EventKind.TURN_PAUSED: _TALK,
 }
 """The colour of every kind that is not a tool's; those of kinds that this version does not know have none."""
 
@@ -118,6 +119,8 @@ def _entry(event: Event) -> Entry:
             return Entry(text=_short(data.get("text") or data["delta"]), aside=data["turn_id"])
         case EventKind.TURN_STARTED:
             return Entry(aside=data["turn_id"])
+        case EventKind.TURN_PAUSED:
+            return Entry(text="waits for a person", aside=data["turn_id"])
         case EventKind.TURN_FINISHED:
             return Entry(text=_usage(data.get("usage") or {}), aside=data["turn_id"])
         case EventKind.TURN_FAILED:

@@ -114,13 +114,14 @@ class LiveWatcher:
         shown = rows if len(rows) <= MAX_ROWS else [rows[0], *rows[1 - MAX_ROWS :]]
         now = time.monotonic()
         for row in shown:
-            table.add_row(*_cells(row, now, bar_width=max(8, min(30, options.max_width // 4))))
+            table.add_row(*cells(row, now, bar_width=max(8, min(30, options.max_width // 4))))
         yield table
         if len(rows) > len(shown):
             yield Text(f"  and {len(rows) - len(shown)} more", style="dim")
 
 
-def _cells(row: Row, now: float, bar_width: int) -> tuple[Any, ...]:
+def cells(row: Row, now: float, bar_width: int) -> tuple[Any, ...]:
+    """A row of the table of what runs."""
     elapsed = Text(seconds(now - row.since), style="dim")
     name = Text(row.tool, style="bold")
     if row.retry_at is not None:

@@ -9,7 +9,8 @@ from typing import Any
 from pydantic_core import from_json
 
 from ..execution.lifecycle import Status
-from ..storage.rows import ExecutionRow, RequestRow, SessionRow
+from ..storage.keys import key_state
+from ..storage.rows import ExecutionRow, KeyRow, RequestRow, SessionRow
 
 
 def session_data(row: SessionRow) -> dict[str, Any]:
@@ -82,6 +83,20 @@ def request_status(row: RequestRow, now: float) -> str:
     """The status of a request. One whose time is over counts as expired, also before anybody has noted it."""
     over = row.status == "open" and row.expires_at is not None and row.expires_at <= now
     return "expired" if over else row.status
+
+
+def key_data(row: KeyRow, now: float) -> dict[str, Any]:
+    """A key, without its hash."""
+    return {
+        "id": row.id,
+        "user_id": row.user_id,
+        "name": row.name,
+        "state": key_state(row, now),
+        "created_at": _time(row.created_at),
+        "expires_at": _time(row.expires_at),
+        "revoked_at": _time(row.revoked_at),
+        "last_used_at": _time(row.last_used_at),
+    }
 
 
 def is_asked(row: ExecutionRow, requests: list[RequestRow]) -> bool:

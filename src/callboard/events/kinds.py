@@ -44,6 +44,8 @@ class EventKind(StrEnum):
     """The model begins to work."""
     TEXT = "text"
     """What the model says: a piece while it speaks, the whole message when it is finished."""
+    TURN_PAUSED = "turn_paused"
+    """The turn waits for a person, and goes on when the person has answered."""
     TURN_FINISHED = "turn_finished"
     """The model has nothing more to say: what the turn used."""
     TURN_FAILED = "turn_failed"

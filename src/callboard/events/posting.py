@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
 
 from ..errors import CallboardError
+from ..nesting import is_deeper
 from .kinds import EventKind
 from .problems import MAX_DEPTH, TOO_DEEP, EventInvalid, EventTooLarge, misshapen, problem, quoted, unwritable
 from .routing import ROUTES, Side, may_post, postable
@@ -22,8 +23,6 @@ MAX_EVENT_BYTES = 256 * 1024
 """How large an event may be, as JSON, unless the caller says otherwise."""
 
 _STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
-_AS_LISTS = bytes.maketrans(b"{}", b"[]")
-_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,99}")
 
 
@@ -84,23 +83,13 @@ def _document(fields: dict[Any, Any], max_bytes: int) -> bytes:
         raise unwritable(fields) from error
     if len(encoded) > max_bytes:
         raise EventTooLarge(len(encoded), max_bytes)
-    if encoded.count(b"[") + encoded.count(b"{") > MAX_DEPTH or b"NaN" in encoded or b"Infinity" in encoded:
+    if b"NaN" in encoded or b"Infinity" in encoded:
         outside = _STRINGS.sub(b"", encoded)
         if b"N" in outside or b"I" in outside:
             raise unwritable(fields)
-        if _is_deep(outside):
-            raise unwritable(fields, TOO_DEEP)
+    if is_deeper(encoded, MAX_DEPTH):
+        raise unwritable(fields, TOO_DEEP)
     return encoded
-
-
-def _is_deep(outside: bytes) -> bool:
-    """Whether too many lists and objects lie in each other in a document, of which this is what is not in strings."""
-    brackets = outside.translate(_AS_LISTS, _NO_BRACKETS)
-    for _ in range(MAX_DEPTH):
-        brackets = brackets.replace(b"[]", b"")  # the innermost ones
-        if not brackets:
-            return False
-    return True
 
 
 def _known(encoded: bytes, shape: type[Shape], extra: Literal["allow", "forbid"]) -> dict[str, Any]:

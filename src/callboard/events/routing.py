@@ -89,6 +89,7 @@ ROUTES: Mapping[str, Route] = {
     EventKind.USER_INPUT: Route(_PEOPLE, _BOTH, Transcript.YES, Family.CHAT),
     EventKind.TURN_STARTED: _TURN,
     EventKind.TEXT: _TURN._replace(kept=Kept.FINISHED_ONLY),
+    EventKind.TURN_PAUSED: _TURN,
     EventKind.TURN_FINISHED: _TURN,
     EventKind.TURN_FAILED: _TURN,
     EventKind.TURN_INTERRUPTED: _TURN,

@@ -280,6 +280,13 @@ class TextEvent(TurnShape):
         return self
 
 
+class TurnPausedEvent(TurnShape):
+    """The turn waits for a person."""
+
+    kind: Literal[EventKind.TURN_PAUSED]
+    usage: Usage | None = Field(default=None, description="What it used so far")
+
+
 class TurnFinishedEvent(TurnShape):
     """The model has nothing more to say."""
 
@@ -321,6 +328,7 @@ AnyEvent: TypeAlias = Annotated[
     | UserInputEvent
     | TurnStartedEvent
     | TextEvent
+    | TurnPausedEvent
     | TurnFinishedEvent
     | TurnFailedEvent
     | TurnInterruptedEvent,

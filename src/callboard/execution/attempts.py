@@ -27,6 +27,7 @@ from .failures import presentable
 from .lifecycle import Status, move
 from .limits import Gatekeeper
 from .masking import shown_document
+from .observer import Observer
 from .retry import decide
 from .threads import Threads
 
@@ -59,6 +60,7 @@ class Attempts:
         self._chance = chance
         self._reporter = reporter
         """Makes the voice of an attempt."""
+        self.observers: tuple[Observer, ...] = ()
         self.threads: Threads
 
     async def carry_out(self, execution: Execution) -> None:
@@ -69,6 +71,9 @@ class Attempts:
                 return
             while True:
                 execution.attempt += 1
+                if self.observers:
+                    for observer in self.observers:
+                        observer.attempting(execution)
                 try:
                     self._admit(execution)
                     if execution.scope.durable:
@@ -174,6 +179,8 @@ class Attempts:
     def _failed(self, execution: Execution, error: BaseException) -> ToolError:
         """What an attempt's exception means: why it was told to stop, or what went wrong in it."""
         failure = execution.stop or self._registry.errors.translate(error)
+        for observer in self.observers:
+            observer.attempted(execution, failure)
         execution.attempt_deadline = execution.forced_at = None
         if execution.stop is not None:
             execution.stop = None

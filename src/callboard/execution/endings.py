@@ -21,6 +21,7 @@ from .execution import Execution
 from .failures import cancelled, presentable, report, timed_out
 from .lifecycle import Status, move
 from .limits import Gatekeeper
+from .observer import Observer
 
 log = logging.getLogger("callboard.execution")
 
@@ -42,6 +43,7 @@ class Endings:
         """Those that wait for something: a place, their handler, a person, their next attempt."""
         self.deadlines = Deadlines(clock, self.live.values(), self._due)
         self._abandoned: set[asyncio.Task[None]] = set()
+        self.observers: tuple[Observer, ...] = ()
 
     # What is told
 
@@ -146,6 +148,8 @@ class Endings:
             return
         execution.ended, task = self._clock.monotonic(), execution.task
         execution.arguments = execution.task = None
+        for observer in self.observers:
+            observer.ended(execution)
         self.live.pop(execution.id, None)
         if execution.placed:
             self._gate.leave(execution)
@@ -181,6 +185,9 @@ class Endings:
         execution.error = error
         execution.arguments = execution.task = None
         try:
+            if self.observers:
+                for observer in self.observers:
+                    observer.ended(execution)
             if execution.late:
                 execution.scope.late(execution)
             if execution.kind is WORKER:

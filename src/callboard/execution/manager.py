@@ -19,9 +19,10 @@ from ..clock import Clock
 from ..errors import ToolError
 from ..events.event import written
 from ..events.kinds import EventKind
+from ..nesting import DEEPEST
 from ..tools.arguments import AnyArguments
 from ..tools.definition import Tool
-from ..tools.document import encode, same_document, too_large
+from ..tools.document import check_size, encode, same_document
 from ..tools.policies import BreakerPolicy, RetryPolicy
 from ..tools.registry import Registry
 from ..tools.result import Result
@@ -35,6 +36,7 @@ from .failures import conflict, interrupted, presentable
 from .lifecycle import Status, move
 from .limits import Gatekeeper, Limits
 from .masking import shown_document
+from .observer import Observer
 from .outcome import Outcome, OutcomeStatus
 from .reporting import AttemptReporter
 from .starter import Starter
@@ -79,6 +81,8 @@ class ExecutionManager:
     ) -> None:
         self._registry = registry
         self._max_bytes = registry.settings.max_argument_bytes
+        self._small = min(self._max_bytes, 2 * DEEPEST)
+        """Documents up to this size can be neither too large nor too deep."""
         self._clock = clock
         self._limits = limits or Limits()
         self._retry = retry or RetryPolicy()
@@ -95,6 +99,9 @@ class ExecutionManager:
         self._numbers = itertools.count(1)
         self._starter = Starter()
         self._streak = 0
+        self._observers: tuple[Observer, ...] = ()
+        self.unknown = 0
+        """How many calls named a tool that their caller does not see, or had arguments that are none."""
         self._loop: asyncio.AbstractEventLoop
 
     async def __aenter__(self) -> Self:
@@ -134,6 +141,18 @@ class ExecutionManager:
     def queued(self) -> int:
         """How many executions wait for a place."""
         return self._gate.queued
+
+    def observe(self, observer: Observer) -> Callable[[], None]:
+        """Let somebody look on, until what this returns is called."""
+
+        def over() -> None:
+            set_to(tuple(each for each in self._observers if each is not observer))
+
+        def set_to(observers: tuple[Observer, ...]) -> None:
+            self._observers = self._attempts.observers = self._endings.observers = observers
+
+        set_to((*self._observers, observer))
+        return over
 
     # Calling
 
@@ -187,6 +206,9 @@ class ExecutionManager:
         if call_id is not None and (known := scope.book.by_call(call_id)) is not None:
             return known.outcome() if known.tool is NO_TOOL and known.name == name else conflict(known, name)
         execution = self._new(scope, NO_TOOL, name, b"null", call_id)
+        self.unknown += 1
+        for observer in self._observers:
+            observer.called(execution)
         self._announce(execution)
         self._endings.finish(execution, Status.FAILED, error)
         if scope.durable:
@@ -323,6 +345,9 @@ class ExecutionManager:
 
     def _place(self, execution: Execution, priority: Priority) -> Execution:
         """Give it a place and let it begin, or let it wait for one."""
+        if self._observers:
+            for observer in self._observers:
+                observer.called(execution)
         tool = execution.tool
         execution.max_attempts = (tool.retry or self._retry).max_attempts
         if priority is not _NORMAL:
@@ -359,8 +384,8 @@ class ExecutionManager:
             tool, document = execution.tool, execution.document
             failure: ToolError | None = None
             try:
-                if len(document) > self._max_bytes:
-                    raise too_large(len(document), self._max_bytes)
+                if len(document) > self._small:
+                    check_size(document, self._max_bytes)
                 execution.arguments = tool.arguments.parse(tool.name, document)
             except Exception as error:
                 failure = self._registry.errors.translate(error)

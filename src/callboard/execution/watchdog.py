@@ -15,6 +15,7 @@ from types import CodeType, FrameType
 from typing import Any, Self
 
 from ..tools.definition import Tool
+from ..tools.histogram import Histogram
 from .manager import ExecutionManager
 
 log = logging.getLogger("callboard.watchdog")
@@ -36,6 +37,8 @@ class Watchdog:
         self._threshold = threshold
         self._ended = threading.Event()
         self._seen = 0.0
+        self.lag = Histogram()
+        """How long the loop let signs of life wait, in seconds: as long as anything else that became ready."""
 
     async def __aenter__(self) -> Self:
         self._ended.clear()
@@ -61,10 +64,11 @@ class Watchdog:
             elif silence < self._threshold and blocked is not None:
                 self._call(loop, self._report, blocked, self._seen - since, sessions)
                 blocked = None
-            self._call(loop, self._sign)
+            self._call(loop, self._sign, time.monotonic())
 
-    def _sign(self) -> None:
+    def _sign(self, asked: float) -> None:
         self._seen = time.monotonic()
+        self.lag.add(self._seen - asked)
 
     def _call(self, loop: asyncio.AbstractEventLoop, callback: Callable[..., Any], *args: Any) -> None:
         try:

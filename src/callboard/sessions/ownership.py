@@ -58,12 +58,15 @@ class Ownership:
         me: OwnerRow,
         take_over: Callable[[ExecutionRow], Awaitable[None]],
         robbed: Callable[[], Awaitable[None]],
+        died: Callable[[], None] = lambda: None,
     ) -> None:
         self._store = store
         self._me = me
         self._take_over = take_over
         self._robbed = robbed
         """Called when this process's work was given to another, which took it for dead."""
+        self._died = died
+        """Called when another process was found dead, after what it ran was taken over."""
         self._still: dict[str, tuple[int, float]] = {}
         """The last beat of each other process, and for how many seconds it was seen to stand still."""
         self._looked = 0.0
@@ -166,10 +169,12 @@ class Ownership:
                 left = await self._store.recover(owner.id, owner.beat, self._me.id)
                 log.warning("the process %s is gone; %d executions of it are taken over", owner.id, len(left))
                 await self._go_on(left)
+                self._died()
         await self._go_on(await self._store.recover(None, 0, self._me.id))
 
     async def _go_on(self, rows: list[ExecutionRow]) -> None:
         rows, self._unfinished = [*self._unfinished, *rows], []
+        rows.sort(key=lambda row: not row.is_call)  # a turn goes on when all that it called does
         for number, row in enumerate(rows):
             try:
                 await self._take_over(row)

@@ -24,6 +24,7 @@ from ..events.kinds import EventKind
 from ..execution.execution import Answer, Execution
 from ..execution.masking import shown_arguments
 from ..execution.storing import fingerprint_of, row_of
+from ..nesting import DEEPEST, is_deeper
 from ..storage.port import Change, Conflict, ExecutionWrite, RequestWrite, Store
 from ..storage.rows import RequestRow
 from ..tools.definition import Tool
@@ -250,6 +251,8 @@ class Requests:
             document = encode(answer)
             if len(document) > MAX_ANSWER_BYTES:
                 raise AnswerInvalid(f"The answer is too large: at most {MAX_ANSWER_BYTES:,} bytes are taken.")
+            if is_deeper(document, DEEPEST):
+                raise AnswerInvalid("The answer is nested too deeply.")
             if row.kind == EventKind.WALLET_TX_REQUEST:
                 given = WalletResponse.model_validate_json(document)
                 status = "refused" if _wants_approval(row, tool) and given.status != "confirmed" else "answered"

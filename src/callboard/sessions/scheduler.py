@@ -6,7 +6,7 @@ dead processes left behind.
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Coroutine, Iterable
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -22,8 +22,8 @@ from ..execution.failures import cancelled
 from ..execution.lifecycle import Status
 from ..execution.manager import NO_TOOL, ExecutionManager
 from ..execution.storing import restored
-from ..storage.port import Change, Conflict, Page, RequestWrite, Store, StoreError
-from ..storage.rows import ExecutionRow, OwnerRow, RequestRow, SessionRow
+from ..storage.port import Change, Conflict, ExecutionWrite, Page, RequestWrite, Store, StoreError
+from ..storage.rows import INPUT, TURN, ExecutionRow, OwnerRow, RequestRow, SessionRow
 from ..storage.writer import Writer
 from ..tools.definition import Tool
 from ..tools.registry import Registry
@@ -32,7 +32,7 @@ from ..types import Logout
 from .ledger import DirectLedger, Ledger, StoreLedger
 from .ownership import Ownership
 from .requests import Requests
-from .services import Services, Talk
+from .services import Services, Talk, Watcher
 from .session import MAX_ID, Session
 from .workers import Workers
 
@@ -99,9 +99,11 @@ class Scheduler:
         self._behind: dict[str, bool] = {}
         """Boards that are being given what they miss, and whether they have come to miss more meanwhile."""
         self._writer = Writer(store)
-        self._ownership = Ownership(store, me, self._take_over, self._robbed)
+        self.restored = self.restore_failures = 0
+        """How many sessions came back from the store, and how often that failed."""
+        self._ownership = Ownership(store, me, self._take_over, self._robbed, self._died)
         self.converse: Callable[[Session], Talk] | None = None
-        """Gives the conversation of a session, where there is a model to talk to."""
+        """Makes the conversation of a session, where there is a model to talk to."""
         self._services = Services(
             registry=registry,
             manager=manager,
@@ -112,7 +114,9 @@ class Scheduler:
             catch_up=self._catch_up,
             log_out=self.log_out,
             look_around=self._ownership.look_soon,
-            conversation=lambda session: None if self.converse is None else self.converse(session),
+            conversation=self._conversation,
+            owner=me.id,
+            watchers=[],
         )
 
     async def start(self) -> None:
@@ -134,6 +138,11 @@ class Scheduler:
         if self._durable:
             await self._writer.close()
             await self._ownership.close()
+
+    def _conversation(self, session: Session) -> Talk | None:
+        if session.talk is None and self.converse is not None:
+            session.talk = self.converse(session)
+        return session.talk
 
     # Sessions
 
@@ -160,7 +169,9 @@ class Scheduler:
             if session.user_id != user_id:
                 raise _not_found(session_id)
             if away:
-                await session.restore()
+                await self._bring_back(session)
+            if session.has_results:
+                self._wake(session)
             given = View.of(
                 session.view.namespaces if namespaces is None else namespaces,
                 session.view.channel if channel is None else channel,
@@ -190,6 +201,26 @@ class Scheduler:
     def __len__(self) -> int:
         return len(self._sessions)
 
+    def __iter__(self) -> Iterator[Session]:
+        """The sessions that are in memory."""
+        return iter(tuple(self._sessions.values()))
+
+    def watch(self, watcher: Watcher) -> Callable[[], None]:
+        """Have somebody told of the turns that run here, until what this returns is called."""
+        watchers = self._services.watchers
+        watchers.append(watcher)
+
+        def over() -> None:
+            if watcher in watchers:
+                watchers.remove(watcher)
+
+        return over
+
+    @property
+    def writer(self) -> Writer:
+        """Writes what the sessions have to store; it counts what became of it."""
+        return self._writer
+
     def _find(self, session_id: str) -> Session | None:
         session = self._sessions.get(session_id) or self._known.get(session_id)
         if session is not None:
@@ -199,15 +230,27 @@ class Scheduler:
 
     async def load(self, session_id: str) -> Session | None:
         """A session as it is stored: nobody is logged in by that."""
-        row = await self._store.session(session_id)
+        try:
+            row = await self._store.session(session_id)
+        except StoreError:
+            self.restore_failures += 1
+            raise
         if row is None:
             return None
         if (known := self._find(session_id)) is not None:  # it was loaded for somebody else meanwhile
             return known
         session = self._make(session_id, row.user_id, View.of(row.namespaces, row.channel, row.allow), row)
         session.open = row.open
-        await session.restore(row)
+        await self._bring_back(session, row)
         return session
+
+    async def _bring_back(self, session: Session, row: SessionRow | None = None) -> None:
+        try:
+            await session.restore(row)
+        except StoreError:
+            self.restore_failures += 1
+            raise
+        self.restored += 1
 
     async def _create(self, session_id: str, user_id: str, view: View) -> Session:
         session = self._make(session_id, user_id, view, None)
@@ -284,8 +327,10 @@ class Scheduler:
 
     def _let_go(self, session: Session) -> None:
         """Free what a session holds in memory, if everything of it is stored and nothing runs."""
-        if self._durable and not session.open_executions and not session.board.watched:
+        talks = session.talk is not None and session.talk.is_processing
+        if self._durable and not talks and not session.open_executions and not session.board.watched:
             self._sessions.pop(session.id, None)
+            session.talk = None
             session.board.shrink()
             session.book.clear()
             session.book.calls.clear()
@@ -337,8 +382,12 @@ class Scheduler:
             self.spawn(self._refresh(watched))
         if self._services.requests.waiting_in(session_id):
             self.spawn(self._services.requests.look(session_id))
-        if any(session.open_executions for session in sessions):
-            self.spawn(self._stop_cancelled([session for session in sessions if session.open_executions]))
+        talking = [session for session in sessions if session.is_processing]
+        for session in talking:
+            if session.talk is not None:
+                session.talk.look_around()
+        if busy := {*talking, *(session for session in sessions if session.open_executions)}:
+            self.spawn(self._stop_cancelled([*busy]))
         if self._recover:
             self._ownership.look_soon()
 
@@ -379,7 +428,9 @@ class Scheduler:
         for session in sessions:
             for row in await self._store.executions(session.id, unfinished=True):
                 execution = session.book.get(row.id)
-                if row.cancelling and execution is not None and not execution.lost:
+                if row.cancelling and row.kind == TURN and row.owner == self._me.id and session.talk is not None:
+                    session.talk.stop()
+                elif row.cancelling and execution is not None and not execution.lost:
                     self._manager.cancel(execution)
 
     async def _take_over(self, row: ExecutionRow) -> None:
@@ -387,8 +438,14 @@ class Scheduler:
         session = self._find(row.session_id) or await self.load(row.session_id)
         if session is None:
             return
+        if row.kind == TURN:
+            await self._take_turn_over(session, row)
+            return
+        if row.kind == INPUT:
+            self._wake(session)
+            return
         find = self._services.workers.get if row.kind == "worker" else self._registry.get
-        tool = find(row.tool)
+        tool = find(row.tool) or session.lent(row.tool)
         execution = restored(row, tool or NO_TOOL, session, self._clock)
         execution.request = await self._request_of(row)  # if it is open and the execution ends, it is withdrawn
         began = execution.status is Status.EXECUTING
@@ -402,6 +459,32 @@ class Scheduler:
             if execution.status is Status.WAITING and execution.request is None and not execution.attempt:
                 execution.status = Status.VALIDATING  # it was about to ask a person
             self._manager.resume(execution)
+
+    async def _take_turn_over(self, session: Session, row: ExecutionRow) -> None:
+        """Go on with a turn; without a model, end it: the next one goes on where it was cut off."""
+        if row.cancelling or (talk := self._conversation(session)) is None:
+            ended = replace(row, status=Status.CANCELLED.value, completed_at=self._clock.time())
+            await session.ledger.write(Change(session.id, executions=[ExecutionWrite(ended, self._me.id)]))
+        else:
+            await talk.go_on(row)
+
+    def _wake(self, session: Session) -> None:
+        """Let the model be told of what it was not told."""
+        if (talk := self._conversation(session)) is not None:
+            talk.wake()
+
+    async def _wake_sessions(self) -> None:
+        """A process died: it may have left results of which the model was not told."""
+        after = ""
+        while rows := await self._store.sessions(after=after, limit=PAGE):
+            after = rows[-1].id
+            for row in rows:
+                if row.open and row.unconsumed and (session := self._find(row.id) or await self.load(row.id)):
+                    self._wake(session)
+
+    def _died(self) -> None:
+        if self.converse is not None:
+            self.spawn(self._wake_sessions())
 
     async def _request_of(self, row: ExecutionRow) -> RequestRow | None:
         """What a person was asked about it, if it waits for that."""

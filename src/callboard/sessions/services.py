@@ -1,6 +1,6 @@
 """What a session works with: the parts of a runtime that all sessions share."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -8,7 +8,9 @@ from ..clock import Clock
 from ..execution.execution import Execution
 from ..execution.manager import ExecutionManager
 from ..storage.port import Store
+from ..storage.rows import ExecutionRow
 from ..tools.registry import Registry
+from ..turns import Turn
 from .requests import Requests
 from .workers import Workers
 
@@ -26,6 +28,8 @@ class Services:
     store: Store
     requests: Requests
     workers: Workers
+    owner: str
+    """This process, as the store knows it."""
     catch_up: "Callable[[Session], Awaitable[None]]"
     """Gives a board what other processes have written."""
     log_out: "Callable[[Session, float], Awaitable[None]]"
@@ -33,6 +37,20 @@ class Services:
     """See soon whether there is work that nobody holds."""
     conversation: "Callable[[Session], Talk | None]"
     """The conversation of a session; None where there is no model to talk to."""
+    watchers: "list[Watcher]"
+    """Told of turns."""
+
+
+class Watcher(Protocol):
+    """Looks on while turns run: metrics, traces. It is quick, and never raises."""
+
+    def turn_began(self, session: "Session", turn_id: str) -> None:
+        """A turn begins, or goes on, in the task that runs it and makes its calls."""
+        ...
+
+    def turn_ended(self, session: "Session", turn_id: str, status: str, usage: Any) -> None:
+        """It ended as `TurnStatus` says, or is another process's (`lost`). The usage is that of all its parts."""
+        ...
 
 
 class Talk(Protocol):
@@ -41,9 +59,31 @@ class Talk(Protocol):
     @property
     def is_processing(self) -> bool: ...
 
-    async def say(self, text: str) -> Any: ...
+    async def say(self, text: str) -> Turn: ...
+
+    async def hear(self, data: Mapping[str, Any]) -> int:
+        """Post what the user wrote, and see to it that the model is told. Returns the number of its event."""
+        ...
+
+    def wake(self) -> None:
+        """There may be something that the model was not told."""
+        ...
+
+    async def messages(self) -> list[dict[str, Any]]: ...
 
     async def interrupt(self) -> bool: ...
+
+    def stop(self) -> None:
+        """Stop the turn that runs here, without waiting for that."""
+        ...
+
+    def look_around(self) -> None:
+        """Another process wrote something."""
+        ...
+
+    async def go_on(self, row: ExecutionRow) -> None:
+        """Go on with a turn that a dead process left behind."""
+        ...
 
     def came_late(self, execution: Execution) -> None:
         """An execution ended whose result nobody waited for."""

@@ -14,10 +14,10 @@ from typing import Any
 from pydantic_core import to_json
 
 from ..errors import CallboardError, ErrorCategory, RegistrationError, ToolError
-from ..events.board import Board, Subscription
+from ..events.board import Board, CursorExpired, Subscription
 from ..events.event import Event, Events, encode_event
 from ..events.kinds import EventKind
-from ..events.routing import Family, Side
+from ..events.routing import Family, Side, seen_by
 from ..events.routing import family as family_of
 from ..execution.book import Book
 from ..execution.excerpt import excerpt
@@ -33,12 +33,14 @@ from ..tools.definition import Tool
 from ..tools.document import encode, shorten
 from ..tools.snapshot import Snapshot
 from ..tools.view import View
+from ..turns import Turn
 from ..types import Wake
 from .ledger import Ledger
 from .requests import used
 from .services import Services, Talk
 
 _NORMAL = Priority.NORMAL
+_FOR_THE_MODEL = (EventKind.USER_INPUT, EventKind.SYSTEM_ERROR)
 _NO_TOOLS: Mapping[str, Tool] = MappingProxyType({})
 MAX_ID = 200
 """How long the ids that callers choose may be."""
@@ -86,6 +88,7 @@ class Session:
         "ledger",
         "open",
         "running",
+        "talk",
         "tell",
         "user_id",
         "view",
@@ -111,6 +114,8 @@ class Session:
         self.book = book
         self.ledger = ledger
         self.created_at = created_at
+        self.talk: Talk | None = None
+        """Its conversation, once there was anything to talk about."""
         self.open = True
         """False after a logout, until the next login."""
         self._used = services.clock.monotonic()
@@ -159,6 +164,10 @@ class Session:
         self._lent = lent
         self.forget_tools()
 
+    def lent(self, name: str) -> Tool | None:
+        """A tool that only this session has, if it has one of that name."""
+        return self._lent.get(name)
+
     def find(self, name: str) -> Tool:
         """A tool that this session sees. Raises `ToolError` (not_found), also for tools that only others see."""
         if self._found_at == self._registry.version and (tool := self._found.get(name)) is not None:
@@ -193,7 +202,7 @@ class Session:
         outcome is `started` and the result comes later: on the board, and from `result`. The same `call_id` again gives
         the first call's outcome. Raises `CallIdInvalid` for an id that cannot be one.
         """
-        if call_id is not None and not (0 < len(call_id) <= MAX_ID and call_id.isprintable()):
+        if call_id is not None and not is_call_id(call_id):
             raise CallIdInvalid(f"A call id has 1 to {MAX_ID} printable characters.")
         if priority is not _NORMAL and isinstance(priority, str):
             priority = _priority(priority)
@@ -203,6 +212,16 @@ class Session:
         except ToolError as error:
             return self._manager.refuse(self, shorten(name, 80).encode(errors="replace").decode(), call_id, error)
         return self._manager.call(self, tool, document, call_id, priority)
+
+    def call_among(self, tools: Snapshot | None, name: str, arguments: str, call_id: str) -> Awaitable[Outcome]:
+        """Call one of the tools that were shown: what was seen is what runs, whatever was registered meanwhile."""
+        tool = None if tools is None else tools.get(name)
+        if tool is None:
+            return self.call(name, arguments, call_id=call_id)
+        try:
+            return self._manager.call(self, tool, _document(arguments), call_id, _NORMAL)
+        except ToolError as error:
+            return self._manager.refuse(self, name, call_id, error)
 
     async def result(self, execution_id: str, timeout: float | None = None) -> Outcome:
         """Wait for an execution's end, at most `timeout` seconds; then its outcome may still be `started`.
@@ -283,7 +302,8 @@ class Session:
             return self.executions()[-limit:]
         await self.ledger.settle()
         now = self._services.clock.time()
-        return [record_of(row, now) for row in await self._services.store.executions(self.id, limit=limit)]
+        rows = await self._services.store.executions(self.id, limit=limit)
+        return [record_of(row, now) for row in rows if row.is_call]
 
     # Stopping
 
@@ -313,7 +333,7 @@ class Session:
         if not self.durable:
             return here
         rows = await self._services.store.executions(self.id, unfinished=True)
-        others = [row.id for row in rows if not row.cancelling and not self._is_here(row.id)]
+        others = [row.id for row in rows if not row.cancelling and row.is_call and not self._is_here(row.id)]
         if others:
             await self.ledger.write(Change(self.id, cancel=others))
             self._services.look_around()
@@ -382,7 +402,7 @@ class Session:
 
     async def _look(self) -> None:
         rows = await self._services.store.executions(self.id, unfinished=True)
-        self._elsewhere = tuple(row.id for row in rows if not self._is_here(row.id))
+        self._elsewhere = tuple(row.id for row in rows if row.is_call and not self._is_here(row.id))
 
     async def _outcomes(self, ids: tuple[str, ...]) -> list[Outcome]:
         found = {each: self.book[each].outcome() for each in ids if each in self.book and not self.book[each].lost}
@@ -410,6 +430,8 @@ class Session:
         if kind == EventKind.WALLET_TX_RESPONSE:
             request_id = data.pop("request_id")
             return await self.answer(request_id, {name: value for name, value in data.items() if value is not None})
+        if kind == EventKind.USER_INPUT and (talk := self._services.conversation(self)) is not None:
+            return await talk.hear(data)
         return await self._post(kind, data)
 
     async def answer(self, request_id: str, answer: Any) -> int:
@@ -441,9 +463,21 @@ class Session:
 
     # The conversation
 
-    async def say(self, text: str) -> Any:
-        """Tell the model something. Returns when the turn is finished, or waits for a person. See `Turn`."""
+    async def say(self, text: str) -> Turn:
+        """Tell the model something. Returns when the turn is finished, or waits for a person.
+
+        Whoever does not want to wait for that posts a `user_input`.
+        """
         return await self._talk().say(text)
+
+    @property
+    def is_processing(self) -> bool:
+        """Whether a turn runs, in this process."""
+        return self.talk is not None and self.talk.is_processing
+
+    async def messages(self) -> list[dict[str, Any]]:
+        """The conversation as the model sees it: what the user wrote, what the model said and called, and results."""
+        return await self._talk().messages()
 
     async def interrupt(self) -> bool:
         """Stop the turn that runs. False where none does."""
@@ -467,12 +501,29 @@ class Session:
         number = await self.ledger.write(change)
         for execution_id in taken:
             self._late.pop(execution_id, None)
+        if taken and self._elsewhere:
+            self._elsewhere = tuple(each for each in self._elsewhere if each not in taken)
         return number
+
+    def turn_began(self, turn_id: str) -> None:
+        """Tell those who look on that a turn begins or goes on, from the task that runs it."""
+        for watcher in self._services.watchers:
+            watcher.turn_began(self, turn_id)
+
+    def turn_ended(self, turn_id: str, status: str, usage: Any = None) -> None:
+        """Tell them that it ended, or paused; and what all its parts have used."""
+        for watcher in self._services.watchers:
+            watcher.turn_ended(self, turn_id, status, usage)
 
     @property
     def has_results(self) -> bool:
         """Whether late results wait to be taken, as far as this process knows."""
         return bool(self._late)
+
+    @property
+    def results_waiting(self) -> int:
+        """How many late results wait to be taken, as far as this process knows."""
+        return len(self._late)
 
     async def unconsumed(self) -> tuple[str, ...]:
         """The executions whose late results wait to be taken, oldest first."""
@@ -500,7 +551,9 @@ class Session:
                 self._manager.promote(execution)
 
     def shown(self, outcome: Outcome) -> Any:
-        """What a model is shown of an outcome without an error: the acknowledgement, or the result, cut if need be."""
+        """What a model is shown of an outcome: the acknowledgement, the error, or the result, cut if need be."""
+        if outcome.error is not None:
+            return outcome.error.to_model()
         if not outcome.done:
             return outcome.value
         tool = self._registry.get(outcome.tool)
@@ -518,28 +571,35 @@ class Session:
         text = to_json(outcome.value).decode() if tool is None else tool.render(outcome.value, self.view.channel)
         return text[offset : offset + ((tool and tool.result_limit) or DEFAULT_RESULT_LIMIT)]
 
-    def wakes(self, outcome: Outcome) -> Wake:
-        """What a late result does to this session while it is idle."""
-        tool = self._registry.get(outcome.tool)
+    def wakes(self, tool_name: str) -> Wake:
+        """What a tool's late result does to this session while it is idle."""
+        tool = self._registry.get(tool_name)
         return Wake.WAKE if tool is None else tool.wake
 
-    async def stored_transcript(self) -> list[bytes]:
-        return await self._services.store.transcript(self.id)
+    @property
+    def owner(self) -> str:
+        """The process that this is, as the store knows it."""
+        return self._services.owner
 
-    async def inputs_after(self, seq: int) -> list[Event]:
-        """What the user wrote after an event."""
-        found: list[Event] = []
+    async def stored_transcript(self, after: int = 0) -> list[bytes]:
+        return await self._services.store.transcript(self.id, after)
+
+    async def written_after(self, seq: int) -> tuple[int, list[Event]]:
+        """What the user wrote after an event, and what the system wants the model to know; and up to where that is."""
         if self.durable:
             await self._services.catch_up(self)
         last = self.board.last_seq
-        if last > seq:
-            async with aclosing(self.board.follow(max(seq, 0))) as events:
-                async for event in events:
-                    if event.kind == EventKind.USER_INPUT:
-                        found.append(event)
-                    if event.seq >= last:
-                        break
-        return found
+        found: list[Event] = []
+        while seq < last:
+            try:
+                events = self.board.read(seq) if self.board.remembers(seq) else await self.board.recall(seq)
+            except CursorExpired as expired:  # what lies before that is not kept any more
+                seq = expired.first - 1
+                continue
+            told = (event for event, line in zip(events, events.encoded, strict=True) if _may_be_told(line))
+            found += [event for event in told if seen_by(event.kind, Side.MODEL, event.data)]
+            seq = events.first + len(events) - 1
+        return max(seq, last), [each for each in found if each.kind in _FOR_THE_MODEL]
 
     # The board
 
@@ -702,6 +762,16 @@ class Session:
 
 DEFAULT_RESULT_LIMIT = 50_000
 """How many characters of a result a model is shown when its tool does not say."""
+
+
+def is_call_id(given: str) -> bool:
+    """Whether a caller may choose that id for a call."""
+    return 0 < len(given) <= MAX_ID and given.isprintable()
+
+
+def _may_be_told(line: bytes) -> bool:
+    """Whether an event may be one that the model is told of, before it is read: most are not."""
+    return b"user_input" in line or b"system_error" in line
 
 
 def _no_execution(execution_id: str) -> ToolError:

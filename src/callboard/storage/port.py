@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from ..errors import CallboardError
-from .rows import ExecutionRow, OwnerRow, RequestRow, SessionRow
+from .rows import ExecutionRow, KeyRow, OwnerRow, RequestRow, SessionRow
 
 
 class StoreError(CallboardError):
@@ -85,7 +85,29 @@ class Page(NamedTuple):
     """The number of the newest."""
 
 
-class Store(Protocol):
+class Keys(Protocol):
+    """Where API keys are kept. None is ever removed: one that is revoked still tells whose it was."""
+
+    async def add_key(self, row: KeyRow) -> None:
+        """Raises `Conflict` where its id is taken."""
+        ...
+
+    async def key(self, key_id: str) -> KeyRow | None: ...
+
+    async def keys(self, user_id: str | None = None, *, limit: int = 1000) -> list[KeyRow]:
+        """In the order in which they were made: the first `limit` that fit."""
+        ...
+
+    async def revoke_key(self, key_id: str, at: float) -> KeyRow | None:
+        """End a key. One that was revoked before keeps its time. Returns it as it is now, None where there is none."""
+        ...
+
+    async def key_used(self, key_id: str, at: float) -> None:
+        """Note when a key was last used. An earlier time than the stored one is ignored, and so is an unknown key."""
+        ...
+
+
+class Store(Keys, Protocol):
     """Where everything is kept. Safe with many processes. Any method raises `StoreUnavailable` if it is not reached."""
 
     async def open(self, woken: Callable[[str | None], None]) -> None:

@@ -6,6 +6,9 @@ the entries of a transcript come back byte for byte.
 
 from dataclasses import dataclass
 
+TURN, INPUT = "turn", "input"
+"""The kinds of rows that are no calls: a turn of the conversation, and an input that the model was not told of yet."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionRow:
@@ -43,7 +46,8 @@ class ExecutionRow:
     """The caller's id; unique within a session. The execution's own id where the caller gave none."""
     tool: str
     kind: str
-    """`tool`, or `worker` for a request that a system worker answers."""
+    """`tool`, or `worker` for a request that a system worker answers. A turn of the conversation that runs (`turn`) and
+    an input that waits to be told (`input`) are some process's as executions are, and taken over like those."""
     document: bytes | None
     """The arguments as they came. None where they held secrets and are not needed any more."""
     fingerprint: str
@@ -69,6 +73,11 @@ class ExecutionRow:
     """The process that carries it out; None where nobody does, because it waits for a person."""
     cancelling: bool = False
     """Whether somebody, in any process, asked for it to stop. Once asked, it stays so, whatever is written."""
+
+    @property
+    def is_call(self) -> bool:
+        """Whether it is an execution of a tool or a worker."""
+        return self.kind not in (TURN, INPUT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,3 +118,22 @@ class OwnerRow:
     """A number that goes up while it lives. Whoever sees it stand still for a lease's time may recover its work.
 
     -1: it has left, and work of it is still there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyRow:
+    """An API key: whose it is, and how it is known again. The key itself is not stored."""
+
+    id: str
+    """The part of the key that may be shown."""
+    user_id: str
+    name: str | None
+    """What its owner calls it."""
+    digest: str
+    """The SHA-256 hash of its secret, in hexadecimal digits."""
+    created_at: float
+    expires_at: float | None
+    """None: never."""
+    revoked_at: float | None = None
+    last_used_at: float | None = None
+    """About when it was last used: it is not written for every request."""

@@ -8,6 +8,7 @@ stored before it is.
 import asyncio
 import logging
 from collections.abc import Sequence
+from time import perf_counter
 from typing import Protocol
 
 from .port import Change, Conflict, Store, StoreError, StoreUnavailable
@@ -49,6 +50,13 @@ class Writer:
         self._task: asyncio.Task[None] | None = None
         self.unavailable = False
         """Whether the store did not answer when it was last asked."""
+        self.written = self.refused = self.lost = 0
+        """Changes that were written, that did not fit what is stored, and that were given up."""
+        self.failures = 0
+        """Attempts to write a group that failed."""
+        self.commits = 0
+        self.commit_time = 0.0
+        """Groups that were written, and the seconds that it took."""
 
     def open(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._run(), name="callboard: writer")
@@ -92,9 +100,13 @@ class Writer:
         try:
             results = await self._commit(group)
         except Exception as error:
+            self.failures += 1
             log.error("a group of %d changes could not be written: %s", len(group), error)
             self._lose(error if isinstance(error, StoreError) else _fault(error))
             return
+        refused = sum(isinstance(result, Conflict) for result in results)
+        self.refused += refused
+        self.written += len(results) - refused
         taken, self._taken = self._taken, []
         start = 0
         for source, changes in taken:
@@ -107,9 +119,11 @@ class Writer:
     async def _commit(self, group: list[Change]) -> list[int | Conflict]:
         delay = FIRST_DELAY
         while True:
+            began = perf_counter()
             try:
                 results = await self._store.commit(group)
             except StoreUnavailable as error:
+                self.failures += 1
                 if not self.unavailable:
                     log.warning("the store does not answer (%s); it is asked again until it does", error)
                 self.unavailable = True
@@ -119,6 +133,8 @@ class Writer:
                 if self.unavailable:
                     log.warning("the store answers again")
                 self.unavailable = False
+                self.commits += 1
+                self.commit_time += perf_counter() - began
                 return results
 
     def _give_up(self) -> None:
@@ -133,7 +149,8 @@ class Writer:
 
     def _lose(self, error: StoreError) -> None:
         taken, self._taken = self._taken, []
-        for source, _ in taken:
+        for source, changes in taken:
+            self.lost += len(changes)
             source.lost(error)
 
 

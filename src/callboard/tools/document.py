@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from ..errors import ToolError
+from ..nesting import DEEPEST, is_deeper
 
 
 def encode(arguments: Any) -> bytes:
@@ -48,6 +49,14 @@ def too_large(size: int, limit: int) -> ToolError:
     return ToolError(
         f"The arguments are too large: {size:,} bytes, and at most {limit:,} are taken.", category="validation"
     )
+
+
+def check_size(document: bytes, limit: int) -> None:
+    """Refuse a document that is too large or too deep. Raises `ToolError` (validation)."""
+    if len(document) > limit:
+        raise too_large(len(document), limit)
+    if is_deeper(document, DEEPEST):
+        raise ToolError("The arguments are nested too deeply.", category="validation")
 
 
 def check_text(data: bytes, validated: Any, exact: bool = True, opaque: bool = False) -> None:

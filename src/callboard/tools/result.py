@@ -9,14 +9,9 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, SchemaSerializer, from_json, to_json
 
 from ..errors import ToolError
+from ..nesting import DEEPEST, is_deeper
 from ..types import JSONSchema
 from .problems import problems_of
-
-READABLE = 200
-"""How many levels Pydantic reads. It writes 254."""
-
-DEEPEST = 190
-"""How many levels a result may have; the others are left free for what it is sent in."""
 
 _FLAT = 2 * DEEPEST
 """A shorter text cannot have more levels: each needs two brackets."""
@@ -54,13 +49,13 @@ class Result:
         """The value as JSON. Raises `ToolError` (execution) where it is not what the tool promises, or not JSON."""
         try:
             if value.__class__ is self._exact and (written := self._serialize(value)).find(b"null") < 0:
-                if not self._bounded and len(written) > _FLAT and _is_deep(written):
+                if not self._bounded and len(written) > _FLAT and is_deeper(written, DEEPEST):
                     raise _too_deep(tool)
                 return written
             if self._validate is not None:
                 value = self._validate(value)
             written = self._serialize(value)
-            if not self._bounded and len(written) > _FLAT and _is_deep(written):
+            if not self._bounded and len(written) > _FLAT and is_deeper(written, DEEPEST):
                 raise _too_deep(tool)
             if self._dump is None:
                 if b"NaN" in written or b"Infinity" in written:
@@ -84,7 +79,7 @@ class Result:
             written = to_json(value, inf_nan_mode="null")
         except (PydanticSerializationError, RecursionError, ValueError) as error:
             raise ToolError("A partial result cannot be written as JSON.", report=str(error)) from error
-        if len(written) > _FLAT and _is_deep(written):
+        if len(written) > _FLAT and is_deeper(written, DEEPEST):
             raise ToolError("A partial result is nested too deeply.", report=_DEPTH)
         return written
 
@@ -134,31 +129,6 @@ def _traits_of(adapter: TypeAdapter[Any]) -> _Traits:
 
 
 _DEPTH = f"the result is nested more than {DEEPEST} levels deep"
-_ONE_KIND = bytes.maketrans(b"{}", b"[]")
-_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
-_NO_BRACKETS_OR_QUOTES = bytes(set(_NO_BRACKETS) - set(b'"'))
-
-
-def _is_deep(written: bytes) -> bool:
-    """Whether a JSON text has more levels than can be read again wherever it is sent.
-
-    Only a text with brackets enough for that is looked at: without all else, and then without its levels, one after the
-    other from within. Where strings have brackets in them (then an odd number of quotes stands between two brackets) it
-    is read instead, within as many levels as are left free.
-    """
-    brackets = written.translate(_ONE_KIND, _NO_BRACKETS)
-    if len(brackets) <= _FLAT:
-        return False
-    quoted = written.translate(_ONE_KIND, _NO_BRACKETS_OR_QUOTES)
-    paired = 2 * quoted.count(b'""') == len(quoted) - len(brackets)
-    if paired and (b"\\" not in written or b'\\"' not in written):
-        return all(brackets := brackets.replace(b"[]", b"") for _ in range(DEEPEST))
-    room = READABLE - DEEPEST
-    try:
-        from_json(b"[" * room + written + b"]" * room)
-    except ValueError:
-        return True
-    return False
 
 
 def _too_deep(tool: str) -> ToolError:

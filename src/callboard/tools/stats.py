@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from ..errors import ErrorCategory
+from .histogram import Histogram
 
 _BUFFER = 512
 
@@ -39,8 +40,8 @@ class ToolStats:
     __slots__ = (
         "_calls",
         "_durations",
+        "_histogram",
         "_sketch",
-        "_time",
         "breaker",
         "cancellations",
         "failures",
@@ -59,9 +60,9 @@ class ToolStats:
         self.retries = 0
         self.last_error_at: datetime | None = None
         self._calls = 0
-        self._time = 0.0
         self._durations: list[float] = []
         self._sketch: Any = None
+        self._histogram = Histogram()
 
     def ended(self, seconds: float) -> None:
         """Record a call that ended, however it did."""
@@ -78,6 +79,11 @@ class ToolStats:
             self.last_error_at = at
         self.ended(seconds)
 
+    def histogram(self) -> Histogram:
+        """How long the calls took, as it stands now."""
+        self._fold()
+        return self._histogram
+
     def read(self) -> Statistics:
         """The figures as they stand now."""
         self._fold()
@@ -91,8 +97,8 @@ class ToolStats:
             failures=dict(self.failures),
             cancellations=self.cancellations,
             retries=self.retries,
-            total_time=self._time,
-            average_time=self._time / calls if calls else None,
+            total_time=self._histogram.total,
+            average_time=self._histogram.total / calls if calls else None,
             p50=p50,
             p95=p95,
             p99=p99,
@@ -106,7 +112,7 @@ class ToolStats:
         if not self._durations:
             return
         self._calls += len(self._durations)
-        self._time += sum(self._durations)
+        self._histogram.add_all(self._durations)
         if self._sketch is None:
             self._sketch = _new_sketch()
         if self._sketch is not None:

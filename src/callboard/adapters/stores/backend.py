@@ -7,7 +7,7 @@ from sqlalchemy import Connection, Dialect
 
 from ...storage.port import Conflict
 from .lines import Database, Line
-from .revisions import Migrated
+from .revisions import Look, Migrated
 from .sheets import Fold
 
 
@@ -33,6 +33,10 @@ class Backend(Database, Protocol):
         ...
 
     def migrate(self) -> Migrated: ...
+
+    def look(self) -> Look:
+        """How it stands. Nothing is made and nothing is migrated. Raises `StoreError`."""
+        ...
 
     def beats(self, writer: Line) -> Line:
         """The line that beats go over."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from ...storage.port import Change, Conflict, Page
-from ...storage.rows import ExecutionRow, OwnerRow, RequestRow, SessionRow
+from ...storage.rows import ExecutionRow, KeyRow, OwnerRow, RequestRow, SessionRow
 from .encoded import posted
 from .guards import refusal
 
@@ -68,6 +68,7 @@ class MemoryStore:
         self._sessions: dict[str, _Session] = {}
         self._requests: dict[str, RequestRow] = {}
         self._owners: dict[str, OwnerRow] = {}
+        self._keys: dict[str, KeyRow] = {}
         self._beating = threading.Lock()
 
     async def open(self, woken: Callable[[str | None], None]) -> None:
@@ -198,6 +199,27 @@ class MemoryStore:
         for row in given:
             self._sessions[row.session_id].executions[row.id] = row
         return given
+
+    async def add_key(self, row: KeyRow) -> None:
+        if self._keys.setdefault(row.id, row) != row:
+            raise Conflict(f"There is a key {row.id} already.")
+
+    async def key(self, key_id: str) -> KeyRow | None:
+        return self._keys.get(key_id)
+
+    async def keys(self, user_id: str | None = None, *, limit: int = 1000) -> list[KeyRow]:
+        return [row for row in self._keys.values() if user_id is None or row.user_id == user_id][:limit]
+
+    async def revoke_key(self, key_id: str, at: float) -> KeyRow | None:
+        row = self._keys.get(key_id)
+        if row is not None and row.revoked_at is None:
+            row = self._keys[key_id] = replace(row, revoked_at=at)
+        return row
+
+    async def key_used(self, key_id: str, at: float) -> None:
+        row = self._keys.get(key_id)
+        if row is not None and (row.last_used_at is None or row.last_used_at < at):
+            self._keys[key_id] = replace(row, last_used_at=at)
 
     def _write(self, change: Change) -> int | Conflict:
         session = self._sessions.get(change.session_id)

@@ -28,7 +28,7 @@ from sqlalchemy.exc import DBAPIError
 from ...storage.port import Conflict, StoreError, StoreUnavailable
 from .lines import Line
 from .listening import CHANNEL, Listener, written
-from .revisions import Migrated, is_empty, require_known, stored_revision, upgrade
+from .revisions import Look, Migrated, is_empty, require_known, stored_revision, upgrade
 from .sheets import Fold, driver
 from .tables import REVISION, batches
 
@@ -123,6 +123,17 @@ class PostgresDatabase:
                 return upgrade(connection, self.name)
         except DBAPIError as error:
             raise self.explained(error) or StoreError(f"{self.name} cannot be migrated.") from error
+
+    def look(self) -> Look:
+        try:
+            with self._engine.connect() as connection:
+                revision = stored_revision(connection)
+                now = connection.execute(select(func.extract("epoch", func.clock_timestamp()))).scalar_one()
+        except DBAPIError as error:
+            raise self.explained(error) or StoreError(f"{self.name} cannot be used.") from error
+        if revision is not None:
+            require_known(revision, self.name)
+        return Look(revision, REVISION, float(now))
 
     def connect(self, *, writes: bool) -> Connection:
         connection = self._engine.connect()

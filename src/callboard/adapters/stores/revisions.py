@@ -21,6 +21,17 @@ class Migrated(NamedTuple):
     after: str
 
 
+class Look(NamedTuple):
+    """How a database stands, found out without changing anything."""
+
+    revision: str | None
+    """None: there is nothing in it yet."""
+    newest: str
+    """The revision that this version works with."""
+    clock: float | None = None
+    """The time by its server's clock, where it has one of its own."""
+
+
 def stored_revision(connection: Connection) -> str | None:
     """The revision of a database; None where it has none of our tables."""
     if not inspect(connection).has_table(VERSION_TABLE):

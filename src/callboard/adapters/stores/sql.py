@@ -13,15 +13,15 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DataError
 
 from ...storage.port import Change, Conflict, Page, StoreError
-from ...storage.rows import ExecutionRow, OwnerRow, RequestRow, SessionRow
-from . import removal
+from ...storage.rows import ExecutionRow, KeyRow, OwnerRow, RequestRow, SessionRow
+from . import keys, removal
 from .addresses import postgres_url, sqlite_path
 from .backend import Backend, Watch
 from .groups import Groups
 from .lines import Clerks, Line
 from .ownership import Ownership
 from .reading import Reading
-from .revisions import Migrated
+from .revisions import Look, Migrated
 from .sqlite import SqliteDatabase
 from .waking import Waking
 
@@ -37,6 +37,11 @@ _MOST = 2**62
 def migrate(url: str) -> Migrated:
     """Bring the database at an address to the newest revision of the tables. Raises `StoreError`."""
     return _backend(url).migrate()
+
+
+def look(url: str) -> Look:
+    """How the database at an address stands; nothing is changed. Raises `StoreError`."""
+    return _backend(url).look()
 
 
 class SqlStore:
@@ -137,6 +142,21 @@ class SqlStore:
             return given
 
         return await self._here.writer.do(recover)
+
+    async def add_key(self, row: KeyRow) -> None:
+        await self._here.writer.do(lambda line: line.run(lambda c: keys.add(c, row)))
+
+    async def key(self, key_id: str) -> KeyRow | None:
+        return await self._read(lambda c: keys.find(c, key_id), None)
+
+    async def keys(self, user_id: str | None = None, *, limit: int = 1000) -> list[KeyRow]:
+        return await self._read(lambda c: keys.listed(c, user_id, limit), [])
+
+    async def revoke_key(self, key_id: str, at: float) -> KeyRow | None:
+        return await self._write(lambda c: keys.revoke(c, key_id, at), None)
+
+    async def key_used(self, key_id: str, at: float) -> None:
+        await self._write(lambda c: keys.used(c, key_id, at), None)
 
     @property
     def _here(self) -> "_Opened":

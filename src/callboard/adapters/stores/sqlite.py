@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError
 
 from ...storage.port import Conflict, StoreError, StoreUnavailable
 from .lines import Line
-from .revisions import Migrated, is_empty, stored_revision, upgrade
+from .revisions import Look, Migrated, is_empty, require_known, stored_revision, upgrade
 from .sheets import Fold
 from .tables import REVISION, VERSION_TABLE
 
@@ -67,8 +67,7 @@ class SqliteDatabase:
 
     def migrate(self) -> Migrated:
         """Make the file, or bring it to the newest revision. One that is damaged or not ours stays untouched."""
-        if not self._path.parent.is_dir():
-            raise StoreError(f"{self.name} cannot be made: its folder does not exist. Make the folder first.")
+        self._require_folder()
         self._examine()
         try:
             with closing(self._connection("rwc")), self._engine.connect() as connection:
@@ -85,6 +84,22 @@ class SqliteDatabase:
                 return migrated
         except (sqlite3.Error, DBAPIError) as error:
             raise self.explained(error) or StoreError(f"{self.name} cannot be used.") from error
+
+    def look(self) -> Look:
+        self._require_folder()
+        self._examine()
+        if self._found() is None:
+            return Look(None, REVISION)
+        try:
+            with self._engine.connect() as connection:
+                revision = stored_revision(connection)
+        except (sqlite3.Error, DBAPIError) as error:
+            raise self.explained(error) or StoreError(f"{self.name} cannot be used.") from error
+        if revision is not None:
+            require_known(revision, self.name)
+        if not os.access(self._path, os.W_OK):
+            raise StoreUnavailable(f"{self.name} may not be written.")
+        return Look(revision, REVISION)
 
     def connect(self, *, writes: bool) -> Connection:
         connection = self._engine.connect()
@@ -169,6 +184,10 @@ class SqliteDatabase:
             connection.close()
             raise
         return connection
+
+    def _require_folder(self) -> None:
+        if not self._path.parent.is_dir():
+            raise StoreError(f"{self.name} cannot be made: its folder does not exist. Make the folder first.")
 
     def _examine(self) -> None:
         """Refuse what is not a whole database of ours, without leaving a trace."""

@@ -18,7 +18,7 @@ from sqlalchemy import (
 
 from .documents import JsonText
 
-REVISION = "0002"
+REVISION = "0003"
 """The newest revision of the migrations: what this version of Callboard works with."""
 
 VERSION_TABLE = "callboard_version"
@@ -171,3 +171,19 @@ batches = Table(
     Column("at", Double, nullable=False),
 )
 """The last group that each open store wrote, with its results: how one finds out about a commit that was cut off."""
+
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("place", _number, Identity(), primary_key=True),
+    Column("id", _name, nullable=False),
+    Column("user_id", _name, nullable=False),
+    Column("name", Text),
+    Column("digest", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("expires_at", Double),
+    Column("revoked_at", Double),
+    Column("last_used_at", Double),
+    UniqueConstraint("id", name="api_keys_id"),
+)
+"""The keys of all users. There are few, and they are looked up by their id."""

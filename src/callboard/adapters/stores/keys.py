@@ -1,0 +1,40 @@
+"""The statements about API keys. Each is harmless when it is carried out twice, as after a commit that was cut off."""
+
+from sqlalchemy import Connection, or_, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from ...storage.port import Conflict
+from ...storage.rows import KeyRow
+from .tables import api_keys
+
+_KEY = select(*(api_keys.c[name] for name in KeyRow.__dataclass_fields__))
+
+
+def add(connection: Connection, row: KeyRow) -> None:
+    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    values = {name: getattr(row, name) for name in KeyRow.__dataclass_fields__}
+    connection.execute(dialect.insert(api_keys).values(values).on_conflict_do_nothing())
+    if find(connection, row.id) != row:
+        raise Conflict(f"There is a key {row.id} already.")
+
+
+def find(connection: Connection, key_id: str) -> KeyRow | None:
+    row = connection.execute(_KEY.where(api_keys.c.id == key_id)).mappings().one_or_none()
+    return KeyRow(**row) if row else None
+
+
+def listed(connection: Connection, user_id: str | None, limit: int) -> list[KeyRow]:
+    statement = _KEY if user_id is None else _KEY.where(api_keys.c.user_id == user_id)
+    rows = connection.execute(statement.order_by(api_keys.c.place).limit(limit)).mappings()
+    return [KeyRow(**row) for row in rows]
+
+
+def revoke(connection: Connection, key_id: str, at: float) -> KeyRow | None:
+    living = update(api_keys).where(api_keys.c.id == key_id, api_keys.c.revoked_at.is_(None))
+    connection.execute(living.values(revoked_at=at))
+    return find(connection, key_id)
+
+
+def used(connection: Connection, key_id: str, at: float) -> None:
+    earlier = or_(api_keys.c.last_used_at.is_(None), api_keys.c.last_used_at < at)
+    connection.execute(update(api_keys).where(api_keys.c.id == key_id, earlier).values(last_used_at=at))

@@ -1,0 +1,211 @@
+"""The desk of a turn: where completion meets its session. What it is told, what it calls, and what is kept of that."""
+
+import asyncio
+import secrets
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.models import ModelRequestParameters
+from pydantic_core import to_json
+
+from ..errors import ErrorCategory
+from ..events.event import encode_event
+from ..events.kinds import EventKind
+from ..execution.outcome import Outcome, OutcomeStatus
+from ..sessions.session import Session, is_call_id
+from ..storage.port import Conflict
+from ..tools.snapshot import Snapshot
+from ..turns import Usage
+from ..types import Wake
+from .floor import Floor
+from .history import History
+from .rendering import render
+from .toolset import tool_definition
+from .transcript import Answered, Late, Said
+
+GRACE = 0.05
+"""Seconds that calls still have when the user writes; those that take longer go on in the background."""
+
+
+class Desk:
+    """What one turn works with. See `completion.Desk`."""
+
+    def __init__(
+        self,
+        session: Session,
+        history: History,
+        floor: Floor,
+        instructions: str | None,
+        nudged: asyncio.Event,
+        joined: Callable[[], None],
+        leaving: Callable[[], bool],
+        found: tuple[str, ...] | None,
+    ) -> None:
+        self._session = session
+        self._history = history
+        self._floor = floor
+        self._instructions = instructions
+        self._nudged = nudged
+        """Set when the user wrote."""
+        self._joined = joined
+        """Called when all that came so far is being taken in."""
+        self._leaving = leaving
+        """Whether this process ends, and somebody else goes on with the turn."""
+        self._found = found
+        """Late results that were found just now, when inputs were looked for too."""
+        self._seen: Snapshot | None = None
+        self._left_over: Collection[str] = ()
+        self.spoken: list[str] = []
+
+    @property
+    def used(self) -> Usage:
+        return self._history.used_by(self._floor.turn_id)
+
+    async def left_over(self) -> Sequence[ToolCallPart]:
+        calls = self._history.open_calls()
+        self._left_over = {call.tool_call_id for call in calls}
+        return calls
+
+    async def messages(self) -> list[ModelMessage]:
+        await self._join()
+        messages = render(self._history.entries)
+        if messages and isinstance(messages[-1], ModelRequest):
+            await self._floor.begin()
+        if messages and self._instructions and isinstance(last := messages[-1], ModelRequest):
+            messages[-1] = replace(last, instructions=self._instructions)
+        return messages
+
+    def parameters(self) -> ModelRequestParameters:
+        self._seen = self._session.tools()  # pinned: what the model sees now is what its calls run
+        return ModelRequestParameters(function_tools=[tool_definition(tool) for tool in self._seen])
+
+    def speaks(self, delta: str) -> None:
+        data = to_json({"turn_id": self._floor.turn_id, "delta": delta})
+        self._session.board.say(encode_event(EventKind.TEXT, self._session.now(), data))
+
+    async def said(self, response: ModelResponse) -> Sequence[ToolCallPart]:
+        response = _with_new_ids(response, self._history.call_ids)
+        text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
+        self.spoken.append(text)
+        event = encode_event(
+            EventKind.TEXT, self._session.now(), to_json({"turn_id": self._floor.turn_id, "text": text})
+        )
+        await self._floor.write([Said(response)], events=(event,) if text else ())
+        return [part for part in response.parts if isinstance(part, ToolCallPart)]
+
+    async def was_cut_off(self, response: ModelResponse) -> None:
+        if not self._leaving():  # else the model is asked again
+            await self.said(response)
+
+    async def carry_out(self, calls: Sequence[ToolCallPart]) -> bool:
+        self._found = None  # some may be told as answers now
+        running = [asyncio.ensure_future(self._call(call)) for call in calls]
+        nudge = asyncio.ensure_future(self._nudged.wait())
+        try:
+            pending: set[asyncio.Future[Any]] = set(running)
+            while pending:
+                done, _ = await asyncio.wait({*pending, nudge}, return_when=asyncio.FIRST_COMPLETED)
+                pending -= done
+                if nudge in done and pending:  # the user wrote: nobody waits for what takes long
+                    await asyncio.wait(pending, timeout=GRACE)
+                    self._session.promote([call.tool_call_id for call in calls])
+                    await asyncio.wait(pending)
+                    break
+        except asyncio.CancelledError:
+            for each in running:
+                each.cancel()
+            await asyncio.wait(running)  # then it is known which results nobody waited for
+            raise
+        finally:
+            nudge.cancel()
+        outcomes = [each.result() for each in running]
+        waits = any(each.status is OutcomeStatus.WAITING for each in outcomes)
+        goes_on = not waits or await self._history.look()
+        answered = [
+            self._answer(call, outcome)
+            for call, outcome in zip(calls, outcomes, strict=True)
+            if goes_on or outcome.status is not OutcomeStatus.WAITING
+        ]
+        await self._floor.write(answered, taken=await self._late_among(outcomes))
+        return goes_on
+
+    async def close(self, reason: str | None) -> tuple[list[Answered], list[str]]:
+        """Answers for the calls that have none, and which late results are told by them: nothing more is called.
+
+        Calls that were made are answered by what became of them, or by the acknowledgement that they go on.
+        """
+        outcomes: list[Outcome] = []
+        answers: list[Answered] = []
+        for call in self._history.open_calls():
+            if (outcome := await self._session.outcome_of_call(call.tool_call_id)) is None:
+                answers.append(_not_made(call, reason))
+            else:
+                outcomes.append(outcome)
+                answers.append(self._answer(call, outcome))
+        self._left_over = {answer.call_id for answer in answers}
+        return answers, await self._late_among(outcomes)
+
+    # Small steps
+
+    async def _call(self, call: ToolCallPart) -> Outcome:
+        if call.tool_call_id in self._left_over:
+            known = await self._session.outcome_of_call(call.tool_call_id)
+            if known is not None:  # else it was said, and cut off before it was made
+                return known
+        arguments = call.args if isinstance(call.args, str) else to_json(call.args or {}).decode()
+        return await self._session.call_among(self._seen, call.tool_name, arguments or "{}", call_id=call.tool_call_id)
+
+    def _answer(self, call: ToolCallPart, outcome: Outcome) -> Answered:
+        content = self._session.shown(outcome)
+        return Answered(call.tool_call_id, call.tool_name, content, outcome.execution_id, outcome.error is not None)
+
+    async def _late_among(self, outcomes: Sequence[Outcome]) -> list[str]:
+        """Those whose results waited to be taken: only calls of an earlier part of the turn can."""
+        found = [each.execution_id for each in outcomes if each.done and each.call_id in self._left_over]
+        waiting = set(await self._session.unconsumed()) if found else set[str]()
+        return [each for each in found if each in waiting]
+
+    async def _join(self) -> None:
+        """Take in what came: late results first, then what the user wrote."""
+        found, self._found = self._found, None
+        while True:
+            if found is None:
+                self._joined()
+                await self._history.look()
+                found = await self._session.unconsumed()
+            ids, found = found, None
+            inputs = tuple(self._history.inputs)
+            if not inputs and not ids:
+                return
+            late = [
+                Late(each.execution_id, self._session.shown(each), each.error is not None)
+                for each in await self._session.outcomes(ids)
+                if self._session.wakes(each.tool) is not Wake.UI_ONLY
+            ]
+            try:
+                await self._floor.write([*late, *inputs], taken=ids)
+            except Conflict:  # somebody else took some of the results in the same moment
+                continue
+            return
+
+
+def _not_made(call: ToolCallPart, reason: str | None) -> Answered:
+    category = ErrorCategory.INTERRUPTED if reason is None else ErrorCategory.CANCELLED
+    message = "The call was not made: the turn was interrupted." if reason is None else f"Not made: {reason}"
+    content = {"category": category.value, "message": message}
+    return Answered(call.tool_call_id, call.tool_name, content, failed=True)
+
+
+def _with_new_ids(response: ModelResponse, used: Collection[str]) -> ModelResponse:
+    """The same, with other ids for calls whose ids cannot be used, or were before: each is a call of its own."""
+    fresh: set[str] = set()
+    parts: list[Any] = []
+    for part in response.parts:
+        if isinstance(part, ToolCallPart):
+            if part.tool_call_id in used or part.tool_call_id in fresh or not is_call_id(part.tool_call_id):
+                part = replace(part, tool_call_id=f"call_{secrets.token_hex(8)}")
+            fresh.add(part.tool_call_id)
+        parts.append(part)
+    return replace(response, parts=parts) if fresh else response

@@ -1,0 +1,148 @@
+"""Whose turn it is: one turn of a session runs at a time, in whatever process.
+
+A turn that runs is stored like an execution. So it belongs to one process, is taken over when that one dies, and can be
+asked to stop from anywhere. What a turn writes is written only while the store says that the turn is still its
+process's: one that was taken for dead cannot write into the transcript of the one that goes on.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeGuard
+
+from pydantic_core import to_json
+
+from ..events.event import encode_event
+from ..events.kinds import EventKind
+from ..execution.lifecycle import Status
+from ..sessions.session import Session
+from ..storage.port import Conflict, ExecutionWrite
+from ..storage.rows import ExecutionRow
+from .history import History
+from .rows import told_input, turn_call, turn_row
+from .transcript import Began, Entry, Input
+
+_ENDS = {
+    EventKind.TURN_FINISHED: Status.SUCCEEDED,
+    EventKind.TURN_PAUSED: Status.SUCCEEDED,
+    EventKind.TURN_FAILED: Status.FAILED,
+    EventKind.TURN_INTERRUPTED: Status.CANCELLED,
+}
+
+
+class FloorLost(Exception):
+    """The turn is another process's by now."""
+
+
+class Floor:
+    """The right to write into the transcript of a session.
+
+    A turn that begins is written with the first thing that it writes; if another one was faster, nothing is written.
+    """
+
+    def __init__(self, session: Session, history: History) -> None:
+        self._session = session
+        self._history = history
+        self._row: ExecutionRow | None = None
+        self._began: Began | None = None
+        """What is not written yet of a turn that begins."""
+        self._left = 0
+        """The number of the last turn that ended here."""
+        self.turn_id = ""
+
+    @property
+    def held(self) -> bool:
+        return self._row is not None
+
+    async def holder(self) -> ExecutionRow | None:
+        """The turn that runs in another process, if one does."""
+        await self._history.refresh()
+        row = await self._last()
+        return row if row is not None and row.owner != self._session.owner else None
+
+    async def take(self) -> bool:
+        """Begin a turn, or go on with one that was paused or left behind. False where one runs elsewhere."""
+        if self._row is None and (last := await self._last()) is not None:
+            if last.owner != self._session.owner:
+                return False
+            self._row = last
+        if self._row is not None and self._history.turn_id is not None:
+            self.turn_id = self._history.turn_id
+            await self.write((), events=[self._event(EventKind.TURN_STARTED, {})])
+            return True
+        paused = self._history.turn_id if self._history.open_calls() else None
+        self.turn_id = paused or f"t{secrets.token_hex(6)}"
+        self._began = Began(self.turn_id, self._history.began + 1)
+        self._row = turn_row(self._session, self.turn_id, self._began.number)
+        if paused:  # before anything is called
+            await self.begin()
+        return True
+
+    def adopt(self, row: ExecutionRow) -> None:
+        """A turn that a dead process left behind is this one's."""
+        if self._row is None:
+            self._row = row
+
+    async def begin(self) -> None:
+        """Write that the turn has begun, if nothing was written yet."""
+        if self._began is not None:
+            await self.write(())
+
+    async def write(self, entries: Sequence[Entry], *, taken: Sequence[str] = (), events: Sequence[bytes] = ()) -> None:
+        """Write what the turn has come to. Raises `FloorLost`, or `Conflict` where somebody else took a result."""
+        if self._row is None:
+            raise FloorLost
+        rows = [ExecutionWrite(self._row, self._session.owner, new=self._began is not None)]
+        rows += [ExecutionWrite(told_input(self._session, each.id)) for each in entries if _has_row(each)]
+        if self._began is not None:
+            entries = [self._began, *entries]
+            events = [self._event(EventKind.TURN_STARTED, {}), *events]
+        try:
+            await self._history.add(entries, taken=taken, events=events, rows=rows)
+        except Conflict:
+            if taken and await self._is_mine():
+                raise
+            self._row = self._began = None
+            raise FloorLost from None
+        except asyncio.CancelledError:  # it is written all the same
+            self._began = None
+            raise
+        self._began = None
+
+    async def leave(
+        self, kind: EventKind, data: Mapping[str, Any], entries: Sequence[Entry] = (), taken: Sequence[str] = ()
+    ) -> None:
+        """End the turn, or this part of it, with the event that says how. One without anything in it is forgotten."""
+        if self._row is None:
+            raise FloorLost
+        try:
+            if self._began is None or kind is not EventKind.TURN_FINISHED:
+                self._row = replace(self._row, status=_ENDS[kind].value, completed_at=self._session.now())
+                await self.write(entries, taken=taken, events=[self._event(kind, data)])
+                self._left = self._history.began
+        finally:
+            self._row = self._began = None
+
+    async def _last(self) -> ExecutionRow | None:
+        """The newest turn, if it has not ended."""
+        await self._history.load()
+        number = self._history.began
+        if not self._session.durable or number in (0, self._left):
+            return None
+        row = await self._session.stored_call(turn_call(number))
+        return row if row is not None and row.completed_at is None else None
+
+    async def _is_mine(self) -> bool:
+        """Whether the store says so."""
+        if self._began is not None:
+            return await self.holder() is None and self._began.number == self._history.began + 1
+        row = await self._session.stored_call(turn_call(self._history.began)) if self._session.durable else self._row
+        return row is not None and row.owner == self._session.owner and row.completed_at is None
+
+    def _event(self, kind: EventKind, data: Mapping[str, Any]) -> bytes:
+        return encode_event(kind, self._session.now(), to_json({"turn_id": self.turn_id, **data}))
+
+
+def _has_row(entry: Entry) -> TypeGuard[Input]:
+    return isinstance(entry, Input) and bool(entry.id)

@@ -1,0 +1,140 @@
+"""What a session's conversation has come to: its transcript as far as it was read, and what the user wrote since.
+
+The transcript is written only by the turn that has the floor. What the user writes goes to the board first, in any
+process, and enters the transcript when a turn takes it in.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from pydantic_ai.messages import ToolCallPart
+
+from ..events.kinds import EventKind
+from ..sessions.session import Session
+from ..storage.port import Change, ExecutionWrite
+from ..turns import Usage
+from .completion import used_by
+from .rendering import unanswered
+from .transcript import Began, Entry, Input, Noted, Said, decode_entry, encode_entry
+
+
+class History:
+    """The entries of one session, and how far its board was looked through for inputs."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.entries: list[Entry] = []
+        self.inputs: list[Input | Noted] = []
+        """What the model has not been told, in order."""
+        self.used = Usage()
+        """By all turns."""
+        self.began = 0
+        """The number of the newest turn."""
+        self.turn_id: str | None = None
+        """Its id."""
+        self.call_ids: set[str] = set()
+        """Of all calls that the model ever made here."""
+        self._one = asyncio.Lock()
+        """One reads or writes at a time."""
+        self._of_turn = Usage()
+        self._turns: set[str] = set()
+        self._loaded = False
+        self._read = 0
+        """How many stored entries were read, those that only a newer version knows among them."""
+        self._looked = 0
+        """The number of the last event that was looked at."""
+
+    def turns_with(self, turn_id: str) -> int:
+        """How many turns there were, and that one; one that went on after a pause is one."""
+        return len(self._turns) + (turn_id not in self._turns)
+
+    def used_by(self, turn_id: str) -> Usage:
+        """By a turn, if it is the newest one."""
+        return self._of_turn if turn_id == self.turn_id else Usage()
+
+    @property
+    def told(self) -> int:
+        """The number of the newest event that the model was told of, or is being told of now."""
+        return self._looked if not self.inputs else self.inputs[0].seq - 1
+
+    def open_calls(self) -> list[ToolCallPart]:
+        """Calls that have no answer."""
+        return unanswered(self.entries)
+
+    async def load(self) -> None:
+        """Read it for the first time. What others write later is found out when something is to be written."""
+        if not self._loaded:
+            await self.refresh()
+
+    async def refresh(self) -> None:
+        """Read what other processes have written meanwhile."""
+        async with self._one:
+            self._loaded = True
+            lines = await self._session.stored_transcript(self._read)
+            self._read += len(lines)
+            self._take_in([entry for line in lines if (entry := decode_entry(line)) is not None])
+
+    async def look(self) -> bool:
+        """Look for what the user wrote, or the system wants to be told. True where there is something."""
+        async with self._one:
+            self._looked, events = await self._session.written_after(self._looked)
+        for event in events:
+            if event.kind == EventKind.USER_INPUT:
+                self.inputs.append(Input(event.data["text"], event.seq, event.data.get("input_id", "")))
+            else:
+                self.inputs.append(Noted(event.data["message"], event.seq))
+        return bool(self.inputs)
+
+    async def add(
+        self,
+        entries: Sequence[Entry],
+        *,
+        taken: Sequence[str] = (),
+        events: Sequence[bytes] = (),
+        rows: Sequence[ExecutionWrite] = (),
+    ) -> None:
+        """Write entries and what belongs to them, and know them. Raises `Conflict`, and then nothing was written.
+
+        Whoever is cancelled meanwhile learns it when the writing has ended: what is stored and what is known here
+        never differ.
+        """
+        writing = asyncio.ensure_future(self._add(entries, taken, events, rows))
+        try:
+            await asyncio.shield(writing)
+        except asyncio.CancelledError:
+            await asyncio.wait([writing])
+            writing.result()  # what went wrong with it comes first
+            raise
+
+    async def _add(
+        self,
+        entries: Sequence[Entry],
+        taken: Sequence[str],
+        events: Sequence[bytes],
+        rows: Sequence[ExecutionWrite],
+    ) -> None:
+        transcript = [encode_entry(entry) for entry in entries]
+        change = Change(self._session.id, executions=rows, taken=taken, transcript=transcript, events=events)
+        async with self._one:
+            await self._session.write(change)
+            self._read += len(entries)
+            self._take_in(entries)
+
+    def _take_in(self, entries: Sequence[Entry]) -> None:
+        self.entries += entries
+        for entry in entries:
+            if isinstance(entry, Said):
+                used = used_by(entry.response)
+                self.used.add(used)
+                self._of_turn.add(used)
+                self.call_ids.update(
+                    part.tool_call_id for part in entry.response.parts if isinstance(part, ToolCallPart)
+                )
+            elif isinstance(entry, Began):
+                self.began = entry.number
+                if entry.turn_id != self.turn_id:
+                    self.turn_id, self._of_turn = entry.turn_id, Usage()
+                self._turns.add(entry.turn_id)
+            elif isinstance(entry, Input | Noted):
+                self._looked = max(self._looked, entry.seq)
+                self.inputs = [each for each in self.inputs if each.seq > entry.seq]

@@ -1,0 +1,143 @@
+"""Metric families of a runtime, made from what it counts anyway, at the moment when somebody asks.
+
+Labels are bounded: tools are those of the registry, everything else comes from fixed lists. What models and people
+choose (names of tools that do not exist, ids) is never a label.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeHistogramMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+    StateSetMetricFamily,
+    SummaryMetricFamily,
+)
+from prometheus_client.registry import Collector
+
+from .. import __version__
+from ..execution.breaker import BreakerState
+from ..execution.lifecycle import Status
+from ..runtime import Runtime
+from ..tools.histogram import Histogram
+from .memory import session_bytes
+
+PER_SESSION = (0.0, 1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0)
+"""The bounds of the distribution of open executions."""
+WEIGHED = 32
+"""How many sessions are looked at to say how much memory one takes."""
+OPEN = tuple(status for status in Status if not status.terminal)
+
+
+def buckets(histogram: Histogram) -> list[tuple[str, float]]:
+    """A histogram as Prometheus writes it."""
+    names = [*map(str, histogram.bounds), "+Inf"]
+    return list(zip(names, map(float, histogram.below()), strict=True))
+
+
+class RuntimeCollector(Collector):
+    """Reads one runtime. Called on its event loop."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    def collect(self) -> Iterator[Metric]:
+        yield InfoMetricFamily("callboard", "The version that runs.", {"version": __version__})
+        yield from self._tools()
+        yield from self._executions()
+        yield from self._sessions()
+        yield from self._store()
+        lag = self._runtime.loop_lag
+        yield HistogramMetricFamily(
+            "callboard_event_loop_lag_seconds", "How long what was ready waited.", buckets(lag), lag.total
+        )
+
+    def _tools(self) -> Iterator[Metric]:
+        calls = CounterMetricFamily("callboard_tool_calls", "Calls that ended, by how.", labels=("tool", "status"))
+        errors = CounterMetricFamily("callboard_tool_errors", "Failed calls by category.", labels=("tool", "category"))
+        ratio = GaugeMetricFamily(
+            "callboard_tool_error_ratio", "The failed part of the calls that were not cancelled.", labels=("tool",)
+        )
+        retries = CounterMetricFamily("callboard_tool_retries", "Attempts after the first.", labels=("tool",))
+        duration = HistogramMetricFamily(
+            "callboard_tool_duration_seconds", "From the first attempt of a call to its end.", labels=("tool",)
+        )
+        breaker = StateSetMetricFamily("callboard_tool_breaker", "The state of the breaker.", labels=("tool",))
+        registry = self._runtime.registry
+        for name in registry.names():
+            counters = registry.counters(name)
+            stats, histogram = counters.read(), counters.histogram()
+            failed = sum(stats.failures.values())
+            calls.add_metric((name, "succeeded"), stats.successes)
+            calls.add_metric((name, "failed"), failed)
+            calls.add_metric((name, "cancelled"), stats.cancellations)
+            for category, count in sorted(stats.failures.items()):
+                errors.add_metric((name, category), count)
+            ratio.add_metric((name,), 0.0 if stats.success_rate is None else 1.0 - stats.success_rate)
+            retries.add_metric((name,), stats.retries)
+            duration.add_metric((name,), buckets(histogram), histogram.total)
+            breaker.add_metric((name,), {state.value: state == stats.breaker for state in BreakerState})
+        yield from (calls, errors, ratio, retries, duration, breaker)
+        unknown = "Calls that no tool was found for, or whose arguments were no text at all."
+        yield CounterMetricFamily("callboard_unknown_tool_calls", unknown, self._runtime.manager.unknown)
+
+    def _executions(self) -> Iterator[Metric]:
+        manager = self._runtime.manager
+        live = manager.live
+        by_status = Counter(execution.status for execution in live)
+        executions = GaugeMetricFamily("callboard_executions", "Executions that have not ended.", labels=("status",))
+        for status in OPEN:
+            executions.add_metric((status.value,), by_status[status])
+        yield executions
+        busy = Counter(execution.scope.id for execution in live)
+        spread = Histogram(PER_SESSION)
+        spread.add_all([0.0] * max(0, len(self._runtime.sessions) - len(busy)))
+        spread.add_all([float(count) for count in busy.values()])
+        yield GaugeHistogramMetricFamily(
+            "callboard_session_executions", "Live sessions by their open executions.", buckets(spread), spread.total
+        )
+        yield GaugeMetricFamily("callboard_queue_length", "Executions that wait for a place.", manager.queued)
+        asked = sum(each.request is not None and each.status is Status.WAITING for each in live)
+        yield GaugeMetricFamily("callboard_human_requests", "Executions here that wait for a person.", asked)
+
+    def _sessions(self) -> Iterator[Metric]:
+        scheduler = self._runtime.sessions
+        sessions = tuple(scheduler)
+        yield GaugeMetricFamily("callboard_sessions", "Sessions in memory.", len(sessions))
+        late = sum(session.results_waiting for session in sessions)
+        yield GaugeMetricFamily("callboard_late_results", "Late results that nobody has taken.", late)
+        sample = sessions[:: len(sessions) // WEIGHED + 1]
+        mean = sum(map(session_bytes, sample)) / len(sample) if sample else 0.0
+        yield GaugeMetricFamily(
+            "callboard_session_memory_bytes", "Estimate of what a session holds: the mean of a sample.", mean
+        )
+        restores = CounterMetricFamily(
+            "callboard_session_restores", "Sessions read from the store.", labels=("result",)
+        )
+        restores.add_metric(("succeeded",), scheduler.restored)
+        restores.add_metric(("failed",), scheduler.restore_failures)
+        yield restores
+
+    def _store(self) -> Iterator[Metric]:
+        writer = self._runtime.sessions.writer
+        changes = CounterMetricFamily(
+            "callboard_store_changes", "Changes handed to the store, by what became of them.", labels=("result",)
+        )
+        changes.add_metric(("written",), writer.written)
+        changes.add_metric(("refused",), writer.refused)
+        changes.add_metric(("lost",), writer.lost)
+        yield changes
+        yield SummaryMetricFamily(
+            "callboard_store_commit_seconds",
+            "Transactions, and how long they took.",
+            writer.commits,
+            writer.commit_time,
+        )
+        failures = "Transactions that failed; most are tried again."
+        yield CounterMetricFamily("callboard_store_commit_failures", failures, writer.failures)
+        available = "0 while the store does not answer."
+        yield GaugeMetricFamily("callboard_store_available", available, not writer.unavailable)

@@ -1,0 +1,144 @@
+"""Logs for operators: one line per record, for machines (JSON) or for people, with secrets masked.
+
+Nothing that is logged can begin a new line or steer a terminal, whoever wrote the text: a model, a page, a server.
+"""
+
+import json
+import logging
+import sys
+import traceback
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+from .masks import Masker
+from .whose import Whose, whose
+
+MAX_MESSAGE = 10_000
+"""How many characters of a message are written."""
+MAX_TRACE = 50_000
+"""How many characters of a traceback are written."""
+
+_STANDARD = frozenset(
+    {*logging.LogRecord("", 0, "", 0, "", None, None).__dict__, "message", "asctime", "taskName", "color_message"}
+)
+_OWN = frozenset({"session_id", "execution_id", "tool"})
+
+
+class Record:
+    """What a log record says, with secrets masked and what is too long cut."""
+
+    __slots__ = ("error", "extra", "level", "logger", "message", "time", "trace", "whose")
+
+    def __init__(self, record: logging.LogRecord, masker: Masker) -> None:
+        self.time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        self.level = record.levelname
+        self.logger = record.name
+        self.message = _cut(masker.text(_message(record)), MAX_MESSAGE)
+        fields, here = record.__dict__, whose()
+        self.whose = Whose(
+            *(
+                None if value is None else _cut(masker.text(str(value)), 200)
+                for value in (
+                    fields.get("session_id", here.session),
+                    fields.get("execution_id", here.execution),
+                    fields.get("tool", here.tool),
+                )
+            )
+        )
+        self.extra: dict[str, Any] = masker.data(
+            {name: value for name, value in fields.items() if name not in _STANDARD and name not in _OWN}
+        )
+        kind, error = record.exc_info[:2] if record.exc_info else (None, None)
+        self.error = None if kind is None else kind.__name__
+        self.trace = "" if error is None else _cut(masker.text("".join(traceback.format_exception(error))), MAX_TRACE)
+
+
+class JsonFormatter(logging.Formatter):
+    """A line of JSON: time, level, logger, message; session, execution, tool, where they are known; what else there is.
+
+    The line is ASCII: nothing in it can be taken for the end of a line.
+    """
+
+    def __init__(self, masker: Masker) -> None:
+        super().__init__()
+        self._masker = masker
+
+    def format(self, record: logging.LogRecord) -> str:
+        seen = Record(record, self._masker)
+        line: dict[str, Any] = {
+            "time": seen.time,
+            "level": seen.level,
+            "logger": seen.logger,
+            "message": seen.message,
+            **{name: value for name, value in seen.whose._asdict().items() if value is not None},
+        }
+        if seen.error is not None:
+            line["error"] = seen.error
+            line["trace"] = seen.trace.splitlines()
+        if seen.extra:
+            line["extra"] = seen.extra
+        return json.dumps(line, ensure_ascii=True)
+
+
+class PlainFormatter(logging.Formatter):
+    """A line for people. A traceback follows in lines that begin with a bar, which no record begins with."""
+
+    def __init__(self, masker: Masker) -> None:
+        super().__init__()
+        self._masker = masker
+
+    def format(self, record: logging.LogRecord) -> str:
+        seen = Record(record, self._masker)
+        about = " ".join(value for value in seen.whose if value is not None)
+        head = f"{seen.time} {seen.level:<8} {seen.logger}: {seen.message}" + (f" [{about}]" if about else "")
+        trace = [f"    | {_printable(line)}" for line in seen.trace.splitlines()]
+        return "\n".join([_printable(head), *trace])
+
+
+def configure(
+    *,
+    json: bool = False,
+    level: int | str = logging.INFO,
+    secrets: Iterable[str] = (),
+    stream: TextIO | None = None,
+) -> logging.Handler:
+    """Have everything that this process logs written in one form, to the error output where no stream is given.
+
+    `secrets` are values that are masked wherever they are, beside those of the environment whose names say that they
+    are secret. What an earlier call set up is replaced; handlers of others stay. Raises `ValueError` for a level that
+    there is not.
+    """
+    masker = Masker.of_environment(*secrets)
+    handler = _Handler(stream or sys.stderr)
+    handler.setFormatter(JsonFormatter(masker) if json else PlainFormatter(masker))
+    root = logging.getLogger()
+    root.setLevel(level.upper() if isinstance(level, str) else level)
+    for other in [each for each in root.handlers if isinstance(each, _Handler)]:
+        root.removeHandler(other)
+    root.addHandler(handler)
+    return handler
+
+
+class _Handler(logging.StreamHandler[TextIO]):
+    """Known by its class to `configure`. The writer's own failures are not worth a traceback on the same stream."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        pass
+
+
+def _message(record: logging.LogRecord) -> str:
+    try:
+        return record.getMessage()
+    except Exception:  # arguments that do not fit the text: better half a line than none
+        return f"{record.msg!r} (its arguments do not fit)"
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}… ({len(text):,} characters)"
+
+
+def _printable(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)

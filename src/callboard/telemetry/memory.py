@@ -1,0 +1,36 @@
+"""How much memory a session takes, estimated from what it holds."""
+
+from sys import getsizeof
+
+from ..execution.execution import Execution
+from ..sessions.session import Session
+
+LOOKED_AT = 50
+"""How many of a session's events, and of its executions, are looked at; the others count as their mean."""
+
+
+def session_bytes(session: Session) -> int:
+    """The session itself, its events in memory and its executions. What handlers, models and readers hold is not in it.
+
+    It is an estimate: it looks at a few of the events and executions, so that it costs little however many there are.
+    """
+    board, book = session.board, session.book
+    own = sum(map(getsizeof, (session, board, book, book.calls, session.ledger)))
+    kept = board.last_seq - board.first_seq + 1
+    lines = board.read(board.first_seq - 1).encoded if kept else ()
+    executions = tuple(book.values())
+    return (
+        own
+        + _all(kept, [getsizeof(line) + 8 for line in lines[:: kept // LOOKED_AT + 1]])
+        + _all(len(book), [_execution_bytes(each) for each in executions[:: len(book) // LOOKED_AT + 1]])
+    )
+
+
+def _all(count: int, sizes: list[int]) -> int:
+    return count * sum(sizes) // len(sizes) if sizes else 0
+
+
+def _execution_bytes(execution: Execution) -> int:
+    texts = (execution.id, execution.head, execution.document, execution.encoded, execution.began, execution.unposted)
+    shown = 0 if execution.shown is execution.document else getsizeof(execution.shown)
+    return getsizeof(execution) + sum(map(getsizeof, texts)) + shown

@@ -1,0 +1,211 @@
+"""Traces: a span for every turn, below it one for every call, and below that one for every attempt.
+
+A call outside a turn is a child of whatever span is current where it is made, or a root. A background call outlives its
+turn, so it is the root of a trace of its own, with a link to where it was made; so is a turn that a late result wakes.
+What models and people write is in no attribute unless that is asked for.
+"""
+
+import logging
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Self
+
+from opentelemetry import context as contexts
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.trace import Link, Span, StatusCode, TracerProvider
+
+from .. import __version__
+from ..errors import ToolError
+from ..execution.execution import Execution
+from ..execution.lifecycle import Status
+from ..execution.manager import NO_TOOL
+from ..runtime import Runtime
+from ..sessions.session import Session
+from ..types import Mode
+from . import conventions as names
+from .masks import Masker
+from .turns import FAILED, TurnEnd, TurnWatch
+
+log = logging.getLogger("callboard.telemetry")
+
+SCOPE = "callboard"
+MAX_CONTENT = 8_192
+"""How many characters of arguments and of a result a span has, where it has them."""
+
+P = ParamSpec("P")
+
+
+class _Call:
+    """The spans of an execution that goes on."""
+
+    __slots__ = ("attempt", "span")
+
+    def __init__(self, span: Span) -> None:
+        self.span = span
+        self.attempt: Span | None = None
+
+
+def _harmless(
+    method: "Callable[Concatenate[Tracing, P], None]",
+) -> "Callable[Concatenate[Tracing, P], None]":
+    """Whatever fails while something is observed is logged, and harms nothing that is."""
+
+    @wraps(method)
+    def guarded(self: "Tracing", /, *args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            method(self, *args, **kwargs)
+        except Exception:
+            log.exception("a span could not be written")
+
+    return guarded
+
+
+class Tracing:
+    """Traces a runtime, until it is closed; what goes on then is ended as it stands."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        tracer_provider: TracerProvider | None = None,
+        *,
+        content: bool = False,
+        masker: Masker | None = None,
+    ) -> None:
+        self._tracer = trace.get_tracer(SCOPE, __version__, tracer_provider)
+        self._masker = (masker or Masker.of_environment()) if content else None
+        self._calls: dict[Execution, _Call] = {}
+        self._turns: dict[str, tuple[Span, Context]] = {}
+        self._blind = runtime.manager.observe(self)
+        self._watch = TurnWatch(runtime, self)
+
+    def close(self) -> None:
+        """Stop looking on, and end all spans."""
+        self._blind()
+        self._watch.close()
+        for call in self._calls.values():
+            if call.attempt is not None:
+                call.attempt.end()
+            call.span.end()
+        for span, _ in self._turns.values():
+            span.end()
+        self._calls.clear()
+        self._turns.clear()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    # Executions
+
+    @_harmless
+    def called(self, execution: Execution) -> None:
+        parent = None if execution.parent is None else self._calls.get(execution.parent)
+        if parent is not None:
+            self._begin(execution, trace.set_span_in_context(parent.attempt or parent.span))
+        elif execution.tool.mode is Mode.BACKGROUND:
+            self._begin(execution, Context(), _links_to_here())
+        else:
+            self._begin(execution, None)
+
+    def _begin(self, execution: Execution, context: Context | None, links: tuple[Link, ...] = ()) -> _Call:
+        known = execution.tool is not NO_TOOL  # else its name is whatever a model made up
+        attributes = {
+            names.OPERATION: names.EXECUTE_TOOL,
+            names.TOOL: execution.name,
+            names.TOOL_TYPE: "function",
+            names.CALL_ID: execution.call_id,
+            names.CONVERSATION: execution.scope.id,
+            names.EXECUTION: execution.id,
+            names.MODE: execution.tool.mode.value,
+        }
+        name = f"{names.EXECUTE_TOOL} {execution.name}" if known else names.EXECUTE_TOOL
+        span = self._tracer.start_span(name, context, attributes=attributes, links=links)
+        call = self._calls[execution] = _Call(span)
+        return call
+
+    @_harmless
+    def attempting(self, execution: Execution) -> None:
+        call = self._calls.get(execution) or self._begin(execution, Context())
+        attributes = {names.ATTEMPT: execution.attempt, names.TOOL: execution.name, names.EXECUTION: execution.id}
+        call.attempt = self._tracer.start_span(
+            f"attempt {execution.name}", trace.set_span_in_context(call.span), attributes=attributes
+        )
+        contexts.attach(trace.set_span_in_context(call.attempt))  # what the handler does is below it
+
+    @_harmless
+    def attempted(self, execution: Execution, failure: ToolError) -> None:
+        call = self._calls.get(execution)
+        if call is not None and call.attempt is not None:
+            _end(call.attempt, failure)
+            call.attempt = None
+
+    @_harmless
+    def ended(self, execution: Execution) -> None:
+        if (call := self._calls.pop(execution, None)) is None:
+            return
+        if call.attempt is not None:
+            _end(call.attempt, execution.error)
+        call.span.set_attribute(names.ATTEMPTS, execution.attempt)
+        if execution.lost:
+            call.span.set_attribute(names.LOST, True)
+        else:
+            call.span.set_attribute(names.STATUS, execution.status.value)
+        if self._masker is not None:
+            call.span.set_attribute(names.ARGUMENTS, self._content(self._masker, execution.shown))
+            call.span.set_attribute(names.RESULT, self._content(self._masker, execution.encoded))
+        _end(call.span, execution.error, is_fault=execution.status is not Status.CANCELLED)
+
+    def _content(self, masker: Masker, document: bytes | None) -> str:
+        return masker.text((document or b"").decode(errors="replace"))[:MAX_CONTENT]
+
+    # Turns
+
+    @_harmless
+    def turn_began(self, session: Session, turn_id: str) -> None:
+        before = contexts.get_current()
+        ours = _is_ours(trace.get_current_span())
+        attributes = {names.OPERATION: names.INVOKE_AGENT, names.CONVERSATION: session.id, names.TURN: turn_id}
+        span = self._tracer.start_span(
+            names.INVOKE_AGENT,
+            Context() if ours else before,
+            attributes=attributes,
+            links=_links_to_here() if ours else (),
+        )
+        self._turns[turn_id] = span, before
+        contexts.attach(trace.set_span_in_context(span))
+
+    @_harmless
+    def turn_ended(self, session: Session, turn_id: str, end: TurnEnd) -> None:
+        span, before = self._turns.pop(turn_id)
+        span.set_attribute(names.STATUS, end.status)
+        span.set_attribute(names.INPUT_TOKENS, end.input_tokens)
+        span.set_attribute(names.OUTPUT_TOKENS, end.output_tokens)
+        if end.status == FAILED:
+            span.set_attribute(names.ERROR, "turn_failed")
+            span.set_status(StatusCode.ERROR)
+        span.end()
+        if trace.get_current_span() is span:  # the task that ran the turn may go on with something else
+            contexts.attach(before)
+
+
+def _end(span: Span, error: ToolError | None, *, is_fault: bool = True) -> None:
+    """The category alone says what went wrong: a message may quote arguments."""
+    if error is not None:
+        span.set_attribute(names.ERROR, error.category.value)
+        if is_fault:
+            span.set_status(StatusCode.ERROR)
+    span.end()
+
+
+def _links_to_here() -> tuple[Link, ...]:
+    here = trace.get_current_span().get_span_context()
+    return (Link(here),) if here.is_valid else ()
+
+
+def _is_ours(span: Any) -> bool:
+    """Whether a span was begun by this module, for any runtime."""
+    scope = getattr(span, "instrumentation_scope", None)
+    return scope is not None and scope.name == SCOPE

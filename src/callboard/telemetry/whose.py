@@ -1,0 +1,64 @@
+"""Whose log line it is: the session, the execution and the tool in whose name something is done.
+
+It is known wherever a handler or a turn runs, also in tasks and threads that they start.
+"""
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import NamedTuple
+
+from ..errors import ToolError
+from ..execution.execution import Execution
+from ..runtime import Runtime
+from ..sessions.session import Session
+from .turns import TurnEnd, TurnWatch
+
+
+class Whose(NamedTuple):
+    """In whose name something is done."""
+
+    session: str | None = None
+    execution: str | None = None
+    tool: str | None = None
+
+
+NOBODYS = Whose()
+_current: ContextVar[Whose] = ContextVar("callboard_whose", default=NOBODYS)
+
+
+def whose() -> Whose:
+    """In whose name this code runs."""
+    return _current.get()
+
+
+def follow(runtime: Runtime) -> Callable[[], None]:
+    """Have log lines of handlers and turns of a runtime say whose they are, until what this returns is called."""
+    follower = _Follower()
+    blind, watch = runtime.manager.observe(follower), TurnWatch(runtime, follower)
+
+    def over() -> None:
+        blind()
+        watch.close()
+
+    return over
+
+
+class _Follower:
+    def called(self, execution: Execution) -> None:
+        pass
+
+    def attempting(self, execution: Execution) -> None:
+        _current.set(Whose(execution.scope.id, execution.id, execution.name))
+
+    def attempted(self, execution: Execution, failure: ToolError) -> None:
+        pass
+
+    def ended(self, execution: Execution) -> None:
+        pass
+
+    def turn_began(self, session: Session, turn_id: str) -> None:
+        _current.set(Whose(session.id))
+
+    def turn_ended(self, session: Session, turn_id: str, end: TurnEnd) -> None:
+        if whose() == Whose(session.id):
+            _current.set(NOBODYS)

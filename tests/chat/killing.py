@@ -1,0 +1,207 @@
+"""A conversation in a process that is killed at its n-th step, and one that goes on where it was cut off.
+
+As a script: `killing.py STORE FOLDER FIRST STEP`. For n = FIRST, FIRST + STEP, … it forks a process that talks to a
+model and is killed with SIGKILL at its n-th step, then one that starts again on the same store, and writes what became
+of it as a line of JSON, until a process comes to its end before its n-th step. Steps lie before and after everything
+that is committed, before and after each piece that the model says, and before and after each run of a tool.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic_ai.messages import ModelMessage, ModelRequest, ToolReturnPart, UserPromptPart
+from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
+
+from callboard import Runtime, Session, ToolContext, tool
+from callboard.adapters.stores.sql import SqlStore
+from callboard.chat.conversation import Conversation
+from callboard.chat.rendering import problems, render
+from callboard.chat.transcript import Entry, Input, Late
+from callboard.storage.port import Change, Conflict
+
+witness = Path("unset")
+kill_at = 0
+steps = 0
+
+
+def step() -> None:
+    """One more step; at the n-th this process is gone."""
+    global steps
+    steps += 1
+    if steps == kill_at:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def ran(name: str) -> None:
+    """A run of a tool, written down where no crash takes it away."""
+    step()
+    with open(witness, "a") as file:
+        file.write(f"{name}\n")
+    step()
+
+
+@tool
+async def charge() -> str:
+    """Charge a card: not to be done twice."""
+    ran("charge")
+    return "charged"
+
+
+@tool(idempotent=True)
+async def measure() -> str:
+    """Measure: as often as one likes."""
+    ran("measure")
+    return "measured"
+
+
+@tool(mode="background", idempotent=True)
+async def index(ctx: ToolContext) -> str:
+    """Index everything."""
+    ran("index")
+    await ctx.progress("indexing", 0.5)
+    return "indexed"
+
+
+@tool(mode="human")
+async def pay() -> str:
+    """Pay: once, and only with leave."""
+    ran("pay")
+    return "paid"
+
+
+async def respond(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
+    """What the model says depends on nothing but what it is told."""
+    assert problems(messages) == []
+    last = messages[-1]
+    assert isinstance(last, ModelRequest)
+    prompts = [str(part.content) for part in last.parts if isinstance(part, UserPromptPart)]
+    results = [part.tool_name for part in last.parts if isinstance(part, ToolReturnPart)]
+    calls = [name for prompt in prompts for name in {"work": ["charge", "measure", "index"], "pay": ["pay"]}[prompt]]
+    step()
+    if results:
+        yield f"Told of {', '.join(sorted(results))}. "
+        step()
+    for number, name in enumerate(calls):
+        yield {number: DeltaToolCall(name, "{}", tool_call_id=f"c{len(messages)}_{number}")}
+        step()
+
+
+class SteppingStore:
+    """Counts a step before and after everything that is committed."""
+
+    def __init__(self) -> None:
+        self._commit = SqlStore.commit
+
+    def install(self) -> None:
+        original = self._commit
+
+        async def commit(self: SqlStore, changes: Sequence[Change]) -> list[int | Conflict]:
+            step()
+            written = await original(self, changes)
+            step()
+            return written
+
+        SqlStore.commit = commit
+
+
+async def reported(session: Session, tool_name: str) -> None:
+    """Return when the model was told of a tool's result, and has said so; meanwhile a person says yes to everything."""
+    while True:
+        messages = await session.messages()
+        results = {each["tool"]: each["content"] for each in messages if each["role"] == "tool"}
+        result = results.get(tool_name)
+        late = [str(entry.content) for entry in await entries_of(session) if isinstance(entry, Late)]
+        ended = result is not None and not (isinstance(result, dict) and "status" in result)
+        if (
+            (ended or any(tool_name[:2] in each for each in late))
+            and messages[-1]["role"] == "assistant"
+            and not session.is_processing
+        ):
+            return
+        for request in await session.requests():
+            await session.answer(request.id, {"approved": True})
+        await asyncio.sleep(0.01)
+
+
+async def entries_of(session: Session) -> Sequence[Entry]:
+    conversation = session.talk
+    assert isinstance(conversation, Conversation)
+    return await conversation.transcript()
+
+
+async def written(session: Session, text: str) -> bool:
+    return any(event.data["text"] == text for event in await inputs(session))
+
+
+async def inputs(session: Session) -> list[Any]:
+    _, events = await session.written_after(0)
+    return events
+
+
+async def talk(store: str, session_id: str) -> dict[str, Any]:
+    """What a user does who was cut off at any point: whatever was not taken is said again."""
+    model = FunctionModel(stream_function=respond, model_name="by what it is told")
+    async with Runtime([charge, measure, index, pay], model=model, store=store) as runtime, asyncio.timeout(60):
+        session = await runtime.open(session_id, "u")
+        if not await written(session, "work"):
+            await session.post({"kind": "user_input", "text": "work"})
+        await reported(session, "index")
+        if not await written(session, "pay"):
+            await session.post({"kind": "user_input", "text": "pay"})
+        await reported(session, "pay")
+        entries = await entries_of(session)
+        return {
+            "problems": [each for length in range(len(entries)) for each in problems(render(entries[:length]))],
+            "inputs": [entry.text for entry in entries if isinstance(entry, Input)],
+            "late": [entry.content for entry in entries if isinstance(entry, Late)],
+            "results": {
+                message["tool"]: message["content"] for message in await session.messages() if message["role"] == "tool"
+            },
+            "said": [message["text"] for message in await session.messages() if message["role"] == "assistant"],
+            "history": [[record.tool, record.status.value] for record in await session.history()],
+            "steps": steps,
+            "pending": session.has_pending_work or len(await session.requests()) > 0,
+        }
+
+
+def in_a_process(store: str, session_id: str, n: int, report: Path) -> int:
+    """Run it in a process of its own, which is killed at its n-th step. Returns how that ended."""
+    global kill_at
+    sys.stdout.flush()
+    if (pid := os.fork()) == 0:
+        kill_at = n
+        try:
+            report.write_text(json.dumps(asyncio.run(talk(store, session_id))))
+            os._exit(0)
+        except BaseException as error:
+            report.write_text(json.dumps({"error": repr(error)}))
+            os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def main(store: str, folder: Path, first: int, stride: int) -> None:
+    global witness
+    SteppingStore().install()
+    n = first
+    while True:
+        witness, report = folder / f"runs-{n}", folder / f"report-{n}"
+        witness.touch()
+        ended = in_a_process(store, f"s{n}", n, report)
+        killed = ended == -signal.SIGKILL
+        again = in_a_process(store, f"s{n}", 0, report) if killed else ended
+        found = json.loads(report.read_text())
+        line = {"n": n, "killed": killed, "exit": again, "runs": witness.read_text().split(), **found}
+        sys.stdout.write(json.dumps(line) + "\n")
+        if not killed:
+            return
+        n += stride
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))

@@ -1,0 +1,128 @@
+"""A model that says what a test wrote down, and the tools that it calls."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from typing import Annotated, Any
+
+from pydantic_ai.messages import ModelMessage, ModelRequest, ToolReturnPart, UserPromptPart
+from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
+
+from callboard import RetryPolicy, Session, ToolContext, ToolError, tool
+from callboard.chat.conversation import Conversation
+from callboard.chat.rendering import problems, render
+
+Step = str | tuple[str, str] | asyncio.Event | Exception | Callable[[], Any]
+"""A piece of text, a call (name, arguments), something to wait for, an error, or something to do."""
+
+
+class Script:
+    """What the model says, one list of steps for each request. Without any left, it says how many results it got."""
+
+    def __init__(self, *turns: list[Step]) -> None:
+        self.turns = deque(turns)
+        self.asked: list[list[ModelMessage]] = []
+        """The messages of every request."""
+
+    def model(self) -> FunctionModel:
+        return FunctionModel(stream_function=self._respond, model_name="scripted")
+
+    async def _respond(self, messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
+        assert problems(messages) == []
+        self.asked.append(messages)
+        if not self.turns:
+            yield f"told {len(told(messages))}"
+            return
+        calls = 0
+        for step in self.turns.popleft():
+            if isinstance(step, str):
+                yield step
+            elif isinstance(step, tuple):
+                yield {calls: DeltaToolCall(*step, tool_call_id=f"c{len(self.asked)}_{calls}")}
+                calls += 1
+            elif isinstance(step, asyncio.Event):
+                await step.wait()
+            elif isinstance(step, Exception):
+                raise step
+            else:
+                step()
+
+
+def told(messages: list[ModelMessage]) -> list[Any]:
+    """What the last message tells the model: results and inputs."""
+    last = messages[-1]
+    assert isinstance(last, ModelRequest)
+    return [part.content for part in last.parts if isinstance(part, ToolReturnPart | UserPromptPart)]
+
+
+gates: dict[str, asyncio.Event] = {}
+
+
+def gate(name: str) -> asyncio.Event:
+    return gates.setdefault(name, asyncio.Event())
+
+
+@tool(mode="background", idempotent=True)
+async def build(ctx: ToolContext, what: Annotated[str, "What to build"]) -> str:
+    """Build something that takes long."""
+    await gate(what).wait()
+    return f"built {what}"
+
+
+@tool(mode="human")
+async def pay(amount: Annotated[int, "How much"]) -> str:
+    """Pay."""
+    return f"paid {amount}"
+
+
+@tool
+async def add(a: Annotated[int, "One"], b: Annotated[int, "Other"]) -> int:
+    """Add."""
+    return a + b
+
+
+@tool
+async def slow(ctx: ToolContext) -> str:
+    """Wait."""
+    await gate("slow").wait()
+    return "at last"
+
+
+@tool(idempotent=True, retry=RetryPolicy(max_attempts=3, base_delay=3600.0, max_delay=3600.0))
+async def flaky() -> str:
+    """Fail, so that another try follows much later."""
+    raise ToolError("Busy.", category="transient")
+
+
+@tool(result_limit=100)
+async def long_text() -> str:
+    """Say much."""
+    return "".join(f"{number:04}." for number in range(200))
+
+
+TOOLS = [build, pay, add, slow, flaky, long_text]
+
+
+async def until(session: Session, kind: str, count: int = 1) -> list[Any]:
+    """The events of a kind, as soon as there are so many."""
+    found: list[Any] = []
+    async with asyncio.timeout(20):
+        async for event in session.events(0):
+            if event.kind == kind:
+                found.append(event)
+                if len(found) == count:
+                    break
+    return found
+
+
+def talk_of(session: Session) -> Conversation:
+    talk = session._talk()
+    assert isinstance(talk, Conversation)
+    return talk
+
+
+async def check(session: Session) -> None:
+    """What is stored is a transcript that any provider takes, at every moment that it had."""
+    entries = await talk_of(session).transcript()
+    for length in range(len(entries) + 1):
+        assert problems(render(entries[:length])) == []

@@ -1,0 +1,140 @@
+"""An interrupt at every point of a turn: the transcript stays valid, and the next input works (C3)."""
+
+import asyncio
+
+import pytest
+
+from callboard import Runtime, Session
+
+from .scripted import TOOLS, Script, Step, check, gate, until
+
+pytestmark = pytest.mark.anyio
+
+
+async def _goes_on(session: Session) -> None:
+    """The next input is answered, and nothing is left over."""
+    await check(session)
+    turn = await session.say("And now?")
+    assert turn.status == "finished"
+    assert turn.text.startswith("told")
+    await check(session)
+    assert not session.is_processing
+    assert not await session.interrupt()
+
+
+POINTS: dict[str, list[Step]] = {
+    "before the first token": [gate("never")],
+    "in the text": ["Once upon ", gate("never"), "a time"],
+    "between the text and a call": ["Let me see. ", gate("never"), ("add", '{"a":1,"b":2}')],
+    "after a call was streamed": [("add", '{"a":1,"b":2}'), gate("never")],
+    "in a call": [("slow", "{}")],
+    "in two calls": [("slow", "{}"), ("add", '{"a":1,"b":2}'), ("slow", "{}")],
+    "in the delay before a retry": [("flaky", "{}")],
+}
+
+
+@pytest.mark.parametrize("point", POINTS)
+async def test_c3_an_interrupt_stops_the_turn_at_every_point(point: str, store_url: str) -> None:
+    started = asyncio.Event()
+    waits_for = {"in a call": "tool_executing", "in two calls": "tool_executing"}.get(point)
+    if point == "in the delay before a retry":
+        waits_for = "tool_retrying"
+    steps = [gate("never") if isinstance(step, asyncio.Event) else step for step in POINTS[point]]
+    script = Script([_signal(started), *steps] if waits_for is None else steps)
+    async with Runtime(TOOLS, model=script.model(), store=store_url) as runtime:
+        session = await runtime.open("s", "u")
+        turn = asyncio.ensure_future(session.say("Go."))
+        if waits_for is None:
+            await started.wait()
+            for _ in range(20):
+                await asyncio.sleep(0)
+        else:
+            await until(session, waits_for)
+        assert session.is_processing
+        assert await session.interrupt()
+        ended = await turn
+        assert ended.status == "interrupted"
+        assert ended.text == "".join(step for step in steps[:1] if isinstance(step, str))
+        assert (await until(session, "turn_interrupted"))[-1].data["turn_id"] == ended.id
+        assert not session.open_executions
+        await _goes_on(session)
+
+
+def _signal(started: asyncio.Event) -> Step:
+    return started.set
+
+
+async def test_c3_an_interrupt_before_the_turn_has_begun(store_url: str) -> None:
+    script = Script([gate("never")])
+    async with Runtime(TOOLS, model=script.model(), store=store_url) as runtime:
+        session = await runtime.open("s", "u")
+        await session.post({"kind": "user_input", "text": "Go."})
+        assert session.is_processing
+        assert await session.interrupt()
+        assert script.asked == []
+        script.turns.clear()
+        await _goes_on(session)
+        assert len(script.asked[-1][0].parts) == 2  # what was written before is not lost
+
+
+async def test_c3_an_interrupt_while_a_person_is_asked_withdraws_the_question(store_url: str) -> None:
+    script = Script([("pay", '{"amount":5}'), ("add", '{"a":1,"b":2}')])
+    async with Runtime(TOOLS, model=script.model(), store=store_url) as runtime:
+        session = await runtime.open("s", "u")
+        assert (await session.say("Pay.")).status == "paused"
+        assert len(await session.requests()) == 1
+        assert await session.interrupt()
+        assert await session.requests() == []
+        assert not session.has_pending_work
+        await _goes_on(session)
+
+
+async def test_c3_by_policy_what_was_called_goes_on_in_the_background(store_url: str) -> None:
+    script = Script([("slow", "{}"), ("pay", '{"amount":5}')])
+    async with Runtime(TOOLS, model=script.model(), store=store_url, cancel_on_interrupt=False) as runtime:
+        session = await runtime.open("s", "u")
+        turn = asyncio.ensure_future(session.say("Go."))
+        await until(session, "tool_executing")
+        assert await session.interrupt()
+        assert (await turn).status == "interrupted"
+        await check(session)
+        [request] = await session.requests()
+        gate("slow").set()
+        await until(session, "turn_finished")  # its result wakes the session
+        await session.answer(request.id, {"approved": True})
+        await until(session, "turn_finished", 2)
+        results = [message for message in await session.messages() if message["role"] == "tool"]
+        assert [result["tool"] for result in results] == ["slow", "pay", "task_result", "task_result"]
+        assert [result["content"] for result in results[2:]] == ['"at last"', '"paid 5"']
+        await check(session)
+
+
+async def test_c3_two_interrupts_at_once_are_one(store_url: str) -> None:
+    script = Script([("slow", "{}")])
+    async with Runtime(TOOLS, model=script.model(), store=store_url) as runtime:
+        session = await runtime.open("s", "u")
+        turn = asyncio.ensure_future(session.say("Go."))
+        await until(session, "tool_executing")
+        assert await asyncio.gather(*(session.interrupt() for _ in range(5))) == [True] * 5
+        assert (await turn).status == "interrupted"
+        assert len([event for event in session.board.read(0) if event.kind == "turn_interrupted"]) == 1
+        await _goes_on(session)
+
+
+async def test_c4_what_was_written_before_the_interrupt_is_told_after_it(store_url: str) -> None:
+    reached = asyncio.Event()
+    script = Script(["Well, ", reached.set, gate("never")])
+    async with Runtime(TOOLS, model=script.model(), store=store_url) as runtime:
+        session = await runtime.open("s", "u")
+        first = asyncio.ensure_future(session.say("One."))
+        await reached.wait()
+        second = asyncio.ensure_future(session.say("Two."))
+        third = asyncio.ensure_future(session.say("Three."))
+        await until(session, "user_input", 3)
+        assert await session.interrupt()
+        assert (await first).status == "interrupted"
+        assert {(await second).text, (await third).text} <= {"told 2", "Well, "}
+        await until(session, "turn_finished")
+        users = [message["text"] for message in await session.messages() if message["role"] == "user"]
+        assert users == ["One.", "Two.", "Three."]
+        await _goes_on(session)

@@ -1,0 +1,194 @@
+"""One conversation, several processes: one turn at a time, and nothing is lost or told twice (C4, C5, D2, E5)."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from callboard import Runtime, Session
+from callboard.chat.floor import Floor
+from callboard.chat.transcript import Input
+from callboard.storage.port import Change
+
+from .scripted import TOOLS, Script, check, gate, talk_of, told, until
+
+pytestmark = pytest.mark.anyio
+
+
+async def _inputs(session: Session) -> list[str]:
+    return [entry.text for entry in await talk_of(session).transcript() if isinstance(entry, Input)]
+
+
+async def test_d2_what_is_written_elsewhere_joins_the_turn_that_runs(shared_url: str) -> None:
+    reached = asyncio.Event()
+    script, other = Script([reached.set, gate("speak"), "One. "]), Script()
+    async with (
+        Runtime(TOOLS, model=script.model(), store=shared_url) as here,
+        Runtime(TOOLS, model=other.model(), store=shared_url) as there,
+    ):
+        mine, theirs = await here.open("s", "u"), await there.open("s", "u")
+        first = asyncio.ensure_future(mine.say("Here."))
+        await reached.wait()
+        second = asyncio.ensure_future(theirs.say("There."))
+        await until(mine, "user_input", 2)
+        gate("speak").set()
+        assert (await first).text == "One. \n\ntold 1"
+        assert (await second).text.endswith("told 1")
+        assert told(script.asked[1]) == ["There."]
+        assert other.asked == []
+        await check(theirs)
+        assert await _inputs(theirs) == await _inputs(mine) == ["Here.", "There."]
+        assert (await theirs.say("And now?")).text == "told 1"  # now it is their turn
+        assert len(other.asked[0]) == 5
+        await check(mine)
+
+
+async def test_m7_whoever_writes_elsewhere_while_a_call_takes_long_is_answered(shared_url: str) -> None:
+    script = Script([("slow", "{}")])
+    async with (
+        Runtime(TOOLS, model=script.model(), store=shared_url) as here,
+        Runtime(TOOLS, model=Script().model(), store=shared_url) as there,
+    ):
+        mine, theirs = await here.open("s", "u"), await there.open("s", "u")
+        first = asyncio.ensure_future(mine.say("Go."))
+        await until(mine, "tool_executing")
+        assert (await theirs.say("Well?")).text.endswith("told 2")  # the acknowledgement, and what was written
+        assert (await first).status == "finished"
+        gate("slow").set()
+        await until(mine, "turn_finished", 2)
+        await check(mine)
+
+
+async def test_d3_an_interrupt_reaches_the_turn_wherever_it_runs(shared_url: str) -> None:
+    script = Script([("slow", "{}")])
+    async with (
+        Runtime(TOOLS, model=script.model(), store=shared_url) as here,
+        Runtime(TOOLS, model=Script().model(), store=shared_url) as there,
+    ):
+        mine, theirs = await here.open("s", "u"), await there.open("s", "u")
+        turn = asyncio.ensure_future(mine.say("Go."))
+        await until(mine, "tool_executing")
+        assert await theirs.interrupt()
+        assert (await turn).status == "interrupted"
+        assert not await theirs.interrupt()
+        await check(theirs)
+        assert (await theirs.say("And now?")).status == "finished"
+
+
+async def test_c4_many_inputs_in_two_processes_are_told_once_each_and_in_order(shared_url: str) -> None:
+    scripts = [Script(), Script()]
+    async with (
+        Runtime(TOOLS, model=scripts[0].model(), store=shared_url) as here,
+        Runtime(TOOLS, model=scripts[1].model(), store=shared_url) as there,
+    ):
+        sessions = [await here.open("s", "u"), await there.open("s", "u")]
+        async with asyncio.timeout(60):
+            turns = await asyncio.gather(*(sessions[number % 2].say(str(number)) for number in range(30)))
+        assert {turn.status for turn in turns} == {"finished"}
+        written = [event.data["text"] for event in await until(sessions[0], "user_input", 30)]
+        for session in sessions:
+            assert await _inputs(session) == written
+            await check(session)
+        asked = [message for script in scripts for messages in script.asked for message in told(messages)]
+        assert sorted(asked, key=int) == [str(number) for number in range(30)]
+
+
+async def test_e5_a_turn_that_is_another_processs_by_now_writes_nothing(shared_url: str) -> None:
+    reached = asyncio.Event()
+    script, heir = Script([reached.set, gate("speak"), "Too late."]), Script()
+    async with Runtime(TOOLS, model=script.model(), store=shared_url) as here:
+        mine = await here.open("s", "u")
+        turn = asyncio.ensure_future(mine.say("Go."))
+        await reached.wait()
+        async with Runtime(TOOLS, model=heir.model(), store=shared_url, recover=False) as there:
+            await _rob(here, there)
+            theirs = await there.open("s", "u")
+            await until(theirs, "turn_finished")
+            gate("speak").set()
+            assert (await turn).text.endswith("told 1")
+            texts = [message["text"] for message in await theirs.messages() if message["role"] == "assistant"]
+            assert texts == ["told 1"]
+            await check(theirs)
+
+
+async def _rob(here: Runtime, there: Runtime) -> None:
+    """What happens to a process that gave no sign of life for too long, while it goes on."""
+    await there.sessions._ownership.join()
+    me = here.sessions._me.id
+    [owner] = [owner for owner in await there.store.owners() if owner.id == me]
+    while not (rows := await there.store.recover(me, owner.beat, there.sessions._me.id)):
+        [owner] = [owner for owner in await there.store.owners() if owner.id == me]
+    for row in rows:
+        await there.sessions._take_over(row)
+
+
+async def test_c5_a_turn_goes_on_after_an_ordinary_restart(shared_url: str) -> None:
+    reached = asyncio.Event()
+    script = Script(["Once ", reached.set, gate("never")])
+    async with Runtime(TOOLS, model=script.model(), store=shared_url) as runtime:
+        session = await runtime.open("s", "u")
+        turn = asyncio.ensure_future(session.say("Go."))
+        await reached.wait()
+    assert (await turn).status == "interrupted"
+    script = Script()
+    async with Runtime(TOOLS, model=script.model(), store=shared_url) as runtime:
+        session = await runtime.open("s", "u")
+        [finished] = await until(session, "turn_finished")
+        assert finished.data["turn_id"] == (await turn).id
+        assert told(script.asked[0]) == ["Go."]
+        await check(session)
+
+
+async def test_c5_a_process_without_a_model_leaves_the_turn_to_the_next_input(shared_url: str) -> None:
+    reached = asyncio.Event()
+    async with Runtime(TOOLS, model=Script([reached.set, gate("never")]).model(), store=shared_url) as runtime:
+        session = await runtime.open("s", "u")
+        await session.post({"kind": "user_input", "text": "Go."})
+        await reached.wait()
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        session = await runtime.open("s", "u")
+        assert await session.history() == []
+        assert not session.has_pending_work
+    script = Script()
+    async with Runtime(TOOLS, model=script.model(), store=shared_url) as runtime:
+        session = await runtime.open("s", "u")
+        assert (await session.say("And now?")).text == "told 2"
+        await check(session)
+
+
+async def test_m3_the_answer_may_come_to_another_process_than_the_one_that_asked(shared_url: str) -> None:
+    script, other = Script([("pay", '{"amount":5}')]), Script()
+    async with Runtime(TOOLS, model=script.model(), store=shared_url) as here:
+        mine = await here.open("s", "u")
+        paused = await mine.say("Pay.")
+        async with Runtime(TOOLS, model=other.model(), store=shared_url) as there:
+            theirs = await there.open("s", "u")
+            [request] = await theirs.requests()
+            await theirs.answer(request.id, {"approved": True})
+            [finished] = await until(theirs, "turn_finished")
+            assert finished.data["turn_id"] == paused.id
+            asked = [*script.asked[1:], *other.asked]
+            assert [told(messages) for messages in asked] == [['"paid 5"']]
+            await check(theirs)
+
+
+async def test_b6_a_conflict_about_late_results_is_settled(shared_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody else takes a result in the very moment in which a turn takes it in."""
+    script = Script()
+    async with Runtime(TOOLS, model=script.model(), store=shared_url) as runtime:
+        session = await runtime.open("s", "u")
+        late = await session.call("build", {"what": "a"})
+        gate("a").set()
+        await session.result(late.execution_id)
+        write = Floor.write
+
+        async def after_somebody_else(self: Floor, entries: Any, *, taken: Any = (), events: Any = ()) -> None:
+            if taken:
+                monkeypatch.setattr(Floor, "write", write)
+                await session.ledger.write(Change(session.id, taken=taken))
+            await write(self, entries, taken=taken, events=events)
+
+        monkeypatch.setattr(Floor, "write", after_somebody_else)
+        assert (await session.say("Hello.")).status == "finished"
+        assert told(script.asked[0]) == ["Hello."]
+        await check(session)

@@ -1,0 +1,179 @@
+"""Every provider takes late results, whenever they come (M4, M7, C5). The doubles refuse what the real ones refuse."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callboard import Runtime, Session
+from callboard.testing.providers import (
+    AnthropicDouble,
+    Call,
+    Double,
+    GeminiDouble,
+    OpenAIChatDouble,
+    OpenAIResponsesDouble,
+    Text,
+    Thinking,
+    Turn,
+)
+
+from .scripted import TOOLS, check, gate, until
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.parametrize("double", [AnthropicDouble, OpenAIChatDouble, OpenAIResponsesDouble, GeminiDouble]),
+]
+
+BUILD_A, BUILD_B, PAY = Call("build", {"what": "a"}), Call("build", {"what": "b"}), Call("pay", {"amount": 1})
+
+
+async def _end(session: Session, provider: Double, *turns: int) -> None:
+    """Everything was taken by the provider, and the transcript is in order."""
+    assert provider.refusals == []
+    assert not session.has_pending_work
+    await check(session)
+
+
+async def _finish(session: Session, *names: str) -> None:
+    """Let builds end, and return when their results wait to be told, or were told."""
+    for name in names:
+        gate(name).set()
+    records = [record for record in await session.history() if record.tool == "build"]
+    for record in records:
+        if record.arguments["what"] in names:
+            await session.result(record.id)
+
+
+async def test_m4_a_late_result(double: type[Double]) -> None:
+    script = [Turn(BUILD_A), Turn(Text("It runs.")), Turn(Text("Here it is."))]
+    async with double(script) as provider, Runtime(TOOLS, model=provider.model()) as runtime:
+        session = await runtime.open("s", "u")
+        assert (await session.say("Build a.")).text == "It runs."
+        gate("a").set()
+        await until(session, "turn_finished", 2)
+        assert [message["text"] for message in await session.messages() if message.get("text")][-1] == "Here it is."
+        await _end(session, provider)
+
+
+async def test_m4_two_late_results_at_once(double: type[Double]) -> None:
+    script = [Turn(BUILD_A, BUILD_B), Turn(Text("Both run.")), Turn(Text("Here they are."))]
+    async with double(script) as provider, Runtime(TOOLS, model=provider.model()) as runtime:
+        session = await runtime.open("s", "u")
+        await session.say("Build both.")
+        await _finish(session, "a", "b")
+        await until(session, "turn_finished", 2)
+        calls = [call for message in await session.messages() for call in message.get("calls", ())]
+        assert [call["tool"] for call in calls] == ["build", "build", "task_result", "task_result"]
+        await _end(session, provider)
+
+
+async def test_m4_a_late_result_and_then_another(double: type[Double]) -> None:
+    script = [Turn(BUILD_A), Turn(BUILD_B), Turn(Text("Both run.")), Turn(Text("One.")), Turn(Text("Two."))]
+    async with double(script) as provider, Runtime(TOOLS, model=provider.model()) as runtime:
+        session = await runtime.open("s", "u")
+        await session.say("Build both.")
+        gate("a").set()
+        await until(session, "turn_finished", 2)
+        gate("b").set()
+        await until(session, "turn_finished", 3)
+        await _end(session, provider)
+
+
+async def test_m7_a_late_result_while_a_person_is_asked(double: type[Double]) -> None:
+    script = [Turn(BUILD_A, PAY), Turn(Text("Paid, and here it is."))]
+    async with double(script) as provider, Runtime(TOOLS, model=provider.model()) as runtime:
+        session = await runtime.open("s", "u")
+        assert (await session.say("Build and pay.")).status == "paused"
+        await _finish(session, "a")
+        [request] = await session.requests()
+        await session.answer(request.id, {"approved": True})
+        await until(session, "turn_finished")
+        await _end(session, provider)
+
+
+async def test_m7_a_late_result_while_a_person_is_asked_and_the_user_writes(double: type[Double]) -> None:
+    script = [Turn(BUILD_A, PAY), Turn(Text("You will be asked; here it is.")), Turn(Text("Paid."))]
+    async with double(script) as provider, Runtime(TOOLS, model=provider.model()) as runtime:
+        session = await runtime.open("s", "u")
+        assert (await session.say("Build and pay.")).status == "paused"
+        await _finish(session, "a")
+        assert (await session.say("Well?")).status == "finished"
+        [request] = await session.requests()
+        await session.answer(request.id, {"approved": True})
+        await until(session, "turn_finished", 2)
+        await _end(session, provider)
+
+
+async def test_c5_a_late_result_after_a_restart(double: type[Double], tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'callboard.db'}"
+    script = [Turn(BUILD_A, PAY), Turn(Text("Well.")), Turn(Text("Here it is.")), Turn(Text("Paid."))]
+    async with double(script) as provider:
+        async with Runtime(TOOLS, model=provider.model(), store=store) as runtime:
+            session = await runtime.open("s", "u")
+            assert (await session.say("Build and pay.")).status == "paused"
+            assert (await session.say("Well?")).text == "Well."
+        async with Runtime(TOOLS, model=provider.model(), store=store) as runtime:
+            session = await runtime.open("s", "u")
+            gate("a").set()  # it was begun again
+            await until(session, "turn_finished", 2)
+            [request] = await session.requests()
+            await session.answer(request.id, {"approved": True})
+            await until(session, "turn_finished", 3)
+            await _end(session, provider)
+
+
+async def test_c5_an_interrupt_and_then_a_late_result(double: type[Double]) -> None:
+    script = [Turn(BUILD_A, Call("slow", {})), Turn(Text("Stopped; here it is.")), Turn(Text("Yes."))]
+    async with double(script) as provider, Runtime(TOOLS, model=provider.model()) as runtime:
+        session = await runtime.open("s", "u")
+        turn = asyncio.ensure_future(session.say("Build and wait."))
+        await until(session, "tool_executing", 2)
+        assert await session.interrupt()
+        assert (await turn).status == "interrupted"
+        gate("a").set()
+        await until(session, "turn_finished")
+        assert (await session.say("Go on.")).text == "Yes."
+        await _end(session, provider)
+
+
+async def test_m4_a_late_result_with_thinking_on(double: type[Double]) -> None:
+    """Providers have rules of their own about where thoughts stand; the call joins what the model said after them."""
+    settings: dict[Any, Any] = {
+        AnthropicDouble: {"anthropic_thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 4096},
+        OpenAIResponsesDouble: {"openai_reasoning_effort": "low", "openai_reasoning_summary": "auto"},
+        GeminiDouble: {"google_thinking_config": {"include_thoughts": True}},
+    }
+    thinks = double is not OpenAIChatDouble
+    thought = [Thinking("Hm.")] if thinks else []
+    script = [
+        Turn(*thought, BUILD_A),
+        Turn(*thought, Text("It runs.")),
+        Turn(*thought, Text("Here it is.")),
+        Turn(*thought, BUILD_B),
+        Turn(*thought, Text("That runs.")),
+        Turn(*thought, Text("All done.")),
+    ]
+    async with (
+        double(script) as provider,
+        Runtime(TOOLS, model=provider.model(), model_settings=settings.get(double)) as runtime,
+    ):
+        session = await runtime.open("s", "u")
+        assert (await session.say("Build a.")).status == "finished"
+        gate("a").set()
+        await until(session, "turn_finished", 2)
+        assert (await session.say("Build b.")).status == "finished"
+        gate("b").set()
+        await until(session, "turn_finished", 4)
+        await _end(session, provider)
+
+
+async def test_m4_work_that_code_began_is_told_before_anything_was_said(double: type[Double]) -> None:
+    script = [Turn(Text("Hello; here it is."))]
+    async with double(script) as provider, Runtime(TOOLS, model=provider.model()) as runtime:
+        session = await runtime.open("s", "u")
+        await session.call("build", {"what": "a"})
+        await _finish(session, "a")
+        assert (await session.say("Hello.")).status == "finished"
+        await _end(session, provider)

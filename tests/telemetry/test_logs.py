@@ -1,0 +1,265 @@
+"""Structured logs: whose they are, secrets masked, one line each (O2)."""
+
+import asyncio
+import io
+import json
+import logging
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callboard import Runtime, ToolContext, ToolError, tool
+from callboard.schemas.secrets import MASK
+from callboard.telemetry.logs import JsonFormatter, PlainFormatter, configure
+from callboard.telemetry.masks import Masker, is_secret_name
+from callboard.telemetry.whose import Whose, follow, whose
+
+pytestmark = pytest.mark.anyio
+
+log = logging.getLogger("tests.telemetry")
+
+
+def record(message: str, *args: Any, **fields: Any) -> logging.LogRecord:
+    made = logging.LogRecord("a.logger", logging.WARNING, __file__, 1, message, args, fields.pop("exc_info", None))
+    made.__dict__.update(fields)
+    return made
+
+
+def as_json(made: logging.LogRecord, *secrets: str) -> dict[str, Any]:
+    line = JsonFormatter(Masker(secrets)).format(made)
+    assert len(line.splitlines()) == 1
+    assert line.isascii()
+    return json.loads(line)
+
+
+@pytest.fixture
+def stream() -> Iterator[io.StringIO]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield io.StringIO()
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+def lines(stream: io.StringIO) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_o2_a_line_of_json_has_its_fields() -> None:
+    made = record("%s failed", "it", session_id="s1", execution_id="x1", tool="add", count=3, details={"a": [1, None]})
+    made.created = 1_800_000_000.25
+    assert as_json(made) == {
+        "time": "2027-01-15T08:00:00.250+00:00",
+        "level": "WARNING",
+        "logger": "a.logger",
+        "message": "it failed",
+        "session": "s1",
+        "execution": "x1",
+        "tool": "add",
+        "extra": {"count": 3, "details": {"a": [1, None]}},
+    }
+
+
+def failure() -> Any:
+    try:
+        raise ValueError("the password=hunter2\n2027-01-15 ERROR forged: line")
+    except ValueError as error:
+        return type(error), error, error.__traceback__
+
+
+def test_o2_a_traceback_is_for_operators_and_masked() -> None:
+    line = as_json(record("no", exc_info=failure()))
+    assert line["error"] == "ValueError"
+    assert line["trace"][0] == "Traceback (most recent call last):"
+    assert "hunter2" not in json.dumps(line)
+
+
+def test_o2_nothing_that_is_logged_begins_a_line_for_people() -> None:
+    formatter = PlainFormatter(Masker())
+    text = formatter.format(record("a\r\nb\x1b[31m\u2028c\x85d", session_id="s\n1", exc_info=failure()))
+    head, *rest = text.split("\n")
+    assert head.endswith(r"WARNING  a.logger: a\r\nb\x1b[31m\u2028c\x85d [s\n1]")
+    assert rest
+    assert all(line.startswith("    | ") for line in rest)
+    assert [line for line in text.splitlines() if line not in (head, *rest)] == []
+
+
+@given(st.text(), st.text(min_size=6, max_size=40), st.text())
+def test_o2_a_known_secret_is_in_no_line(before: str, secret: str, after: str) -> None:
+    if set(secret) <= {"*"}:
+        return
+    text, masker = before + secret + after, Masker([secret])
+    assert secret not in masker.text(text)
+    made = record("%s and %r", text, text, note=text, nested={"key": [text]}, session_id=text)
+    line = as_json(made, secret)
+    for part in (line["message"], line["session"], line["extra"]["note"], line["extra"]["nested"]["key"][0]):
+        assert secret not in part
+    assert len(PlainFormatter(masker).format(made).splitlines()) == 1
+
+
+@given(st.text(), st.text())
+def test_o2_every_text_is_one_line_and_is_read_back(message: str, session: str) -> None:
+    line = as_json(record("%s", message, session_id=session))
+    assert set(line) == {"time", "level", "logger", "message", "session"}
+
+
+KEY = "abcdefgh0123456789ABCDEFGH"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Authorization: Bearer {KEY}",
+        f"authorization: Basic {KEY}",
+        f"GET / with bearer {KEY}",
+        f'{{"headers": {{"Authorization": "Token {KEY}"}}}}',
+        f"sk-ant-{KEY}",
+        f"(sk_live_{KEY})",
+        f"ghp_{KEY}",
+        f"github_pat_{KEY}",
+        f"xoxb-{KEY}",
+        "AKIAABCDEFGH01234567",
+        f"eyJhbGciOiJIUzI1NiJ9.{KEY}.{KEY}",
+        f"postgresql://alice:{KEY}@host/db",
+        f"postgresql://alice:p@ss{KEY}@host/db",
+        f"https://host/path?api_key={KEY}&x=1",
+        f"https://host/path?x=1&access_token={KEY}",
+        f'{{"password": "{KEY}"}}',
+        f'{{"password": "with \\" quote {KEY}"}}',
+        f"{{'client_secret': '{KEY}'}}",
+        f'"{{\\"api_key\\": \\"{KEY}\\"}}"',
+        f"OPENAI_API_KEY={KEY}",
+        f"password: {KEY}",
+        f"Login(name='a', password='{KEY}')",
+        f"Cookie: a=b; session={KEY}",
+        f"-----BEGIN RSA PRIVATE KEY-----\n{KEY}\n-----END RSA PRIVATE KEY-----",
+        f"-----BEGIN PRIVATE KEY-----\n{KEY}",
+    ],
+)
+def test_o2_what_looks_like_a_secret_is_masked(text: str) -> None:
+    masked = Masker().text(f"before {text} after")
+    assert KEY not in masked
+    assert "01234567" not in masked
+    assert masked.startswith("before ")
+    assert MASK in masked
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "input_tokens=12 output_tokens: 5",
+        "alice_1 called get_weather in https://example.org/a@b?x=1",
+        "the store answers again",
+        "task_result of x1f2-3 was asked for; sk-8 is a road",
+        "mail to bob@example.org about tokens",
+    ],
+)
+def test_o2_plain_words_are_left_alone(text: str) -> None:
+    assert Masker().text(text) == text
+
+
+@pytest.mark.parametrize(
+    "unit", ['password="', "password='\\", "://a", "bearer ", "eyJaaaaaaaa.", "-----BEGIN KEY-----", "token="]
+)
+def test_o2_hostile_texts_take_no_long_time(unit: str) -> None:
+    import time
+
+    masker, text = Masker(["a known secret"]), unit * (200_000 // len(unit))
+    began = time.process_time()
+    masker.text(text)
+    assert time.process_time() - began < 2.0
+
+
+def test_o2_fields_with_the_names_of_secrets_are_masked_whole() -> None:
+    made = record("x", details={"api_key": [1, 2], "deep": {"Password": {"a": "b"}}, "tokens": 7}, token="abc")
+    extra = as_json(made)["extra"]
+    assert extra == {"details": {"api_key": MASK, "deep": {"Password": MASK}, "tokens": 7}, "token": MASK}
+    assert is_secret_name("X-Api-Key")
+    assert not is_secret_name("max_tokens")
+
+
+def test_o2_data_that_json_cannot_say_is_shown_all_the_same() -> None:
+    class Shy:
+        def __repr__(self) -> str:
+            raise ValueError("no")
+
+    loop: list[Any] = []
+    loop.append(loop)
+    extra = as_json(record("x", nan=float("nan"), huge=10**5000, shy=Shy(), loop=loop, many=[0] * 1000))["extra"]
+    assert extra["nan"] == "nan"
+    assert extra["huge"] == "(int)"
+    assert extra["shy"] == "(Shy)"
+    assert "too deep" in str(extra["loop"])
+    assert len(extra["many"]) == 100
+
+
+def test_o2_arguments_that_do_not_fit_lose_no_line() -> None:
+    assert "do not fit" in as_json(record("%d calls", "x"))["message"]
+
+
+def test_o2_long_messages_are_cut_after_they_were_masked() -> None:
+    secret = "the-very-secret"
+    line = as_json(record("x" * 9_995 + secret + "y" * 1_000), secret)
+    assert "the-v" not in line["message"]
+    assert line["message"].endswith(" characters)")
+    assert len(line["message"]) < 10_100
+
+
+def test_o2_secrets_of_the_environment_are_known() -> None:
+    masker = Masker.of_environment("given-one", environment={"MY_API_KEY": "plain words", "HOME": "/home/alice"})
+    assert masker.text("plain words in /home/alice, given-one") == f"{MASK} in /home/alice, {MASK}"
+
+
+async def test_o2_configure_writes_what_is_logged_and_replaces_what_it_set_up(stream: io.StringIO) -> None:
+    before = len(logging.getLogger().handlers)
+    configure(json=True, level="debug", secrets=["open sesame"], stream=io.StringIO())
+    configure(json=True, level="debug", secrets=["open sesame"], stream=stream)
+    assert len(logging.getLogger().handlers) == before + 1
+    log.debug("say %s", "open sesame")
+    assert [line["message"] for line in lines(stream)] == [f"say {MASK}"]
+    with pytest.raises(ValueError):
+        configure(level="loud")
+
+
+async def test_o2_lines_of_handlers_and_turns_say_whose_they_are(stream: io.StringIO) -> None:
+    @tool
+    async def speak(ctx: ToolContext, what: Annotated[str, "A word"]) -> None:
+        """Log something, also from a task."""
+        log.info(what)
+        await asyncio.create_task(asyncio.to_thread(log.info, "thread"))
+
+    @tool
+    async def fail() -> None:
+        """Fail."""
+        raise ToolError("no", report="the api_key=abcdef123 is wrong")
+
+    configure(json=True, stream=stream)
+    async with Runtime([speak, fail]) as runtime:
+        session = await runtime.open("s1", user_id="u")
+        over = follow(runtime)
+        spoken = await session.call("speak", {"what": "hello"})
+        failed = await session.call("fail")
+
+        async def turn() -> None:
+            session.turn_began("t1")
+            log.info("turn")
+            session.turn_ended("t1", "finished")
+            log.info("after")
+
+        await asyncio.create_task(turn())
+        over()
+        await session.call("speak", {"what": "unknown"})
+    assert whose() == Whose()
+    told = {line["message"]: line for line in reversed(lines(stream))}
+    for message in ("hello", "thread"):
+        found = told[message]
+        assert (found["session"], found["execution"], found["tool"]) == ("s1", spoken.execution_id, "speak")
+    (report,) = [line for message, line in told.items() if message.startswith("fail failed")]
+    assert (report["session"], report["execution"], report["tool"]) == ("s1", failed.execution_id, "fail")
+    assert "abcdef123" not in report["message"]
+    assert told["turn"]["session"] == "s1"
+    assert "session" not in told["after"]
+    assert "session" not in told["unknown"]
