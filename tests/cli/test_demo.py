@@ -1,0 +1,298 @@
+"""`callboard demo`: the tour without a terminal, and the chat on one (C6, O3)."""
+
+import asyncio
+import json
+import os
+import pty
+import re
+import select
+import signal
+import sys
+import termios
+import time
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+
+from callboard.cli import app
+from callboard.cli.keyboard import Line
+from callboard.cli.questions import Inquiry
+from callboard.cli.tour import Tour
+from callboard.sessions.requests import Approval
+from callboard.toolkits.demo import Delivery
+from tests.cli.commands import COMMAND, PATIENCE, Done
+
+APPROVAL = Approval.model_json_schema()
+DELIVERY = Delivery.model_json_schema()
+
+
+@pytest.fixture
+def demo(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Any:
+    for name in [name for name in os.environ if name.endswith("_API_KEY")]:
+        monkeypatch.delenv(name)
+
+    def run(*arguments: str) -> Done:
+        monkeypatch.setattr(sys, "argv", ["callboard", "demo", *arguments])
+        code = app.run()
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        assert "\x1b" not in out + err
+        return Done(int(code), out, err)
+
+    return run
+
+
+def test_c6_the_tour_shows_every_mode_without_a_key(demo: Any) -> None:
+    done = demo("--script", "--pace", "0")
+    assert (done.code, done.err) == (0, "")
+    lines = [line.strip() for line in done.out.splitlines()]
+    for expected in (
+        "you    what is 7 * 6",
+        "model  7 * 6 = 42.",
+        "→ build_report subject: coffee",
+        "· build_report writing 40%: chapter 2 of 3",
+        "model  A result came in from build_report: 'All about coffee' is ready: 22 pages in 3 chapters.",
+        "? send_payment asks a person: amount: 25, to: Ada, currency: EUR, purpose: lunch",
+        "you    yes",
+        "you    no: I do not know Mallory.",
+        "↻ check_stock attempt 1 of 3 failed (transient: The warehouse did not answer); the next in 0 ms",
+    ):
+        assert expected in lines, expected
+    late = lines.index(
+        "model  A result came in from build_report: 'All about coffee' is ready: 22 pages in 3 chapters."
+    )
+    assert lines.index("model  7 * 6 = 42.") < lines.index("· build_report writing 20%: chapter 1 of 3") < late
+
+
+def test_c6_the_tour_is_the_same_each_time(demo: Any) -> None:
+    assert demo("--script", "--pace", "0").out == demo("--script", "--pace", "0").out
+
+
+def test_o3_the_tour_as_json_is_the_board(demo: Any) -> None:
+    done = demo("--json", "--pace", "0")
+    assert done.code == 0
+    events = [json.loads(line) for line in done.out.splitlines()]
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+    kinds = [event["kind"] for event in events]
+    assert kinds.count("human_request") == kinds.count("human_answer") == 2
+    assert {"tool_progress", "tool_partial", "tool_retrying", "turn_finished"} <= set(kinds)
+    assert kinds.count("tool_started") == kinds.count("tool_result") == 7
+
+
+def test_c6_the_conversation_is_kept_where_a_store_is_named(demo: Any, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'demo.db'}"
+    first = demo("--json", "--pace", "0", "--store", url)
+    second = demo("--json", "--pace", "0", "--store", url)
+    assert first.code == second.code == 0
+    last = json.loads(first.out.splitlines()[-1])["seq"]
+    assert json.loads(second.out.splitlines()[0])["seq"] > last
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("--model", "anthropic:claude-sonnet-4-5"), 1, "set the environment variable ANTHROPIC_API_KEY"),
+        (("--model", "openai:gpt-5"), 1, "set the environment variable OPENAI_API_KEY"),
+        (("--model", "nobody"), 1, "There is no model 'nobody'"),
+        (("--store", "nowhere://x"), 1, "There is no store for 'nowhere' addresses"),
+        (("--pace", "-1"), 2, "--pace must be a number of seconds"),
+        (("--pace", "nan"), 2, "--pace must be a number of seconds"),
+    ],
+)
+def test_c6_what_is_missing_is_said_in_one_line(demo: Any, arguments: tuple[str, ...], code: int, said: str) -> None:
+    done = demo("--script", *arguments)
+    assert (done.code, done.out) == (code, "")
+    [line] = done.err.splitlines()
+    assert said in line
+
+
+def test_a_tool_of_the_tour_waits_while_somebody_talks() -> None:
+    async def work() -> None:
+        tour = Tour()
+        async with tour.talking():
+            waiting = asyncio.ensure_future(tour.sleep(0))
+            for _ in range(10):
+                await asyncio.sleep(0)
+            assert not waiting.done()
+        await waiting
+
+    asyncio.run(work())
+
+
+# On a terminal
+
+
+class Terminal:
+    """The demo on a terminal of its own, with somebody who types."""
+
+    def __init__(self, *arguments: str) -> None:
+        environment = {**os.environ, "TERM": "xterm-256color", "PYTHONUTF8": "1"}
+        for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES"):
+            environment.pop(name, None)
+        self._child, self._terminal = pty.fork()
+        if self._child == 0:
+            os.execve(sys.executable, [sys.executable, "-c", COMMAND, "demo", *arguments], environment)
+        termios.tcsetwinsize(self._terminal, (40, 120))
+        self._got = b""
+        self._code: int | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._code is None:
+            os.kill(self._child, signal.SIGKILL)
+            os.waitpid(self._child, 0)
+        os.close(self._terminal)
+
+    def type(self, text: str) -> None:
+        os.write(self._terminal, text.encode())
+
+    def until(self, text: str) -> None:
+        """Wait until that is shown, and forget what was shown up to there."""
+        deadline = time.monotonic() + PATIENCE
+        while (found := self._plain().find(text)) < 0:
+            ready, _, _ = select.select([self._terminal], [], [], max(0.0, deadline - time.monotonic()))
+            data = self._read() if ready else b""
+            assert data, f"{text!r} did not come: {self._plain()[-3000:]}"
+            self._got += data
+        self._got = self._plain()[found + len(text) :].encode()
+
+    def end(self) -> int:
+        """Wait for its end, and return its exit code."""
+        while self._read():
+            pass
+        _, status = os.waitpid(self._child, 0)
+        self._code = os.waitstatus_to_exitcode(status)
+        return self._code
+
+    def _read(self) -> bytes:
+        try:
+            return os.read(self._terminal, 65536)
+        except OSError:  # the other side is closed
+            return b""
+
+    def _plain(self) -> str:
+        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self._got.decode(errors="replace"))
+
+
+def test_c6_a_person_chats_while_work_runs_and_is_told_of_its_result() -> None:
+    with Terminal("--pace", "0.3") as terminal:
+        terminal.until("Type help")
+        terminal.type("build a report on tea\r")
+        terminal.until("build_report is running in the background")
+        terminal.type("what is 6 * 7\r")
+        terminal.until("6 * 7 = 42.")
+        terminal.until("%")
+        terminal.until("A result came in from build_report: 'All about tea' is ready")
+        terminal.type("\x04")
+        assert terminal.end() == 0
+
+
+def test_m3_a_person_approves_edits_and_refuses_where_he_chats() -> None:
+    with Terminal("--pace", "0") as terminal:
+        terminal.until("Type help")
+        terminal.type("pay 25 EUR to Ada\r")
+        terminal.until("send_payment: run it? y(es), n(o), e(dit) >")
+        terminal.type("what is 1 + 1\r")  # nobody has to answer first
+        terminal.until("1 + 1 = 2.")
+        terminal.type("y\r")
+        terminal.until("25.00 EUR went to Ada")
+        terminal.type("pay 30 EUR to Bob\r")
+        terminal.until("send_payment: run it?")
+        terminal.type("e\r")
+        terminal.until('arguments > {"amount"')
+        terminal.type('\x15{"to": "Bob", "amount": "3"}\r')
+        terminal.until("3.00 EUR went to Bob")
+        terminal.type("pay 900 EUR to Mallory\r")
+        terminal.until("send_payment: run it?")
+        terminal.type("n\r")
+        terminal.until("why not")
+        terminal.type("never heard of him\r")
+        terminal.until("The reason: never heard of him.")
+        terminal.type("quit\r")
+        assert terminal.end() == 0
+
+
+def test_m3_a_question_is_answered_field_by_field() -> None:
+    with Terminal("--pace", "0") as terminal:
+        terminal.until("Type help")
+        terminal.type("deliver the lamp\r")
+        terminal.until("ask_delivery: a(nswer) it?")
+        terminal.type("a\r")
+        terminal.until("how (1 to my door, 2 to a neighbour, 3 to a parcel shop) >")
+        terminal.type("2\r")
+        terminal.until("ring (y/n; Enter: true) >")
+        terminal.type("n\r")
+        terminal.until("may be empty) >")
+        terminal.type("\r")
+        terminal.until("The parcel goes to a neighbour, without ringing.")
+        terminal.type("exit\r")
+        assert terminal.end() == 0
+
+
+def test_c3_ctrl_c_stops_the_turn_and_a_second_one_leaves() -> None:
+    with Terminal("--pace", "30") as terminal:
+        terminal.until("Type help")
+        terminal.type("check the stock of lamps\r")
+        terminal.until("attempt 1 of 3 failed")
+        terminal.type("\x03")
+        terminal.until("(stopped)")
+        terminal.type("what is 2 + 2\r")
+        terminal.until("2 + 2 = 4.")
+        terminal.type("\x03")
+        terminal.until("Ctrl-C again leaves")
+        terminal.type("\x03")
+        assert terminal.end() == 130
+
+
+# Without a terminal
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        (["a", "b", "\r"], "ab"),
+        (["a", "b", "\x7f", "c", "\n"], "ac"),
+        (["a", "\x1b[D", "b", "\r"], "ba"),
+        (["a", "b", "\x01", "c", "\x05", "d", "\r"], "cabd"),
+        (["a", " ", "b", "c", "\x17", "d", "\r"], "ad"),
+        (["a", "b", "\x15", "c", "\r"], "c"),
+        (["a", "\r", "\x1b[A", "b", "\r"], "ab"),
+        (["a", "\r", "\x1b[A", "\x1b[B", "b", "\r"], "b"),
+        (["\x1b[5~", "\x00", "ü", "\r"], "ü"),
+    ],
+)
+def test_keys_make_a_line(keys: list[str], expected: str) -> None:
+    line = Line()
+    assert [done for key in keys if (done := line.press(key)) is not None][-1] == expected
+
+
+def test_a_question_that_was_begun_is_left_open() -> None:
+    inquiry = Inquiry("r1", "x1", "ask_delivery", {"parcel": "lamp"}, DELIVERY)
+    assert not inquiry.concerns("y")
+    assert inquiry.concerns("a")
+    assert inquiry.take("a") is None
+    assert inquiry.concerns("anything")
+    assert inquiry.take("") is None
+    assert inquiry.problem == "how is needed."
+    assert inquiry.take("later") is None
+    assert inquiry.idle
+
+
+def test_arguments_that_are_not_json_answer_nothing() -> None:
+    inquiry = Inquiry("r1", "x1", "send_payment", {"amount": 1}, APPROVAL)
+    assert inquiry.take("e") is None
+    assert inquiry.question.begin == '{"amount": 1}'
+    assert inquiry.take("{") is None
+    assert inquiry.problem
+    assert inquiry.idle
+
+
+def test_an_answer_that_is_no_object_is_given_as_json() -> None:
+    inquiry = Inquiry("r1", "x1", "count", {}, {"type": "integer"})
+    assert inquiry.take("a") is None
+    answer = inquiry.take("3")
+    assert answer is not None
+    assert answer.value == 3
