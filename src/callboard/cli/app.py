@@ -11,10 +11,14 @@ import callboard
 from ..errors import CallboardError, ErrorCategory, ToolError
 from ..sessions.scheduler import SessionNotFound
 from .console import fail
+from .demo import run_demo
+from .doctor import run_doctor
 from .events import show_events
 from .exits import Exit
+from .keys import keys
 from .migrate import migrate_store
 from .requests import requests
+from .serve import serve
 from .sessions import sessions
 from .tools import tools
 
@@ -29,7 +33,11 @@ app.add_typer(tools, name="tools")
 app.add_typer(sessions, name="sessions")
 app.command("events")(show_events)
 app.add_typer(requests, name="requests")
+app.add_typer(keys, name="keys")
 app.command("migrate")(migrate_store)
+app.command("demo")(run_demo)
+app.command("serve")(serve)
+app.command("doctor")(run_doctor)
 
 
 def _version(wanted: bool) -> None:

@@ -1,0 +1,122 @@
+"""`callboard serve`: the server, with a page to talk to."""
+
+import logging
+from collections.abc import Iterable
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+import typer
+from rich.padding import Padding
+from rich.table import Table
+
+import callboard
+
+from ..errors import MissingExtraError
+from ..telemetry.logs import configure
+from ..toolkits import built_in
+from ..tools.definition import Tool
+from ..tools.registry import Registry
+from .console import out
+from .loading import Source, load_registry
+from .store import DEFAULT, Address
+
+log = logging.getLogger("callboard.server")
+
+
+def serve(
+    host: Annotated[str, typer.Option(envvar="CALLBOARD_HOST", help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(envvar="CALLBOARD_PORT", min=0, max=65_535, help="On which port; 0 picks a free one.")
+    ] = 8000,
+    store: Address = DEFAULT,
+    model: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", envvar="CALLBOARD_MODEL", help="Any model that Pydantic AI knows, or offline: no key."
+        ),
+    ] = "offline",
+    source: Source = None,
+    no_auth: Annotated[
+        bool, typer.Option("--no-auth", help="Let everybody in from anywhere, where nobody has a key.")
+    ] = False,
+    grace: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0, max=600, help="How long running turns may take to end.")
+    ] = 10.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Logs as lines of JSON, and nothing else.")] = False,
+) -> None:
+    """Start the server, and print its address.
+
+    Everything is kept in the store, callboard.db in this folder if no
+    other is named. Only this machine can reach it, until --host says
+    otherwise and somebody has a key (callboard keys create).
+
+    Ctrl-C or SIGTERM ends it: running turns get a while, streams end
+    after their last event, and clients go on where they were.
+    """
+    try:
+        from ..server import hosting
+    except ModuleNotFoundError as missing:
+        raise MissingExtraError("The server", "server") from missing
+    configure(json=as_json, level=logging.INFO if as_json else logging.WARNING)
+    tools = Registry(_default_tools()) if source is None else load_registry(source)
+
+    def listening(address: str, needs_key: bool) -> None:
+        if as_json:
+            log.info("listening", extra={"address": address, "store": _shown(store), "model": model})
+        else:
+            _welcome(address, store, model, len(tools), needs_key)
+
+    hosting.host(
+        hosting.Hosting(
+            host=host,
+            port=port,
+            store=store,
+            model=model,
+            tools=tools,
+            workers=_workers(),
+            no_auth=no_auth,
+            grace=grace,
+        ),
+        listening,
+    )
+
+
+def _default_tools() -> Iterable[Tool]:
+    """The built-in toolkits, and those of the demo."""
+    return [*built_in(), *_optional("callboard.toolkits.demo", "tools")]
+
+
+def _workers() -> Iterable[Tool]:
+    return _optional("callboard.toolkits.gas", "workers")
+
+
+def _optional(module: str, name: str) -> Iterable[Any]:
+    """What a toolkit offers, if its packages are installed."""
+    try:
+        return getattr(import_module(module), name)
+    except ModuleNotFoundError:
+        return ()
+
+
+def _welcome(address: str, store: str, model: str, tools: int, needs_key: bool) -> None:
+    facts = Table.grid(padding=(0, 2))
+    facts.add_row("[dim]data[/]", _shown(store))
+    facts.add_row("[dim]model[/]", "offline, which is no language model: see --model" if model == "offline" else model)
+    facts.add_row("[dim]tools[/]", str(tools))
+    facts.add_row("[dim]for[/]", "whoever has a key" if needs_key else "everybody who reaches it, as one user")
+    out.print(f"\n  [bold]callboard[/] {callboard.__version__}  [bold cyan]{address}[/]\n")
+    out.print(Padding(facts, (0, 2)))
+    out.print("\n  [dim]Ctrl-C ends it.[/]\n")
+    out.file.flush()
+
+
+def _shown(store: str) -> str:
+    """Where the data is, without a password."""
+    if store.startswith("sqlite:///"):
+        return str(Path(store.removeprefix("sqlite:///")).absolute())
+    parts = urlsplit(store)
+    if parts.scheme == "memory":
+        return "in memory: gone when the server ends"
+    return f"{parts.scheme}://{parts.hostname or ''}{parts.path}"

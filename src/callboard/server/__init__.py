@@ -1,0 +1,1 @@
+"""The server: sessions, their boards and their requests over HTTP."""

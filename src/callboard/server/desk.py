@@ -1,0 +1,83 @@
+"""The desk: what every route works with, and how a session is found for its user.
+
+A session is found or not; whether it does not exist or belongs to somebody else is nobody's business.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from weakref import WeakSet
+
+from ..errors import CallboardError
+from ..runtime import Runtime
+from ..sessions.scheduler import SessionIdInvalid, SessionNotFound, check_id
+from ..sessions.session import Session
+from .problems import Problem, not_found
+from .streams import Streams
+
+
+@dataclass(slots=True)
+class Desk:
+    """Made once per app."""
+
+    runtime: Runtime
+    streams: Streams
+    metrics: Callable[[], bytes] | None = None
+    draining: bool = False
+    """Whether the server is about to end: nothing new is begun."""
+    talking: "WeakSet[Session]" = field(default_factory=lambda: WeakSet[Session]())
+    """Sessions that were spoken to here."""
+
+    async def find(self, session_id: str, user_id: str) -> Session:
+        """A session of that user, to look at: nobody is logged in by that. Raises `Problem` (404)."""
+        if not is_id(session_id):
+            raise not_found("session")
+        sessions = self.runtime.sessions
+        session = sessions.find(session_id) or await sessions.load(session_id)
+        if session is None or session.user_id != user_id:
+            raise not_found("session")
+        return session
+
+    async def open(self, session_id: str, user_id: str) -> Session:
+        """A session of that user, to do something in. One that was logged out is logged in. Raises `Problem` (404)."""
+        self.refuse_if_draining()
+        session = await self.find(session_id, user_id)
+        if session.open:
+            session.touch()
+            return session
+        try:
+            return await self.runtime.open(session_id, user_id)
+        except SessionNotFound:
+            raise not_found("session") from None
+
+    @property
+    def has_model(self) -> bool:
+        """Whether there is a model to talk to."""
+        return self.runtime.sessions.converse is not None
+
+    @property
+    def busy(self) -> bool:
+        """Whether a turn runs in a session that was spoken to here."""
+        return any(session.is_processing for session in self.talking)
+
+    def refuse_if_draining(self) -> None:
+        """Raises `Problem` (503) while the server ends."""
+        if self.draining:
+            raise Problem(503, "draining", "Not available", "The server is ending. Try again.", {"retry-after": "1"})
+
+
+def is_id(text: str) -> bool:
+    """Whether a text can be an id at all: a store need not be asked for any other."""
+    with suppress(SessionIdInvalid):
+        check_id("id", text)
+        return True
+    return False
+
+
+async def stop_turn(session: Session) -> bool:
+    """Stop the turn of a session. False where none runs, and where there is no model to talk to."""
+    if not session.is_processing:
+        return False
+    with suppress(CallboardError):
+        return await session.interrupt()
+    return False

@@ -1,0 +1,147 @@
+"""An endpoint: one method of one path, with the models of what goes in and what comes out.
+
+The same models validate requests, write answers and make the OpenAPI document, so that these cannot disagree. A
+`Resource` is all endpoints of one path, as an ASGI app.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+from urllib.parse import parse_qsl
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ..nesting import is_deeper
+from .desk import Desk
+from .problems import Problem, invalid
+
+MAX_DEPTH = 100
+"""How deep lists and objects may lie in each other in a body."""
+
+MAX_FIELDS = 20
+"""How many fields a query may have."""
+JSON = "application/json"
+
+B = TypeVar("B", bound=BaseModel)
+Q = TypeVar("Q", bound=BaseModel)
+
+
+class Nothing(BaseModel):
+    """No fields at all."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[B, Q]):
+    """A request that has been understood."""
+
+    desk: Desk
+    user_id: str
+    body: B
+    query: Q
+    path: Mapping[str, str]
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """What is done for a method at a path. Made by `endpoint`, which checks that the parts fit."""
+
+    method: str
+    path: str
+    handler: Callable[[Any], Awaitable[BaseModel | ASGIApp]]
+    summary: str
+    body: type[BaseModel]
+    query: type[BaseModel]
+    answer: type[BaseModel] | None
+    status: int
+    problems: tuple[int, ...]
+    media_type: str
+    """Of the answer, where it is not JSON."""
+
+    async def answer_to(self, desk: Desk, request: Request) -> ASGIApp:
+        """Carry out a request. Raises `Problem`, and whatever the handler raises."""
+        query = _query(self.query, request.scope["query_string"])
+        body = Nothing() if self.body is Nothing else await _body(self.body, request)
+        call = Call(desk, user_of(request.scope), body, query, request.path_params, request)
+        said = await self.handler(call)
+        return Response(said.model_dump_json(), self.status, media_type=JSON) if isinstance(said, BaseModel) else said
+
+
+def endpoint(
+    method: str,
+    path: str,
+    handler: Callable[[Call[B, Q]], Awaitable[BaseModel | ASGIApp]],
+    summary: str,
+    *,
+    body: type[B] = Nothing,
+    query: type[Q] = Nothing,
+    answer: type[BaseModel] | None = None,
+    status: int = 200,
+    problems: tuple[int, ...] = (),
+    media_type: str = JSON,
+) -> Endpoint:
+    """An endpoint whose handler takes these models."""
+    return Endpoint(method, path, handler, summary, body, query, answer, status, problems, media_type)
+
+
+class Resource:
+    """All endpoints of one path. Any other method is refused, with the list of those that there are."""
+
+    def __init__(self, desk: Desk, endpoints: Sequence[Endpoint]) -> None:
+        self._desk = desk
+        self._endpoints = {each.method: each for each in endpoints}
+        if "GET" in self._endpoints:
+            self._endpoints.setdefault("HEAD", self._endpoints["GET"])
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        endpoint = self._endpoints.get(scope["method"])
+        if endpoint is None:
+            allowed = ", ".join(sorted(self._endpoints))
+            detail = f"This address takes: {allowed}."
+            raise Problem(405, "method_not_allowed", "Not allowed here", detail, {"allow": allowed})
+        response = await endpoint.answer_to(self._desk, Request(scope, receive))
+        await response(scope, receive, send)
+
+
+def user_of(scope: Scope) -> str:
+    """Whose request it is. Only the guard in front says so; where there is none, it is the one person of this host."""
+    return scope.get("state", {}).get("user_id", "local")
+
+
+async def _body(model: type[B], request: Request) -> B:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    content = await request.body()
+    if not content and model.model_fields and all(not field.is_required() for field in model.model_fields.values()):
+        content = b"{}"  # where nothing has to be said, nothing may be said
+    elif kind != JSON:
+        raise Problem(
+            415, "media_type", "Not understood", f"The body must be {JSON}, and its content-type must say so."
+        )
+    try:
+        read = model.model_validate_json(content)
+    except ValidationError as error:
+        raise invalid(error, "body") from None
+    if is_deeper(content, MAX_DEPTH):
+        detail = f"The body is nested too deeply: at most {MAX_DEPTH} lists and objects may lie in each other."
+        raise Problem(422, "too_deep", "Not valid", detail)
+    return read
+
+
+def _query(model: type[Q], query: bytes) -> Q:
+    try:
+        text = query.decode("latin-1")
+        pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_FIELDS) if text else []
+    except ValueError:
+        raise Problem(422, "invalid", "Not valid", f"A query has at most {MAX_FIELDS} fields.") from None
+    given = dict(pairs)
+    if len(given) < len(pairs):
+        raise Problem(422, "invalid", "Not valid", "A field of the query is given more than once.")
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        raise invalid(error, "query") from None

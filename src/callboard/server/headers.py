@@ -1,0 +1,64 @@
+"""The headers of every answer: what a browser may not do with it, whatever stands in it.
+
+This is the outermost middleware of ours. Problems that are raised by the middleware within it become answers here.
+"""
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ..errors import CallboardError
+from .problems import problem_of
+
+_ALWAYS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+]
+_POLICY = b"content-security-policy"
+_FOR_PAGE = [
+    *_ALWAYS,
+    (_POLICY, b"default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"),
+]
+_FOR_DATA = [
+    *_ALWAYS,
+    (_POLICY, b"default-src 'none'; frame-ancestors 'none'"),
+    (b"cache-control", b"no-store"),
+]
+
+
+class SafeHeaders:
+    """Middleware that adds them, where an answer does not have its own."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        sender = _Sender(scope["path"], send)
+        try:
+            await self._app(scope, receive, sender)
+        except CallboardError as error:
+            if sender.started:
+                raise
+            await problem_of(error).response()(scope, receive, sender)
+
+
+class _Sender:
+    __slots__ = ("_data", "_send", "started")
+
+    def __init__(self, path: str, send: Send) -> None:
+        self._data = path.startswith(("/api/", "/ag-ui", "/mcp")) or path in ("/healthz", "/readyz", "/metrics")
+        self._send = send
+        self.started = False
+
+    async def __call__(self, message: Message) -> None:
+        if not self.started:
+            self.started = True
+            own = [*message.get("headers", ())]
+            given = {name.lower() for name, _ in own}
+            ours = _FOR_DATA if self._data else _FOR_PAGE
+            message = {**message, "headers": own + [each for each in ours if each[0] not in given]}
+        await self._send(message)

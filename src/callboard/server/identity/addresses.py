@@ -1,0 +1,121 @@
+"""Addresses of clients and servers: names in headers, origins of pages, and what is this machine itself."""
+
+import re
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import NamedTuple, Protocol
+
+_AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9](?:[A-Za-z0-9._-]{0,252}))(?::([0-9]{1,5}))?")
+_ORIGIN = re.compile(r"(https?)://([^/?#@\\\s]+)")
+_PORTS = {"http": 80, "https": 443}
+_LONGEST = 300
+"""Characters of what is looked at, and remembered: the same few names come with every request."""
+
+
+class Authority(NamedTuple):
+    """A name and the port after it, as in a `Host` header."""
+
+    name: str
+    """In lower case; an address of IPv6 without its brackets."""
+    port: int | None
+
+
+class Origin(NamedTuple):
+    """Where a page comes from."""
+
+    scheme: str
+    name: str
+    port: int
+
+
+class Listening(Protocol):
+    """What `may_listen` needs to know of the configuration."""
+
+    @property
+    def jwks(self) -> str | None: ...
+
+    @property
+    def insecure(self) -> bool: ...
+
+
+def read_authority(text: str) -> Authority | None:
+    """The parts of a `Host` header; None where it is none."""
+    return _authority(text) if len(text) <= _LONGEST else None
+
+
+@lru_cache(1_000)
+def _authority(text: str) -> Authority | None:
+    found = _AUTHORITY.fullmatch(text)
+    if found is None:
+        return None
+    name = found[1].lower()
+    if name.startswith("["):
+        address = _address(name[1:-1])
+        if address is None:
+            return None
+        name = str(address)
+    port = None if found[2] is None else int(found[2])
+    return None if port is not None and port > 65_535 else Authority(name.removesuffix("."), port)
+
+
+def read_origin(text: str) -> Origin | None:
+    """The parts of an `Origin` header; None for `null` and for what is none."""
+    return _origin(text) if len(text) <= _LONGEST else None
+
+
+@lru_cache(1_000)
+def _origin(text: str) -> Origin | None:
+    found = _ORIGIN.fullmatch(text)
+    authority = None if found is None else read_authority(found[2])
+    if found is None or authority is None:
+        return None
+    return Origin(found[1], authority.name, authority.port or _PORTS[found[1]])
+
+
+def is_same_origin(origin: Origin, host: Authority, scheme: str) -> bool:
+    """Whether a page comes from the server that was asked.
+
+    A proxy in front may have taken the encryption off: an `https` page of the same name and port is the server's own.
+    """
+    if scheme == "https" and origin.scheme != "https":
+        return False
+    return origin.name == host.name and origin.port == (host.port or _PORTS[origin.scheme])
+
+
+def is_loopback(name: str) -> bool:
+    """Whether a name or an address means this machine itself, for everybody and without asking any name server."""
+    return len(name) <= _LONGEST and _is_loopback(name)
+
+
+@lru_cache(1_000)
+def _is_loopback(name: str) -> bool:
+    if name.lower().removesuffix(".") == "localhost":
+        return True
+    address = _address(name.strip("[]"))
+    return address is not None and address.is_loopback
+
+
+def neighbourhood(address: str) -> str:
+    """Whom an address counts as: itself, or its network of IPv6, in which one person has all the addresses."""
+    found = _address(address) if ":" in address else None
+    if not isinstance(found, IPv6Address):
+        return address if found is None else str(found)
+    return f"{IPv6Address(int(found) >> 64 << 64)}/64"
+
+
+def may_listen(host: str, config: Listening, *, keys: bool = False) -> bool:
+    """Whether a server may listen on an address: this machine's own, or any where people have to say who they are.
+
+    `keys` says whether the store has API keys.
+    """
+    return is_loopback(host) or keys or config.jwks is not None or config.insecure
+
+
+@lru_cache(1_000)
+def _address(text: str) -> IPv4Address | IPv6Address | None:
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return mapped or address

@@ -1,0 +1,250 @@
+"""What goes in and what comes out, as models: they validate, they write, and the OpenAPI document is made of them."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+MOST = 9_007_199_254_740_991
+"""The largest number that every reader of JSON reads exactly."""
+MAX_LIST = 1_000
+
+Id = Annotated[str, Field(min_length=1, max_length=200, description="An id, as it was given")]
+Number = Annotated[int, Field(ge=0, le=MOST)]
+Cursor = Annotated[int, Field(ge=0, le=MOST, description="The number of an event: only what comes after it")]
+Limit = Annotated[int, Field(ge=1, le=MAX_LIST, description="How many at most")]
+
+
+class Incoming(BaseModel):
+    """What a caller sends. Fields that nobody knows are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Outgoing(BaseModel):
+    """What a caller gets."""
+
+    model_config = ConfigDict(ser_json_inf_nan="null")
+
+
+class ProblemDocument(Outgoing):
+    """Why there is no other answer (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    code: str = Field(description="What programs go by; it never changes its meaning")
+    detail: str | None = None
+    errors: list[dict[str, Any]] | None = Field(default=None, description="What is wrong, and at which path")
+
+
+# Sessions
+
+
+class CreateSession(Incoming):
+    session_id: Id | None = Field(default=None, description="One's own choice; made if it is not given")
+    namespaces: list[Annotated[str, Field(max_length=200)]] | None = Field(
+        default=None, max_length=100, description="Whose tools it sees; all where it is not given"
+    )
+    channel: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+
+
+class ListSessions(Incoming):
+    after: str = Field(default="", max_length=200, description="Only those after this id")
+    limit: Limit = 100
+
+
+class LogoutSession(Incoming):
+    grace: float = Field(default=30.0, ge=0, le=300, description="Seconds that running work may take to end")
+
+
+class SessionInfo(Outgoing):
+    session_id: str
+    open: bool = Field(description="False after a logout")
+    namespaces: list[str] | None
+    channel: str | None
+    tools: list[str] = Field(description="The names of the tools that it sees")
+    created_at: datetime
+    last_seq: Number
+    has_pending_work: bool | None = Field(default=None, description="Whether anything runs, waits or is not taken yet")
+
+
+class SessionList(Outgoing):
+    sessions: list[SessionInfo]
+    next: str | None = Field(description="What to give as `after` for more; null: there are no more")
+
+
+class Deleted(Outgoing):
+    deleted: bool
+
+
+# The conversation
+
+
+class OfSession(Incoming):
+    session_id: Id
+
+
+class Chat(Incoming):
+    session_id: Id
+    message: str = Field(min_length=1, max_length=200_000)
+
+
+class Queued(Outgoing):
+    queued: bool = True
+    seq: Number = Field(description="The number of the event, which is stored")
+
+
+class Interrupted(Outgoing):
+    interrupted: bool = Field(description="Whether a turn ran")
+
+
+class Stream(Incoming):
+    session_id: Id
+    after: Cursor | None = None
+    family: Literal["chat", "system"] | None = Field(default=None, description="Only these events")
+
+
+class AskState(Incoming):
+    session_id: Id
+    after: Cursor | None = Field(default=None, description="Only the system's events after this one; else the newest")
+    limit: Limit = 100
+
+
+# Events
+
+
+class PostEvent(Incoming):
+    session_id: Id
+    event: dict[str, Any] = Field(description="Its `kind`, and the fields of that kind")
+
+
+class EventQueued(Outgoing):
+    queued: bool = True
+    event_type: str
+    seq: Number
+
+
+class BoardEvent(Outgoing):
+    seq: Number
+    kind: str
+    at: datetime
+    data: dict[str, Any]
+
+
+# Requests to people
+
+
+class AskRequests(Incoming):
+    session_id: Id | None = Field(default=None, description="Of this session; of all one's own where it is not given")
+    limit: Limit = 100
+
+
+class RequestInfo(Outgoing):
+    request_id: str
+    session_id: str
+    execution_id: str
+    kind: str
+    tool: str
+    payload: Any = Field(description="What is asked")
+    answer_schema: Any = Field(description="What an answer must look like")
+    created_at: datetime
+    expires_at: datetime | None
+
+
+class RequestList(Outgoing):
+    requests: list[RequestInfo]
+
+
+class AnswerRequest(Incoming):
+    session_id: Id
+    answer: Any
+
+
+# Tools and executions
+
+
+class AskTools(Incoming):
+    session_id: Id | None = Field(default=None, description="As this session sees them")
+    after: str = Field(default="", max_length=200, description="Only those after this name")
+    limit: Limit = MAX_LIST
+
+
+class ToolList(Outgoing):
+    tools: list[dict[str, Any]] = Field(description="Entries of the manifest, by name")
+    next: str | None
+
+
+class Manifest(Outgoing):
+    model_config = ConfigDict(extra="allow")
+
+    version: int
+    tools: list[dict[str, Any]]
+
+
+class AskExecutions(Incoming):
+    session_id: Id
+    limit: Limit = 100
+
+
+class ExecutionInfo(Outgoing):
+    execution_id: str
+    call_id: str
+    tool: str
+    status: str
+    arguments: Any = Field(description="With secret fields masked")
+    value: Any
+    error: dict[str, Any] | None
+    queued_at: datetime
+    started_at: datetime | None
+    completed_at: datetime | None
+    queued_for: float | None
+    ran_for: float | None
+    attempt: int
+    max_attempts: int
+    previous_errors: list[dict[str, Any]]
+    promoted: bool
+    parent_id: str | None
+
+
+class ExecutionList(Outgoing):
+    executions: list[ExecutionInfo] = Field(description="The newest, oldest first")
+
+
+class RunTool(Incoming):
+    session_id: Id
+    tool: str = Field(min_length=1, max_length=200)
+    arguments: dict[str, Any] = Field(default_factory=dict[str, Any])
+    call_id: Id | None = None
+
+
+class OutcomeInfo(Outgoing):
+    status: str
+    execution_id: str
+    call_id: str
+    tool: str
+    value: Any
+    error: dict[str, Any] | None
+
+
+class Cancelled(Outgoing):
+    cancelled: bool = Field(description="False where it had ended")
+
+
+# The whole
+
+
+class State(Outgoing):
+    session_id: str
+    messages: list[dict[str, Any]] = Field(description="The history as the model sees it, the newest of it")
+    is_processing: bool = Field(description="Whether a turn runs")
+    pending_wallet_tx: RequestInfo | None = Field(description="The oldest transaction that waits for a wallet")
+    open_requests: list[RequestInfo]
+    executions: list[ExecutionInfo] = Field(description="What runs or waits, oldest first")
+    system_events: list[BoardEvent] = Field(description="Those of the system's family after the cursor")
+    system_cursor: Number = Field(description="What to give as `after` for the system's events that follow")
+    last_seq: Number = Field(description="The number after which to go on reading")
+
+
+class Health(Outgoing):
+    status: Literal["ok"] = "ok"

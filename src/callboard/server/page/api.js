@@ -1,0 +1,57 @@
+// Requests to the server. They carry the token, where there is one; what is refused comes back as a `Problem`.
+
+const KEY = "callboard.token";
+
+export class Problem extends Error {
+  constructor(status, code, message, errors) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.errors = errors ?? [];
+  }
+}
+
+export const token = {
+  get: () => sessionStorage.getItem(KEY) ?? "",
+  set: (value) => (value ? sessionStorage.setItem(KEY, value) : sessionStorage.removeItem(KEY)),
+};
+
+function headers(more = {}) {
+  const own = token.get();
+  return own ? { ...more, authorization: `Bearer ${own}` } : more;
+}
+
+export async function refused(response) {
+  let document = {};
+  try {
+    document = await response.json();
+  } catch {
+    // not every proxy speaks JSON
+  }
+  const message = document.detail || document.title || `The server answered with ${response.status}.`;
+  return new Problem(response.status, document.code ?? "", message, document.errors);
+}
+
+export async function get(path, query = {}) {
+  const response = await fetch(`${path}?${new URLSearchParams(query)}`, { headers: headers({ accept: "application/json" }) });
+  if (!response.ok) throw await refused(response);
+  return response.json();
+}
+
+export async function post(path, body) {
+  const response = await fetch(path, {
+    method: "POST",
+    headers: headers({ "content-type": "application/json", accept: "application/json" }),
+    body: JSON.stringify(body),
+  });
+  if (!response.ok) throw await refused(response);
+  return response.status === 204 ? null : response.json();
+}
+
+export function open(path, query, signal) {
+  return fetch(`${path}?${new URLSearchParams(query)}`, {
+    headers: headers({ accept: "text/event-stream" }),
+    cache: "no-store",
+    signal,
+  });
+}

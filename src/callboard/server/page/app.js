@@ -1,0 +1,284 @@
+// The page: joins the stream, the state and the elements, and sends what the person says.
+
+import { Problem, get, post, token } from "./api.js";
+import { Card } from "./cards.js";
+import { button, find, make, write } from "./elements.js";
+import { State } from "./state.js";
+import { Stream } from "./stream.js";
+
+const SESSION = "callboard.session";
+const NEAR = 120;
+const TRIES = [
+  ["get_current_time", "what time is it in Tokyo and Paris"],
+  ["calculate", "what is 12 * (3 + 4) and 365 * 24"],
+  ["build_report", "build a report on coffee"],
+  ["send_payment", "pay 25 EUR to Ada for lunch"],
+  ["check_stock", "check the stock of lamps"],
+  ["ask_delivery", "deliver the lamp"],
+];
+
+const state = new State();
+const shown = new Map(); // the element or card of each item, by its key
+let stream = null;
+let sessionId = null;
+let drawing = false;
+let stale = false;
+let ready = false;
+let generation = 0; // of connections: what an older one still wants does not matter
+
+const timeline = find("timeline");
+const message = find("message");
+
+const act = {
+  cancel: (executionId) => post(`/api/executions/${encodeURIComponent(executionId)}/cancel`, { session_id: sessionId }),
+  async answer(requestId, answer) {
+    try {
+      await post(`/api/requests/${encodeURIComponent(requestId)}/answer`, { session_id: sessionId, answer });
+    } catch (problem) {
+      if (problem.status === 404 || problem.code === "request_closed") {
+        state.forget(requestId);
+        draw();
+      }
+      throw problem;
+    }
+  },
+};
+
+// Drawing
+
+function draw() {
+  if (drawing) return;
+  drawing = true;
+  requestAnimationFrame(() => {
+    drawing = false;
+    const follow = atEnd();
+    if (stale) {
+      stale = false;
+      shown.clear();
+      timeline.replaceChildren();
+    }
+    for (const item of state.items) render(item);
+    find("welcome").hidden = !ready || state.items.length > 0;
+    find("stop").hidden = !state.processing;
+    const waiting = find("waiting");
+    const count = state.requests.size;
+    write(waiting, count === 1 ? "A question waits for you ↑" : `${count} questions wait for you ↑`);
+    document.title = count ? `(${count}) Callboard` : "Callboard";
+    if (follow) scrollTo({ top: document.body.scrollHeight });
+    jumpable();
+  });
+}
+
+function render(item) {
+  const known = shown.get(item.key);
+  if (item.type === "call") {
+    if (known) known.update(item);
+    else {
+      const card = new Card(item, act);
+      shown.set(item.key, card);
+      timeline.append(make("li", { class: "call" }, card.element));
+    }
+    return;
+  }
+  if (known) {
+    if (known.text.textContent !== item.text) known.text.textContent = item.text;
+    known.text.toggleAttribute("data-live", Boolean(item.live));
+    return;
+  }
+  const text = make("p", { class: "text" }, item.text ?? "");
+  text.toggleAttribute("data-live", Boolean(item.live));
+  const who = { user: "You", model: "Model" }[item.type];
+  const kind = item.type === "notice" ? `note ${item.level}` : item.type;
+  timeline.append(make("li", { class: kind }, who ? make("span", { class: "hidden" }, `${who}: `) : null, text));
+  shown.set(item.key, { text });
+}
+
+/** What is shown is to be drawn anew, in one go with what takes its place. */
+function reset() {
+  stale = true;
+}
+
+const atEnd = () => innerHeight + scrollY >= document.body.scrollHeight - NEAR;
+
+function jumpable() {
+  find("jump").hidden = atEnd();
+  const [call] = state.requests.values();
+  find("waiting").hidden = !call || Boolean(shown.get(call.key)?.inSight && state.requests.size === 1);
+}
+
+function announce(text) {
+  if (text) write(find("announcer"), text);
+}
+
+function complain(text) {
+  const element = find("error");
+  element.hidden = !text;
+  write(element, text ?? "");
+}
+
+// The connection
+
+function connection(name, delay) {
+  const words = { connecting: "connecting…", reconnecting: "reconnecting…", connected: "connected", lost: "not connected" };
+  const element = find("connection");
+  element.dataset.state = name;
+  find("reconnect").hidden = name !== "waiting";
+  if (name !== "waiting") {
+    write(find("connection-text"), words[name] ?? name);
+    return;
+  }
+  write(find("connection-text"), delay > 1500 ? "connection lost, trying again soon" : "reconnecting…");
+}
+
+function take(kind, event) {
+  if (kind === "snapshot" || kind === "resync") {
+    reset();
+    state.begin(event);
+    ready = true;
+    suggest();
+    if (state.unsure.size) settle();
+  } else if (kind === "deleted") {
+    fresh();
+    return;
+  } else announce(state.take(kind, event));
+  draw();
+}
+
+async function connect(wanted) {
+  const mine = ++generation;
+  stream?.close();
+  ready = false;
+  state.clear();
+  reset();
+  draw();
+  connection("connecting");
+  try {
+    const opened = await post("/api/sessions", wanted ? { session_id: wanted } : {});
+    if (mine !== generation) return;
+    sessionId = opened.session_id;
+    localStorage.setItem(SESSION, sessionId);
+    complain("");
+  } catch (problem) {
+    if (mine !== generation) return;
+    if (problem.status === 401) {
+      ask(() => connect(wanted));
+      return;
+    }
+    if (problem instanceof Problem && problem.status === 404 && wanted) {
+      connect(null); // it is somebody else's
+      return;
+    }
+    connection("lost");
+    if (problem instanceof Problem) complain(problem.message);
+    setTimeout(() => mine === generation && connect(wanted), 3000);
+    return;
+  }
+  stream = new Stream(sessionId, {
+    take,
+    state: connection,
+    fail(problem) {
+      connection("lost");
+      if (problem.status === 401) ask(() => connect(sessionId));
+      else if (problem.status === 404) setTimeout(() => mine === generation && connect(sessionId), 1000);
+      else complain(problem.message);
+    },
+  });
+}
+
+function fresh() {
+  localStorage.removeItem(SESSION);
+  connect(null);
+  message.focus();
+}
+
+async function settle() {
+  try {
+    const { executions } = await get("/api/executions", { session_id: sessionId, limit: 1000 });
+    state.settle(executions);
+    draw();
+  } catch {
+    // the events to come will tell
+  }
+}
+
+async function suggest() {
+  const list = find("suggestions");
+  if (state.items.length || list.children.length) return;
+  try {
+    const { tools } = await get("/api/tools", { session_id: sessionId });
+    const names = new Set(tools.map((tool) => tool.name));
+    list.replaceChildren(
+      ...TRIES.filter(([tool]) => names.has(tool)).map(([, text]) => make("li", {}, button(text, "try", () => say(text)))),
+    );
+  } catch {
+    // they are only suggestions
+  }
+}
+
+// The token
+
+function ask(then) {
+  const dialog = find("token-dialog");
+  const input = find("token");
+  const error = find("token-error");
+  error.hidden = !token.get();
+  write(error, "That token was not accepted.");
+  token.set("");
+  input.value = "";
+  find("token-form").onsubmit = () => {
+    token.set(input.value.trim());
+    then();
+  };
+  dialog.onclose = () => token.get() || dialog.showModal(); // Escape closes it, whatever one wants
+  if (!dialog.open) dialog.showModal();
+}
+
+// The person
+
+async function say(text) {
+  if (!sessionId) return;
+  complain("");
+  try {
+    await post("/api/chat", { session_id: sessionId, message: text });
+  } catch (problem) {
+    if (!message.value) message.value = text;
+    if (problem.status === 401) ask(() => connect(sessionId));
+    else complain(problem instanceof Problem ? problem.message : "The message could not be sent. Try again.");
+  }
+  scrollTo({ top: document.body.scrollHeight });
+}
+
+async function stop() {
+  try {
+    await post("/api/interrupt", { session_id: sessionId });
+  } catch (problem) {
+    complain(problem.message);
+  }
+}
+
+find("composer").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const text = message.value.trim();
+  if (!text) return;
+  message.value = "";
+  say(text);
+});
+message.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+    event.preventDefault();
+    find("composer").requestSubmit();
+  } else if (event.key === "Escape" && state.processing) stop();
+});
+find("stop").addEventListener("click", stop);
+find("reconnect").addEventListener("click", () => stream?.retry());
+find("new-session").addEventListener("click", fresh);
+find("jump").addEventListener("click", () => scrollTo({ top: document.body.scrollHeight, behavior: "smooth" }));
+find("waiting").addEventListener("click", () => {
+  const [call] = state.requests.values();
+  shown.get(call?.key)?.focus();
+});
+addEventListener("scroll", jumpable, { passive: true });
+addEventListener("pagehide", () => stream?.close());
+addEventListener("pageshow", (event) => event.persisted && connect(sessionId));
+
+connect(localStorage.getItem(SESSION));

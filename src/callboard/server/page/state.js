@@ -1,0 +1,224 @@
+// What the page knows of a session: a timeline, made of a snapshot and the events after it. No element, no network.
+
+const OPEN = new Set(["started", "waiting"]);
+
+export class State {
+  constructor() {
+    this.clear();
+  }
+
+  clear() {
+    this.items = []; // what was said, called and noted, in order; each has a `key`
+    this.calls = new Map(); // by execution id and by call id
+    this.requests = new Map(); // what people are asked and have not answered, by request id
+    this.processing = false;
+    this.unsure = new Set();
+    this.late = {}; // which execution the call of a late result speaks of
+    this.live = null; // the text that is being said
+    this.count = 0;
+  }
+
+  #add(item) {
+    item.key = `i${this.count++}`;
+    this.items.push(item);
+    return item;
+  }
+
+  // A snapshot
+
+  begin(snapshot) {
+    this.clear();
+    for (const message of snapshot.messages ?? []) this.#message(message);
+    for (const execution of snapshot.executions ?? []) {
+      const call = this.calls.get(execution.execution_id) ?? this.calls.get(execution.call_id) ?? this.#call(execution);
+      this.calls.set(execution.execution_id, call);
+      Object.assign(call, {
+        executionId: execution.execution_id,
+        status: execution.status,
+        attempt: execution.attempt,
+        maximum: execution.max_attempts,
+        value: undefined,
+      });
+    }
+    for (const request of snapshot.open_requests ?? []) this.#ask(request, request.payload);
+    this.processing = Boolean(snapshot.is_processing);
+    const open = new Set((snapshot.executions ?? []).map((each) => each.execution_id));
+    this.unsure = new Set([...this.calls.values()].filter((call) => call.status === "executing" && !open.has(call.executionId)));
+  }
+
+  /** Calls that ended, whose result the model has not been told yet: how they ended, from the list of executions. */
+  settle(executions) {
+    for (const { execution_id: id, call_id: callId, status, value, error } of executions) {
+      const call = this.calls.get(id) ?? this.calls.get(callId);
+      if (!this.unsure.has(call) || call.status !== "executing") continue;
+      Object.assign(call, { executionId: id, status, value, error });
+    }
+    this.unsure.clear();
+  }
+
+  #message(message) {
+    if (message.role === "user") this.#add({ type: "user", text: message.text });
+    else if (message.role === "assistant") {
+      if (message.text) this.#add({ type: "model", text: message.text });
+      for (const call of message.calls ?? []) {
+        if (!isLate(call)) this.#call({ ...call, status: "executing" });
+        else this.late[call.call_id] = call.arguments.execution_id;
+      }
+    } else if (message.role === "tool") this.#told(message);
+  }
+
+  #told({ call_id: callId, content, failed }) {
+    const call = this.calls.get(this.late[callId] ?? callId);
+    if (!call) return;
+    const value = parsed(content);
+    if (!failed && OPEN.has(value?.status) && value.execution_id) {
+      call.executionId = value.execution_id;
+      this.calls.set(value.execution_id, call);
+      if (call.status !== "waiting") call.status = value.status === "waiting" ? "waiting" : "executing";
+      return;
+    }
+    call.status = failed ? (value?.category === "cancelled" ? "cancelled" : "failed") : "succeeded";
+    if (failed) call.error = typeof value === "object" && value ? value : { category: "", message: String(value) };
+    else call.value = value;
+  }
+
+  #call(data) {
+    const call = this.#add({
+      type: "call",
+      tool: data.tool,
+      executionId: data.execution_id ?? null,
+      arguments: data.arguments ?? {},
+      status: data.status ?? "pending",
+      partials: [],
+      errors: [],
+    });
+    if (data.execution_id) this.calls.set(data.execution_id, call);
+    if (data.call_id) this.calls.set(data.call_id, call);
+    return call;
+  }
+
+  // Events. Returns what is worth being read aloud, if anything is.
+
+  take(kind, event) {
+    const data = event.data ?? {};
+    const call = this.calls.get(data.execution_id);
+    switch (kind) {
+      case "user_input":
+        this.#add({ type: "user", text: data.text });
+        return null;
+      case "turn_started":
+        this.processing = true;
+        return null;
+      case "text":
+        return this.#text(data);
+      case "tool_started":
+        if (isLate(data)) return null;
+        this.#call({ ...data, status: "pending" }).since = event.at;
+        return null;
+      case "turn_finished":
+      case "turn_paused":
+        this.#quiet();
+        return null;
+      case "turn_interrupted":
+        this.#quiet();
+        this.#add({ type: "notice", level: "plain", text: "Stopped." });
+        return "Stopped.";
+      case "turn_failed": {
+        this.#quiet();
+        const reason = data.error?.message ?? data.error ?? "The turn failed.";
+        this.#add({ type: "notice", level: "error", text: String(reason) });
+        return null;
+      }
+      case "human_request":
+        return this.#ask(data, data.payload);
+      case "wallet_tx_request": {
+        const { to, value, data: input, gas_limit, description } = data;
+        return this.#ask(data, { to, value, data: input, gas_limit, description });
+      }
+      case "human_answer":
+      case "wallet_tx_response":
+        this.#close(data.request_id);
+        return null;
+      case "system_notice":
+      case "system_error":
+        this.#add({ type: "notice", level: kind === "system_error" ? "error" : "plain", text: String(data.message) });
+        return null;
+      default:
+        return call && kind.startsWith("tool_") ? this.#tool(call, kind, data, event.at) : null;
+    }
+  }
+
+  #tool(call, kind, data, at) {
+    if (kind === "tool_executing") {
+      Object.assign(call, { status: "executing", attempt: data.attempt, maximum: data.maximum, stage: "", message: "" });
+      call.fraction = null;
+      call.retryIn = null;
+    } else if (kind === "tool_progress") {
+      Object.assign(call, { stage: data.stage, message: data.message ?? "", fraction: data.fraction ?? null });
+    } else if (kind === "tool_partial") call.partials.push(data.value);
+    else if (kind === "tool_retrying") {
+      Object.assign(call, { status: "retrying", retryIn: data.delay, attempt: data.attempt, maximum: data.maximum });
+      call.errors.push(data.error);
+    } else if (kind === "tool_result") {
+      Object.assign(call, { status: data.status, value: data.value, error: data.error ?? null, fraction: null });
+      call.seconds = call.since ? (Date.parse(at) - Date.parse(call.since)) / 1000 : null;
+      if (call.request) this.#close(call.request.id);
+      if (data.status === "failed") return `${call.tool} failed.`;
+    }
+    return null;
+  }
+
+  #text({ delta, text, turn_id: turn }) {
+    if (delta !== undefined && text === undefined) {
+      if (!this.live || this.live.turn !== turn) this.live = this.#add({ type: "model", text: "", turn, live: true });
+      this.live.text += delta;
+      return null;
+    }
+    const item = this.live?.turn === turn ? this.live : this.#add({ type: "model", turn });
+    Object.assign(item, { text, live: false });
+    this.live = null;
+    return text;
+  }
+
+  #quiet() {
+    this.processing = false;
+    if (this.live) this.live.live = false;
+    this.live = null;
+  }
+
+  #ask(data, payload) {
+    const call = this.calls.get(data.execution_id) ?? this.#call(data);
+    call.status = "waiting";
+    call.request = { id: data.request_id, payload, schema: data.answer_schema ?? {}, expiresAt: data.expires_at };
+    this.requests.set(data.request_id, call);
+    return `${call.tool} waits for your answer.`;
+  }
+
+  #close(requestId) {
+    const call = this.requests.get(requestId);
+    this.requests.delete(requestId);
+    if (call) {
+      call.request = null;
+      if (call.status === "waiting") call.status = "pending";
+    }
+  }
+
+  /** What somebody did elsewhere made a request void. */
+  forget(requestId) {
+    this.#close(requestId);
+  }
+}
+
+function isLate(call) {
+  return call.tool === "task_result" && String(call.call_id).startsWith("late_");
+}
+
+/** Results are told to the model as JSON text. */
+export function parsed(content) {
+  if (typeof content !== "string") return content;
+  try {
+    return JSON.parse(content);
+  } catch {
+    return content;
+  }
+}

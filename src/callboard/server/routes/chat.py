@@ -1,0 +1,98 @@
+"""The conversation: what a person says, what is streamed back, how things stand, and a way to stop it."""
+
+from starlette.types import ASGIApp
+
+from ...events.kinds import EventKind
+from ...events.routing import Family
+from ...sessions.session import Session
+from ..desk import Desk, stop_turn
+from ..endpoint import Call, Nothing, endpoint
+from ..models import MOST, AskState, Chat, Interrupted, OfSession, Queued, State, Stream
+from ..problems import Problem
+from ..state import state_of
+from ..stream import EventStream
+
+
+async def chat(call: Call[Chat, Nothing]) -> Queued:
+    """Store what the user says, and let a turn begin."""
+    session = await call.desk.open(call.body.session_id, call.user_id)
+    if not call.desk.has_model:
+        detail = "This server has no model to talk to. Start it with one: callboard serve --model …"
+        raise Problem(409, "no_model", "No model", detail)
+    seq = await session.post({"kind": EventKind.USER_INPUT, "text": call.body.message})
+    call.desk.talking.add(session)
+    return Queued(seq=seq)
+
+
+async def stream(call: Call[Nothing, Stream]) -> ASGIApp:
+    session = await call.desk.find(call.query.session_id, call.user_id)
+    call.desk.refuse_if_draining()
+    call.desk.streams.admit(session)
+    after = _last_event_id(call.request.headers.get("last-event-id"), call.query.after)
+    if after is not None:
+        await _check(call.desk, session, after)
+    return EventStream(call.desk, session, after, None if call.query.family is None else Family(call.query.family))
+
+
+async def state(call: Call[Nothing, AskState]) -> State:
+    session = await call.desk.find(call.query.session_id, call.user_id)
+    return await state_of(call.desk, session, call.query.after, call.query.limit)
+
+
+async def interrupt(call: Call[OfSession, Nothing]) -> Interrupted:
+    session = await call.desk.find(call.body.session_id, call.user_id)
+    return Interrupted(interrupted=await stop_turn(session))
+
+
+def _last_event_id(header: str | None, after: int | None) -> int | None:
+    """Where a reader stands. A client that comes back by itself says it in the header, and keeps the old address."""
+    if not header:
+        return after
+    if not (header.isascii() and header.isdigit()) or len(header) > 16 or int(header) > MOST:
+        raise Problem(400, "cursor_invalid", "Not valid", "Last-Event-ID must be the number of an event.")
+    return int(header)
+
+
+async def _check(desk: Desk, session: Session, after: int) -> None:
+    """Refuse a cursor that lies beyond the newest event: it is another session's, or another store's."""
+    last = session.board.last_seq
+    if after > last and session.durable:
+        await session.settle()
+        last = max(session.board.last_seq, (await desk.runtime.store.heads([session.id])).get(session.id, 0))
+    if after > last:
+        detail = f"The newest event is {last}; there is none after {after} to wait for. Read again without a cursor."
+        raise Problem(409, "cursor_ahead", "Beyond the end", detail)
+
+
+ENDPOINTS = [
+    endpoint(
+        "POST",
+        "/api/chat",
+        chat,
+        "Say something to the model",
+        body=Chat,
+        answer=Queued,
+        status=202,
+        problems=(404, 409),
+    ),
+    endpoint(
+        "GET",
+        "/api/chat/stream",
+        stream,
+        "The session's events, as they come (server-sent events)",
+        query=Stream,
+        problems=(400, 404, 409),
+        media_type="text/event-stream",
+    ),
+    endpoint("GET", "/api/state", state, "How the session stands", query=AskState, answer=State, problems=(404,)),
+    endpoint(
+        "POST",
+        "/api/interrupt",
+        interrupt,
+        "Stop the turn that runs",
+        body=OfSession,
+        answer=Interrupted,
+        status=202,
+        problems=(404,),
+    ),
+]

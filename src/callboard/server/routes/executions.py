@@ -1,0 +1,102 @@
+"""Executions: listed, looked at, begun by hand, cancelled."""
+
+from ...errors import ToolError
+from ...execution.record import ExecutionRecord
+from ...execution.storing import record_of
+from ...sessions.session import Session
+from ..desk import Desk, is_id
+from ..endpoint import Call, Nothing, endpoint
+from ..models import (
+    AskExecutions,
+    Cancelled,
+    ExecutionInfo,
+    ExecutionList,
+    OfSession,
+    OutcomeInfo,
+    RunTool,
+)
+from ..problems import not_found
+from ..state import execution_info
+
+
+async def listed(call: Call[Nothing, AskExecutions]) -> ExecutionList:
+    session = await call.desk.find(call.query.session_id, call.user_id)
+    records = await session.history(call.query.limit)
+    return ExecutionList(executions=[execution_info(record) for record in records])
+
+
+async def shown(call: Call[Nothing, OfSession]) -> ExecutionInfo:
+    session = await call.desk.find(call.query.session_id, call.user_id)
+    return execution_info(await _record(call.desk, session, call.path["execution_id"]))
+
+
+async def run(call: Call[RunTool, Nothing]) -> OutcomeInfo:
+    """Call a tool by hand. Whatever comes of the call, a failure too, is its outcome."""
+    wanted = call.body
+    session = await call.desk.open(wanted.session_id, call.user_id)
+    outcome = await session.call(wanted.tool, wanted.arguments, call_id=wanted.call_id)
+    return OutcomeInfo(
+        status=outcome.status.value,
+        execution_id=outcome.execution_id,
+        call_id=outcome.call_id,
+        tool=outcome.tool,
+        value=outcome.value,
+        error=None if outcome.error is None else outcome.error.to_model(),
+    )
+
+
+async def cancel(call: Call[OfSession, Nothing]) -> Cancelled:
+    session = await call.desk.open(call.body.session_id, call.user_id)
+    execution_id = call.path["execution_id"]
+    if not is_id(execution_id):
+        raise not_found("execution")
+    return Cancelled(cancelled=await session.cancel(execution_id))
+
+
+async def _record(desk: Desk, session: Session, execution_id: str) -> ExecutionRecord:
+    """The record of an execution, of earlier times and of other processes too."""
+    if not is_id(execution_id):
+        raise not_found("execution")
+    if session.durable:
+        await session.settle()
+        row = await desk.runtime.store.execution(session.id, execution_id)
+        if row is None:
+            raise not_found("execution")
+        return record_of(row, desk.runtime.clock.time())
+    try:
+        return session.execution(execution_id)
+    except ToolError:
+        raise not_found("execution") from None
+
+
+ENDPOINTS = [
+    endpoint(
+        "GET",
+        "/api/executions",
+        listed,
+        "The newest executions of a session",
+        query=AskExecutions,
+        answer=ExecutionList,
+        problems=(404,),
+    ),
+    endpoint("POST", "/api/executions", run, "Call a tool by hand", body=RunTool, answer=OutcomeInfo, problems=(404,)),
+    endpoint(
+        "GET",
+        "/api/executions/{execution_id}",
+        shown,
+        "One execution",
+        query=OfSession,
+        answer=ExecutionInfo,
+        problems=(404,),
+    ),
+    endpoint(
+        "POST",
+        "/api/executions/{execution_id}/cancel",
+        cancel,
+        "Stop an execution",
+        body=OfSession,
+        answer=Cancelled,
+        status=202,
+        problems=(404,),
+    ),
+]

@@ -1,0 +1,133 @@
+"""`callboard keys`, as a user and as a script see it (H5, O3)."""
+
+import json
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from callboard.cli.exits import Exit
+from callboard.storage.keys import is_key, read_key
+from callboard.storage.rows import KeyRow
+from tests.cli.commands import Command, stored
+from tests.contracts.rows import key_row
+
+KEY = r"cb_[0-9a-f]{16}_[0-9a-f]{64}"
+
+
+@pytest.fixture
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    command = Command(f"sqlite:///{tmp_path / 'keys.db'}", capsys, monkeypatch)
+    assert command("migrate").code == 0
+    return command
+
+
+def rows(run: Command) -> list[KeyRow]:
+    return stored(run.url, lambda store: store.keys())
+
+
+def test_h5_a_key_is_made_and_shown_once(run: Command, tmp_path: Path) -> None:
+    done = run("keys", "create", "--user", "ann", "--name", "laptop")
+    assert done.code == 0
+    assert re.fullmatch(f"{KEY}\n", done.out), "nothing else, so that a script can take it"
+    assert "it is not shown again" in done.err
+    assert "its servers let nobody in without one" in done.err
+    [row] = rows(run)
+    key = read_key(done.out.strip())
+    assert key is not None
+    assert is_key(key, row)
+    assert (row.user_id, row.name, row.expires_at, row.last_used_at) == ("ann", "laptop", None, None)
+    secret = done.out.strip().rpartition("_")[2]
+    for shown in (run("keys", "list"), run("keys", "list", "--json"), run("keys", "revoke", row.id)):
+        assert secret not in shown.out + shown.err
+        assert row.digest not in shown.out + shown.err
+    assert not [file for file in tmp_path.iterdir() if secret.encode() in file.read_bytes()]
+    assert "first key" not in run("keys", "create", "--user", "bob").err
+
+
+def test_h5_a_key_may_end(run: Command) -> None:
+    done = run("keys", "create", "--user", "ann", "--expires", "30", "--json")
+    assert done.err == ""
+    made = json.loads(done.out)
+    assert re.fullmatch(KEY, made["key"])
+    assert (made["user_id"], made["state"]) == ("ann", "active")
+    [row] = rows(run)
+    assert row.expires_at == row.created_at + 30 * 86_400
+    assert (made["id"], "digest" in made) == (row.id, False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ((), Exit.USAGE, "--user"),
+        (("--user", ""), Exit.FAILED, "The user must have 1 to 200 printable characters"),
+        (("--user", "a\x1b[2J"), Exit.FAILED, "printable"),
+        (("--user", "ann", "--name", " x"), Exit.FAILED, "The name of a key must have"),
+        (("--user", "ann", "--expires", "0"), Exit.USAGE, "--expires"),
+    ],
+)
+def test_h5_a_key_that_cannot_be(run: Command, arguments: tuple[str, ...], code: int, said: str) -> None:
+    done = run("keys", "create", *arguments)
+    assert (done.code, done.out) == (code, "")
+    assert said in done.err
+    assert rows(run) == []
+
+
+def test_o3_keys_are_listed_with_how_they_stand(run: Command) -> None:
+    assert run("keys", "list") == (0, "No keys.\n", "")
+    now = time.time()
+    for row in (
+        key_row("aa", name="laptop", created_at=now - 7_300, expires_at=now + 86_400 * 5 + 60, last_used_at=now - 130),
+        key_row("bb", user_id="bob", created_at=now - 60, expires_at=now - 1),
+        key_row("cc", created_at=now - 60, revoked_at=now),
+    ):
+        stored(run.url, lambda store, row=row: store.add_key(row))
+    header, *lines = run("keys", "list").out.splitlines()
+    assert header.split() == ["key", "user", "name", "state", "made", "expires", "last", "used"]
+    assert [" ".join(line.split()) for line in lines] == [
+        "aa ann laptop active 2 h ago in 5 d 2 min ago",
+        "bb bob expired 1 min ago never",
+        "cc ann revoked 1 min ago never",
+    ]
+    shown = json.loads(run("keys", "list", "--json", "--user", "ann").out)
+    assert [(each["id"], each["state"]) for each in shown] == [("aa", "active"), ("cc", "revoked")]
+    assert shown[1]["expires_at"] is None
+
+
+def test_h5_a_key_is_revoked_by_its_id_or_by_itself(run: Command) -> None:
+    text = run("keys", "create", "--user", "ann").out.strip()
+    key_id = text.split("_")[1]
+    assert run("keys", "revoke", text) == (0, f"The key {key_id} of ann is revoked.\n", "")
+    [row] = rows(run)
+    assert row.revoked_at is not None
+    assert run("keys", "revoke", key_id).out == f"The key {key_id} of ann was revoked before.\n"
+    assert rows(run) == [row]
+    assert json.loads(run("keys", "revoke", key_id, "--json").out)["state"] == "revoked"
+
+
+def test_h5_a_key_that_is_not_there_is_not_revoked(run: Command) -> None:
+    done = run("keys", "revoke", "0" * 16)
+    assert (done.code, done.out) == (Exit.NOT_FOUND, "")
+    assert "callboard keys list" in done.err
+    for end in ("", "f", "-"):
+        unknown = "cb_" + "0" * 16 + "_" + "f" * 64 + end
+        assert "ff" not in run("keys", "revoke", unknown).err, "a key that was meant is not repeated"
+
+
+def test_o3_keys_need_a_store_that_stays(run: Command, tmp_path: Path) -> None:
+    done = run("keys", "create", "--user", "ann", "--store", "memory://")
+    assert (done.code, done.out) == (1, "")
+    missing = run("keys", "create", "--user", "ann", "--store", f"sqlite:///{tmp_path / 'none.db'}")
+    assert (missing.code, missing.out) == (1, "")
+    assert "callboard migrate" in missing.err
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_d2_keys_are_kept_in_postgresql(run: Command, postgres_url: str) -> None:
+    assert run("migrate", "--store", postgres_url).code == 0
+    text = run("keys", "create", "--user", "ann", "--store", postgres_url).out.strip()
+    [row] = stored(postgres_url, lambda store: store.keys())
+    key = read_key(text)
+    assert key is not None
+    assert is_key(key, row)

@@ -1,0 +1,192 @@
+"""A real server on a free loopback port, beside the test on its event loop, with tools of every mode."""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple
+
+import httpx2
+import pytest
+from pydantic_core import from_json
+from starlette.applications import Starlette
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from callboard import Runtime, ToolContext, tool
+from callboard.server.app import create_app
+from callboard.server.desk import Desk
+from callboard.server.serving import Server, listen, serving
+
+DEADLINE = 20.0
+"""Seconds that anything may take before a test gives up."""
+
+
+@tool
+async def add(a: Annotated[int, "One"], b: Annotated[int, "Other"]) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+@tool(mode="background")
+async def wait_for_ever(ctx: ToolContext) -> str:
+    """Wait until somebody stops it."""
+    await ctx.progress("waiting", 0.5)
+    await asyncio.Event().wait()
+    return "never"
+
+
+@tool(mode="human")
+async def pay(amount: Annotated[int, "How much"]) -> str:
+    """Pay somebody."""
+    return f"paid {amount}"
+
+
+@tool
+async def shout(text: Annotated[str, "What"]) -> str:
+    """Say it louder."""
+    return text.upper()
+
+
+@tool(namespace="workers")
+async def echo(payload: Annotated[str, "Anything"]) -> str:
+    """Give it back."""
+    return payload
+
+
+TOOLS = [add, wait_for_ever, pay, shout]
+WORKERS = [echo]
+
+
+def as_user(app: ASGIApp) -> ASGIApp:
+    """A guard that believes the header `x-user`."""
+
+    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            user = dict(scope["headers"]).get(b"x-user", b"local").decode()
+            scope.setdefault("state", {})["user_id"] = user
+        await app(scope, receive, send)
+
+    return guarded
+
+
+@dataclass
+class Served:
+    """A server that runs."""
+
+    url: str
+    port: int
+    app: Starlette
+    runtime: Runtime
+    server: Server
+    client: httpx2.AsyncClient
+
+    @property
+    def desk(self) -> Desk:
+        return self.app.state.desk
+
+    async def post(self, path: str, body: Any = None, **headers: str) -> httpx2.Response:
+        return await self.client.post(
+            path, json=body, headers={name.replace("_", "-"): headers[name] for name in headers}
+        )
+
+    async def get(self, path: str, params: dict[str, Any] | None = None, **headers: str) -> httpx2.Response:
+        given = {name.replace("_", "-"): headers[name] for name in headers}
+        return await self.client.get(path, params=params, headers=given)
+
+    async def session(self, session_id: str, **headers: str) -> None:
+        assert (await self.post("/api/sessions", {"session_id": session_id}, **headers)).status_code == 201
+
+    @asynccontextmanager
+    async def stream(self, session_id: str, **params: Any) -> AsyncGenerator["AsyncIterator[Sent]"]:
+        """The frames of a stream. `last_event_id` is sent as the header."""
+        last = params.pop("last_event_id", None)
+        headers = {} if last is None else {"last-event-id": str(last)}
+        query = {"session_id": session_id, **params}
+        async with (
+            asyncio.timeout(DEADLINE),
+            self.client.stream("GET", "/api/chat/stream", params=query, headers=headers) as response,
+        ):
+            assert response.status_code == 200, await response.aread()
+            yield frames(response.aiter_lines())
+
+
+class Sent(NamedTuple):
+    """A frame as a client reads it."""
+
+    id: int | None
+    event: str
+    data: Any
+
+
+async def frames(lines: AsyncIterator[str]) -> AsyncIterator[Sent]:
+    """Events as a browser would dispatch them: what has no data is not one."""
+    number, name, data = None, "message", ""
+    async for line in lines:
+        if not line:
+            if data:
+                yield Sent(number, name, from_json(data))
+            number, name, data = None, "message", ""
+        elif found := re.fullmatch(r"(id|event|data|retry): (.*)", line, re.DOTALL):
+            field, value = found.groups()
+            if field == "id":
+                number = int(value)
+            elif field == "event":
+                name = value
+            elif field == "data":
+                data += value
+        else:
+            assert line.startswith(":"), line
+
+
+async def take(stream: "AsyncIterator[Sent]", wanted: Callable[[Sent], bool]) -> list[Sent]:
+    """What comes, up to the first frame that is wanted."""
+    found: list[Sent] = []
+    async for sent in stream:
+        found.append(sent)
+        if wanted(sent):
+            return found
+    raise AssertionError(f"the stream ended: {found[-3:]}")
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Return when something holds that another task or process brings about."""
+    async with asyncio.timeout(DEADLINE):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+
+
+@asynccontextmanager
+async def serve(runtime: Runtime, **options: Any) -> AsyncGenerator[Served]:
+    """Serve a runtime that is not running yet."""
+    async with runtime:
+        app = create_app(runtime, guard=as_user, **options)
+        server = serving(app, grace=5.0)
+        made = listen("127.0.0.1", 0)
+        port: int = made.getsockname()[1]
+        url = f"http://127.0.0.1:{port}"
+        running = asyncio.create_task(server.serve(sockets=[made]))
+        try:
+            async with httpx2.AsyncClient(base_url=url, timeout=DEADLINE) as client:
+                assert (
+                    await client.get("/healthz")
+                ).status_code == 200  # it waits for the server, which listens already
+                yield Served(url, port, app, runtime, server, client)
+        finally:
+            server.should_exit = True
+            await running
+            made.close()
+
+
+@pytest.fixture
+async def served(store_url: str) -> AsyncGenerator[Served]:
+    """A server with the offline model, on each store."""
+    async with serve(Runtime(TOOLS, workers=WORKERS, model="offline", store=store_url)) as running:
+        yield running
+
+
+@pytest.fixture
+async def plain() -> AsyncGenerator[Served]:
+    """A server whose store is in memory, for what has nothing to do with stores."""
+    async with serve(Runtime(TOOLS, workers=WORKERS, model="offline")) as running:
+        yield running

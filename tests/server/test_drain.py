@@ -1,0 +1,142 @@
+"""The command and its end: a real process, a signal, streams that end with a number to come back with."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.server.conftest import DEADLINE
+
+COMMAND = [sys.executable, "-c", "from callboard.cli import main; main()", "serve"]
+
+
+def environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("CALLBOARD_")}
+
+
+@contextmanager
+def started(folder: Path, *options: str) -> Generator[tuple[subprocess.Popen[str], str]]:
+    """The command in a process of its own, and the address that it prints."""
+    with subprocess.Popen(
+        [*COMMAND, "--port", "0", *options],
+        cwd=folder,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            lines = process.stderr if "--json" in options else process.stdout
+            assert lines is not None
+            for line in lines:
+                if found := re.search(r"http://[\w.:\[\]]+:\d+", line):
+                    break
+            else:
+                raise AssertionError(process.stderr.read() if process.stderr else "")
+            yield process, found[0]
+        finally:
+            process.kill()
+
+
+def ended(process: subprocess.Popen[str]) -> int:
+    process.send_signal(signal.SIGTERM)
+    return process.wait(DEADLINE)
+
+
+def test_h6_sigterm_ends_streams_with_a_number_to_come_back_with(tmp_path: Path) -> None:
+    with started(tmp_path) as (process, url), httpx2.Client(base_url=url, timeout=DEADLINE) as client:
+        assert client.post("/api/sessions", json={"session_id": "s"}).status_code == 201
+        with client.stream("GET", "/api/chat/stream", params={"session_id": "s"}) as stream:
+            lines = stream.iter_lines()
+            while next(lines) != "event: snapshot":
+                pass
+            assert client.post("/api/chat", json={"session_id": "s", "message": "hello"}).status_code == 202
+            process.send_signal(signal.SIGTERM)
+            seen = list(lines)  # until the server ends it
+        assert process.wait(DEADLINE) == 0
+    kinds = [line.removeprefix("event: ") for line in seen if line.startswith("event: ")]
+    assert kinds[-2:] == ["turn_finished", "goodbye"], kinds
+    last = max(int(line.removeprefix("id: ")) for line in seen if line.startswith("id: "))
+    with started(tmp_path) as (process, url), httpx2.Client(base_url=url, timeout=DEADLINE) as client:
+        state = client.get("/api/state", params={"session_id": "s"}).json()
+        assert state["last_seq"] == last
+        assert [each["role"] for each in state["messages"]] == ["user", "assistant"]
+        with client.stream(
+            "GET", "/api/chat/stream", params={"session_id": "s"}, headers={"last-event-id": "1"}
+        ) as stream:
+            numbers = [line for line in _first(stream, last - 1) if line.startswith("id: ")]
+        assert numbers == [f"id: {number}" for number in range(2, last + 1)]
+        assert ended(process) == 0
+
+
+def _first(stream: httpx2.Response, frames: int) -> Generator[str]:
+    """The lines of so many frames, the one that a stream begins with aside."""
+    for line in stream.iter_lines():
+        yield line
+        if line.startswith("data: "):
+            frames -= 1
+        if not frames:
+            return
+
+
+def test_d1_the_command_makes_a_file_here_and_prints_one_address(tmp_path: Path) -> None:
+    with started(tmp_path) as (process, url):
+        assert url.startswith("http://127.0.0.1:")
+        assert httpx2.get(f"{url}/readyz").json() == {"status": "ok"}
+        assert (tmp_path / "callboard.db").exists()
+        assert "callboard_" in httpx2.get(f"{url}/metrics").text
+        tools = {each["name"] for each in httpx2.get(f"{url}/api/tools").json()["tools"]}
+        assert {"get_current_time", "think"} <= tools
+        assert httpx2.get(f"{url}/healthz", headers={"host": "evil.example"}).status_code in (200, 400, 403, 421)
+        assert httpx2.get(f"{url}/api/tools", headers={"host": "evil.example"}).status_code in (400, 403, 421)
+        assert ended(process) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+
+
+def test_o2_logs_are_lines_of_json_where_that_is_wanted(tmp_path: Path) -> None:
+    with started(tmp_path, "--json") as (process, _):
+        assert ended(process) == 0
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.read() == ""
+        assert {json.loads(line)["level"] for line in process.stderr} == {"INFO"}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--host", "0.0.0.0", "--port", "0"], "--no-auth"),
+        (["--host", "no.such.host.invalid", "--port", "0"], "Nothing can listen on"),
+        (["--port", "0", "--model", "anthropic:claude"], "ANTHROPIC_API_KEY"),
+        (["--port", "0", "--store", "sqlite:////no/such/folder/x.db"], "x.db"),
+        (["--port", "0", "--tools", "no.such:registry"], "There is no module"),
+    ],
+)
+def test_h5_what_cannot_be_served_is_said_in_one_line(tmp_path: Path, options: list[str], said: str) -> None:
+    env = {name: value for name, value in environment().items() if not name.endswith("_API_KEY")}
+    done = subprocess.run([*COMMAND, *options], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = subprocess.run(
+            [*COMMAND, "--port", str(port)], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60
+        )
+    assert done.returncode == 1
+    assert f"port {port}: Address already in use" in done.stderr

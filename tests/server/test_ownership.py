@@ -1,0 +1,93 @@
+"""What belongs to somebody else does not exist: not to look at, not to change, not to learn of."""
+
+from typing import Any
+
+import pytest
+
+from tests.server.conftest import Served, take
+
+pytestmark = pytest.mark.anyio
+
+
+async def everything(served: Served, session_id: str, execution: str, request: str, user: str) -> list[tuple[int, Any]]:
+    """Every route that names something, as a user asks it."""
+    of = {"session_id": session_id}
+    event = {"kind": "user_request", "request_kind": "echo", "payload": {"payload": "hi"}}
+    posts = {
+        f"/api/sessions/{session_id}/logout": {},
+        f"/api/sessions/{session_id}/restore": {},
+        "/api/chat": {**of, "message": "hello"},
+        "/api/interrupt": of,
+        "/api/system/event": {**of, "event": event},
+        f"/api/requests/{request}/answer": {**of, "answer": {"approved": True}},
+        "/api/executions": {**of, "tool": "add", "arguments": {"a": 1, "b": 2}},
+        f"/api/executions/{execution}/cancel": of,
+    }
+    gets = [
+        "/api/chat/stream",
+        "/api/state",
+        "/api/tools",
+        "/api/manifest",
+        "/api/requests",
+        "/api/executions",
+        f"/api/executions/{execution}",
+    ]
+    answers = [await served.post(path, body, x_user=user) for path, body in posts.items()]
+    answers += [await served.get(path, of, x_user=user) for path in gets]
+    answers.append(await served.get(f"/api/sessions/{session_id}", x_user=user))
+    answers.append(await served.client.delete(f"/api/sessions/{session_id}", headers={"x-user": user}))
+    return [(answer.status_code, answer.json()) for answer in answers]
+
+
+async def test_h5_a_foreign_session_is_the_same_as_one_that_is_not_there(served: Served) -> None:
+    await served.session("hers", x_user="alice")
+    call = {"session_id": "hers", "tool": "pay", "arguments": {"amount": 1}}
+    execution = (await served.post("/api/executions", call, x_user="alice")).json()["execution_id"]
+    [asked] = (await served.get("/api/requests", x_user="alice")).json()["requests"]
+    foreign = await everything(served, "hers", execution, asked["request_id"], "mallory")
+    missing = await everything(served, "nobodys", "x1", "r1", "mallory")
+    assert foreign == missing
+    assert {status for status, _ in foreign} == {404}
+    assert (await served.get("/api/requests", x_user="mallory")).json() == {"requests": []}
+    assert (await served.get("/api/sessions", x_user="mallory")).json() == {"sessions": [], "next": None}
+    taken = await served.post("/api/sessions", {"session_id": "hers"}, x_user="mallory")
+    assert (taken.status_code, taken.json()["code"]) == (404, "session_not_found")
+    mine = (await served.get("/api/state", {"session_id": "hers"}, x_user="alice")).json()
+    assert [each["request_id"] for each in mine["open_requests"]] == [asked["request_id"]]
+
+
+async def test_h5_what_is_in_another_session_of_ones_own_is_not_there_either(served: Served) -> None:
+    await served.session("one")
+    await served.session("two")
+    call = {"session_id": "one", "tool": "pay", "arguments": {"amount": 1}}
+    execution = (await served.post("/api/executions", call)).json()["execution_id"]
+    [asked] = (await served.get("/api/requests")).json()["requests"]
+    answer = {"session_id": "two", "answer": {"approved": True}}
+    assert (await served.post(f"/api/requests/{asked['request_id']}/answer", answer)).status_code == 404
+    forged = {"kind": "human_answer", "request_id": asked["request_id"], "answer": {"approved": True}}
+    assert (await served.post("/api/system/event", {"session_id": "two", "event": forged})).status_code == 404
+    assert (await served.post(f"/api/executions/{execution}/cancel", {"session_id": "two"})).status_code == 404
+    assert (await served.get(f"/api/executions/{execution}", {"session_id": "two"})).status_code == 404
+
+
+async def test_h5_a_stream_shows_only_the_events_of_its_session(served: Served) -> None:
+    await served.session("mine")
+    await served.session("other", x_user="bob")
+    async with served.stream("mine") as stream:
+        await anext(stream)
+        call = {"session_id": "other", "tool": "add", "arguments": {"a": 1, "b": 2}}
+        assert (await served.post("/api/executions", call, x_user="bob")).status_code == 200
+        await served.post("/api/executions", {**call, "session_id": "mine", "call_id": "mine"})
+        seen = await take(stream, lambda sent: sent.event == "tool_result")
+    assert {each.data["data"]["call_id"] for each in seen} == {"mine"}
+
+
+async def test_looking_at_a_session_logs_nobody_in(served: Served) -> None:
+    await served.session("out")
+    await served.post("/api/sessions/out/logout")
+    await served.get("/api/state", {"session_id": "out"})
+    async with served.stream("out") as stream:
+        await anext(stream)
+    assert (await served.get("/api/sessions/out")).json()["open"] is False
+    await served.post("/api/chat", {"session_id": "out", "message": "hello"})
+    assert (await served.get("/api/sessions/out")).json()["open"] is True

@@ -1,0 +1,187 @@
+"""Errors are problem documents with stable codes, whatever went wrong, and tell nothing that is not the caller's."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from callboard import Runtime
+from callboard.server import connection
+from callboard.server.limits import BodyLimits
+from callboard.storage.port import StoreError, StoreUnavailable
+from tests.server.conftest import DEADLINE, TOOLS, Served, serve
+
+pytestmark = pytest.mark.anyio
+
+
+def problem(answer: httpx2.Response) -> tuple[int, str]:
+    """The status and the code of an answer that is a problem document."""
+    assert answer.headers["content-type"] == "application/problem+json"
+    document = answer.json()
+    assert document["status"] == answer.status_code
+    assert document["type"] == f"urn:callboard:problem:{document['code']}"
+    assert document["title"]
+    return answer.status_code, document["code"]
+
+
+async def test_h6_addresses_and_methods_that_there_are_not(plain: Served) -> None:
+    for path in ("/nowhere", "/api", "/api/sessions/", "/api/sessions/x/", "/api/chat/"):
+        assert problem(await plain.get(path))[0] in (404, 405), path
+    refused = await plain.client.request("PATCH", "/api/sessions")
+    assert problem(refused) == (405, "method_not_allowed")
+    assert refused.headers["allow"] == "GET, HEAD, POST"
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "expected"),
+    [
+        (b"{", "application/json", (400, "json_invalid")),
+        (b"", "application/json", (400, "json_invalid")),
+        (b"\xff\xfe", "application/json", (400, "json_invalid")),
+        (b"[]", "application/json", (422, "invalid")),
+        (b"null", "application/json; charset=utf-8", (422, "invalid")),
+        (b'{"session_id":"s"}', "application/json", (422, "invalid")),
+        (b'{"session_id":"s","message":"x","extra":1}', "application/json", (422, "invalid")),
+        (b'{"session_id":5,"message":"x"}', "application/json", (422, "invalid")),
+        (b'{"session_id":"s","message":"x"}', "text/plain", (415, "media_type")),
+        (b'{"session_id":"s","message":"x"}', "", (415, "media_type")),
+        (b"[" * 100_000, "application/json", (400, "json_invalid")),
+        (
+            b'{"session_id":"s","message":"x","deep":' + b"[" * 150 + b"]" * 150 + b"}",
+            "application/json",
+            (422, "invalid"),
+        ),
+        (b'{"session_id":"s","message":"x"}', "application/json", (404, "session_not_found")),
+    ],
+)
+async def test_h6_bodies_that_are_not_what_is_wanted(
+    plain: Served, body: bytes, kind: str, expected: tuple[int, str]
+) -> None:
+    headers = {"content-type": kind} if kind else {}
+    assert problem(await plain.client.post("/api/chat", content=body, headers=headers)) == expected
+
+
+async def test_h5_documents_are_bounded_in_their_depth(plain: Served) -> None:
+    await plain.session("deep")
+    for depth, expected in ((90, 200), (110, 422), (190, 422)):
+        value: Any = '"[[["'
+        for _ in range(depth // 2):
+            value = [{"a": value}]
+        call = {"session_id": "deep", "tool": "shout", "arguments": {"text": value}}
+        assert (await plain.post("/api/executions", call)).status_code == expected
+    assert (await plain.get("/api/state", {"session_id": "deep"})).status_code == 200
+
+
+async def test_h6_what_is_wrong_is_said_with_its_path(plain: Served) -> None:
+    answer = await plain.post("/api/sessions", {"session_id": "", "namespaces": [1], "more": 2})
+    assert problem(answer) == (422, "invalid")
+    assert {each["path"] for each in answer.json()["errors"]} == {"session_id", "namespaces[0]", "more"}
+
+
+@pytest.mark.parametrize(
+    "query", ["", "session_id=a&session_id=b", "session_id=a&other=1", "session_id=a&limit=0", "&".join(["x=1"] * 50)]
+)
+async def test_h6_queries_that_are_not_what_is_wanted(plain: Served, query: str) -> None:
+    assert problem(await plain.get(f"/api/state?{query}")) == (422, "invalid")
+
+
+async def test_h6_a_store_that_does_not_answer_is_said_to_come_back(
+    plain: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def gone(*args: Any, **options: Any) -> Any:
+        raise StoreUnavailable("postgresql://user:secret@db.internal is not reached")
+
+    monkeypatch.setattr(plain.runtime.store, "sessions", gone)
+    answer = await plain.get("/api/sessions")
+    assert problem(answer) == (503, "store_unavailable")
+    assert int(answer.headers["retry-after"]) > 0
+    assert "secret" not in answer.text
+    assert "internal" not in answer.text
+    assert problem(await plain.get("/readyz")) == (503, "not_ready")
+    assert (await plain.get("/healthz")).status_code == 200
+
+
+async def test_h6_a_fault_of_ours_leaks_nothing(plain: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    for error, expected in ((ValueError("/etc/secret"), (500, "internal")), (StoreError("/var/db"), (503, "store"))):
+
+        async def fail(*args: Any, error: Exception = error, **options: Any) -> Any:
+            raise error
+
+        monkeypatch.setattr(plain.runtime.store, "sessions", fail)
+        answer = await plain.get("/api/sessions")
+        assert problem(answer) == expected
+        assert "/etc" not in answer.text
+        assert "/var" not in answer.text
+        assert "Traceback" not in answer.text
+
+
+async def test_h6_every_answer_has_safe_headers(plain: Served) -> None:
+    for answer in (await plain.get("/healthz"), await plain.get("/nowhere"), await plain.get("/api/state")):
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["x-frame-options"] == "DENY"
+        assert "default-src" in answer.headers["content-security-policy"]
+        assert "server" not in answer.headers
+    assert (await plain.get("/api/tools")).headers["cache-control"] == "no-store"
+
+
+async def test_h5_bodies_are_bounded_also_those_that_do_not_say_their_length() -> None:
+    async with serve(Runtime(TOOLS), limits=BodyLimits(size=1000)) as served:
+
+        async def pieces() -> AsyncIterator[bytes]:
+            for _ in range(100):
+                yield b"x" * 100
+
+        headers = {"content-type": "application/json"}
+        told = await served.client.post("/api/sessions", content=b"x" * 1001, headers=headers)
+        assert problem(told) == (413, "body_too_large")
+        untold = await served.client.post("/api/sessions", content=pieces(), headers=headers)
+        assert problem(untold) == (413, "body_too_large")
+        assert (await served.post("/api/sessions", {"session_id": "x" * 150})).status_code == 201
+
+
+async def spoken(port: int, *pieces: bytes) -> bytes:
+    """What a server says to somebody who writes by hand, until it hangs up."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        for piece in pieces:
+            writer.write(piece)
+        async with asyncio.timeout(DEADLINE):
+            return await reader.read(-1)
+    finally:
+        writer.close()
+
+
+async def test_h5_a_body_that_does_not_come_is_not_waited_for() -> None:
+    async with serve(Runtime(TOOLS), limits=BodyLimits(seconds=0.2)) as served:
+        head = b"POST /api/chat HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 50\r\n"
+        said = await spoken(served.port, head, b"\r\n{")
+    assert said.startswith(b"HTTP/1.1 408 ")
+    assert b'"code":"body_too_slow"' in said
+
+
+async def test_h5_a_head_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "PATIENCE", 0.2)
+    async with serve(Runtime(TOOLS)) as served:
+        assert await spoken(served.port) == b""
+        assert await spoken(served.port, b"GET /healthz HTTP/1.1\r\nhost: loc") == b""
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"".join(b"x-%d: y\r\n" % number for number in range(200)),
+        b"x: " + b"y" * 200_000,
+        b"".join(b"x%d: %b\r\n" % (number, b"y" * 5_000) for number in range(50)),
+    ],
+)
+async def test_h5_heads_are_bounded(plain: Served, head: bytes) -> None:
+    said = await spoken(plain.port, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n", head)
+    assert said.startswith(b"HTTP/1.1 431 ")
+    assert said.count(b"HTTP/1.1") == 1
+    assert b'"code":"head_too_large"' in said
+
+
+async def test_h5_what_is_no_http_is_refused(plain: Served) -> None:
+    assert (await spoken(plain.port, b"\x16\x03\x01 hello\r\n\r\n")).startswith(b"HTTP/1.1 400 ")
