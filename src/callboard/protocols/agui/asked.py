@@ -1,0 +1,102 @@
+"""What a client asks for: a run, read and held against its bounds before anything is done about it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ag_ui.core import (
+    AssistantMessage,
+    DeveloperMessage,
+    Message,
+    ResumeEntry,
+    RunAgentInput,
+    SystemMessage,
+    TextPart,
+    Tool,
+    ToolMessage,
+    UserMessage,
+)
+
+from ...errors import CallboardError
+from .copy import Call, Line
+
+MAX_ID = 200
+"""How long the ids that a client chooses may be."""
+
+
+class RunRefused(CallboardError, ValueError):
+    """A run cannot be made of what the client sent. Nothing was done."""
+
+    code = "run_refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A run that a client wants."""
+
+    thread_id: str
+    run_id: str
+    lines: list[Line]
+    """The client's copy of the conversation, as it says."""
+    errors: dict[str, str]
+    """By call id, why a call failed that its page carried out."""
+    refused: dict[str, str]
+    """By message id, why a message of the user cannot be taken."""
+    aside: list[dict[str, Any]]
+    """Messages that are the client's own: instructions that it shows. Nobody here acts on them."""
+    tools: Sequence[Tool] = ()
+    resume: Sequence[ResumeEntry] = ()
+    state: Any = None
+
+
+def read(given: RunAgentInput) -> Asked:
+    """What a client wants. Raises `RunRefused`."""
+    for name, value in (("threadId", given.thread_id), ("runId", given.run_id)):
+        if not (0 < len(value) <= MAX_ID and value.isprintable()):
+            raise RunRefused(f"{name} has 1 to {MAX_ID} printable characters.")
+    reading = _Reading()
+    for message in given.messages:
+        reading.take(message)
+    return Asked(
+        given.thread_id,
+        given.run_id,
+        reading.lines,
+        reading.errors,
+        reading.refused,
+        reading.aside,
+        given.tools or (),
+        given.resume or (),
+        given.state,
+    )
+
+
+@dataclass(slots=True)
+class _Reading:
+    lines: list[Line] = field(default_factory=list[Line])
+    errors: dict[str, str] = field(default_factory=dict[str, str])
+    refused: dict[str, str] = field(default_factory=dict[str, str])
+    aside: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+
+    def take(self, message: Message) -> None:
+        match message:
+            case UserMessage(id=identity, content=content):
+                self.lines.append(Line(identity, "user", self._text(identity, content)))
+            case AssistantMessage(id=identity, content=content, tool_calls=calls):
+                made = [Call(call.id, call.function.name, call.function.arguments) for call in calls or ()]
+                self.lines.append(Line(identity, "assistant", content or "", made))
+            case ToolMessage(id=identity, content=content, tool_call_id=call_id, error=error):
+                text = self._text(identity, content)
+                self.lines.append(Line(identity, "tool", text, call_id=call_id, failed=error is not None))
+                if error is not None:
+                    self.errors[call_id] = error
+            case SystemMessage() | DeveloperMessage():
+                self.aside.append({"id": message.id, "role": message.role, "content": message.content})
+            case _:  # activities and thoughts, which a client keeps through every snapshot
+                pass
+
+    def _text(self, identity: str, content: Any) -> str:
+        if isinstance(content, str):
+            return content
+        if other := sorted({part.type for part in content if not isinstance(part, TextPart)}):
+            self.refused[identity] = f"Only text is taken here, and a message has: {', '.join(other)}."
+        return "\n".join(part.text for part in content if isinstance(part, TextPart))

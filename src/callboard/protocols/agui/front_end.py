@@ -1,0 +1,75 @@
+"""Tools of the page: a client brings them with a run, and carries their calls out itself.
+
+Here such a tool is one that asks a person and has no body: its call is a request that waits, and the client's answer is
+its result. The schema comes from a stranger, so it is bounded, and it never leads to a request.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from ag_ui.core import Tool as PageTool
+from pydantic import WithJsonSchema
+from pydantic_core import from_json, to_json
+
+from ...storage.rows import RequestRow
+from ...tools.definition import Tool
+from ...tools.document import shorten
+from ...tools.result import Result
+from ...tools.schema_arguments import SchemaArguments
+from ...types import Mode
+from .asked import RunRefused
+
+MAX_TOOLS = 64
+MAX_SCHEMA_BYTES = 32 * 1024
+MAX_DESCRIPTION = 4_000
+
+_SCHEMA = {"title": "Result of the page's tool", "description": "What the page made of the call; any JSON value."}
+
+PageAnswer = Annotated[Any, WithJsonSchema(_SCHEMA)]
+"""What a page answers: anything. Its schema says that a page is asked, and not a person."""
+
+
+def page_tools(given: Sequence[PageTool]) -> list[Tool]:
+    """The tools that a client brings. Raises `RunRefused`, or why one cannot be a tool."""
+    if len(given) > MAX_TOOLS:
+        raise RunRefused(f"A run brings at most {MAX_TOOLS} tools, and this one brings {len(given)}.")
+    names = [tool.name for tool in given]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise RunRefused(f"The run brings two tools of the same name: {shorten(', '.join(twice))}.")
+    return [_tool(each) for each in given]
+
+
+def _tool(given: PageTool) -> Tool:
+    parameters: Any = {"type": "object", "properties": {}} if given.parameters is None else given.parameters
+    if len(to_json(parameters)) > MAX_SCHEMA_BYTES or len(given.description) > MAX_DESCRIPTION:
+        raise RunRefused(
+            f"The tool {shorten(given.name, 80)} is too large: its parameters have at most {MAX_SCHEMA_BYTES:,} bytes "
+            f"as JSON, its description {MAX_DESCRIPTION:,} characters."
+        )
+    return Tool(
+        name=given.name,
+        description=given.description,
+        arguments=SchemaArguments(parameters or {"type": "object", "properties": {}}, lax=True),
+        result=Result(),
+        handler=None,
+        answer=PageAnswer,
+        mode=Mode.HUMAN,
+        namespace="front_end",
+        tags=("front_end",),
+    )
+
+
+def is_for_page(row: RequestRow) -> bool:
+    """Whether a request waits for a page, and not for a person."""
+    return from_json(row.schema) == _SCHEMA
+
+
+def page_answer(content: str, error: str | None) -> Any:
+    """What a page said of a call, as the model reads it. JSON is taken as what it says."""
+    value: Any = content
+    if content[:1] in '{["0123456789-tfn':
+        try:
+            value = from_json(content, allow_inf_nan=False)
+        except ValueError:
+            value = content
+    return value if error is None else {"error": error, "content": value}

@@ -1,0 +1,77 @@
+"""What people are asked, as interrupts of a run; and what a resumed run answers."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from ag_ui.core import ResumeEntry
+from pydantic_core import from_json
+
+from ...events.kinds import EventKind
+from ...sessions.requests import Approval
+from ...storage.rows import RequestRow
+from ...tools.definition import Tool
+from .asked import RunRefused
+
+_APPROVAL = Approval.model_json_schema()
+
+
+def wants_approval(row: RequestRow) -> bool:
+    """Whether a request asks for leave to run a call."""
+    return from_json(row.schema) == _APPROVAL
+
+
+def interrupt(row: RequestRow, call_id: str | None, tool: Tool | None) -> dict[str, Any]:
+    """A request as an interrupt. Its id is the request's."""
+    shown: dict[str, Any] = {"id": row.id, "reason": _reason(row), "message": _question(row, tool)}
+    if call_id is not None:
+        shown["toolCallId"] = call_id
+    shown["responseSchema"] = _schema(row, tool)
+    if row.expires_at is not None:
+        shown["expiresAt"] = datetime.fromtimestamp(row.expires_at, UTC).isoformat(timespec="milliseconds")
+    shown["metadata"] = {"callboard": {"kind": row.kind, "tool": row.tool, "arguments": from_json(row.payload)}}
+    return shown
+
+
+def _reason(row: RequestRow) -> str:
+    if row.kind == EventKind.WALLET_TX_REQUEST:
+        return "callboard:wallet_tx"
+    return "tool_call" if wants_approval(row) else "input_required"
+
+
+def _question(row: RequestRow, tool: Tool | None) -> str:
+    title = row.tool if tool is None else tool.topic
+    return f"May this run: {title}?" if wants_approval(row) else f"An answer is wanted: {title}."
+
+
+def _schema(row: RequestRow, tool: Tool | None) -> Any:
+    if not wants_approval(row):
+        return from_json(row.schema)
+    edited: Mapping[str, Any] = {"type": "object"} if tool is None else tool.input_schema
+    return {
+        "type": "object",
+        "properties": {
+            "approved": {"type": "boolean", "description": "Whether the call may run"},
+            "editedArgs": {**edited, "description": "Other arguments with which it is to run, all of them"},
+            "reason": {"type": "string", "description": "Why not, for the model"},
+        },
+        "required": ["approved"],
+    }
+
+
+def answer(entry: ResumeEntry, row: RequestRow) -> Any:
+    """What a resume entry answers to a request. None: the call is to be given up. Raises `RunRefused`."""
+    if entry.status == "cancelled":
+        if row.kind == EventKind.WALLET_TX_REQUEST:
+            return {"status": "rejected", "detail": "Cancelled by the person."}
+        return {"approved": False, "reason": "Cancelled by the person."} if wants_approval(row) else None
+    if not wants_approval(row):
+        if entry.payload is None:
+            raise RunRefused(f"The answer to {row.id} has no payload. See the interrupt's responseSchema.")
+        return entry.payload
+    payload: Any = entry.payload
+    if not isinstance(payload, dict):
+        raise RunRefused(f"The answer to {row.id} is an object with `approved`. See the interrupt's responseSchema.")
+    given = cast("dict[str, Any]", payload)
+    names = {"editedArgs": "arguments"}
+    return {names.get(name, name): value for name, value in given.items() if value is not None}

@@ -1,0 +1,86 @@
+"""A thread: what the runs of one session have in common, in this process.
+
+Several runs of a thread may be open at once, two tabs of one page for instance. They read the same conversation, and
+what one of them says joins the turn that runs. A message that a client sends again is taken once.
+"""
+
+import asyncio
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from weakref import WeakKeyDictionary
+
+from ...sessions.session import Session
+from ...tools.definition import Tool
+from .copy import PREFIX, Line
+
+REMEMBERED = 1_000
+"""How many message ids of clients a thread remembers."""
+
+
+class Thread:
+    """One session, as AG-UI sees it."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._taken: dict[str, None] = {}
+        self._tools: dict[object, Sequence[Tool]] = {}
+        self._lent = False
+        self.paused: tuple[str, int, int] | None = None
+        """The turn that waited last, and what it had used by then: input and output tokens."""
+        self.starting = asyncio.Lock()
+        """One run after the other sees what is new, and takes it."""
+
+    @contextmanager
+    def lending(self, tools: Sequence[Tool]) -> Generator[None]:
+        """Have the session see the tools that a run's client brings, together with those of other open runs.
+
+        They stay until another run begins: a call of them may still wait for its page. Raises `RegistrationError`.
+        """
+        run = object()
+        if tools or self._lent:
+            others = {tool.name: tool for given in self._tools.values() for tool in given}
+            self._session.lend({**others, **{tool.name: tool for tool in tools}}.values())
+            self._lent = bool(others or tools)
+        self._tools[run] = tools
+        try:
+            yield
+        finally:
+            del self._tools[run]
+
+    def new_inputs(self, lines: Sequence[Line], theirs: Sequence[Line]) -> list[Line]:
+        """What the user has just said: the messages at the end of a client's copy that nobody was told of yet.
+
+        A message is known by its id or, where this process has neither made nor kept it, by its words and its place
+        among the messages of the user in the transcript.
+        """
+        users = [line for line in lines if line.role == "user"]
+        said = [line.text for line in theirs if line.role == "user"]
+        last = max((place for place, line in enumerate(lines) if line.role == "assistant"), default=-1)
+        after = {id(line) for line in lines[last + 1 :]}
+        return [
+            line
+            for place, line in enumerate(users)
+            if id(line) in after and not self._knows(line) and said[place : place + 1] != [line.text]
+        ]
+
+    def _knows(self, line: Line) -> bool:
+        return line.id in self._taken or line.id.startswith(PREFIX)
+
+    def took(self, line: Line) -> None:
+        """Remember that a message was taken."""
+        self._taken[line.id] = None
+        if len(self._taken) > REMEMBERED:
+            del self._taken[next(iter(self._taken))]
+
+
+class Threads:
+    """The threads of one endpoint, for as long as their sessions are in memory."""
+
+    def __init__(self) -> None:
+        self._known: WeakKeyDictionary[Session, Thread] = WeakKeyDictionary()
+
+    def of(self, session: Session) -> Thread:
+        """The thread of a session."""
+        if (thread := self._known.get(session)) is None:
+            thread = self._known[session] = Thread(session)
+        return thread

@@ -1,0 +1,173 @@
+"""The real `@ag-ui/client`, in Node: how it is had, and how a test drives it."""
+
+import asyncio
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from tests.servers import Unavailable
+
+HERE = Path(__file__).parent / "client"
+INSTALLED_WITHIN = 300.0
+"""Seconds that the installation may take."""
+
+
+def program(name: str) -> str:
+    """Node or npm: the machine's own, or the one that the development packages bring."""
+    beside = Path(sys.executable).with_name(name)
+    found = shutil.which(name) or (str(beside) if beside.exists() else None)
+    if found is None:
+        raise Unavailable(f"there is no {name} here")
+    return found
+
+
+def node() -> str:
+    """Node itself: what is on the path may be a script that starts it, and would not be ended with it."""
+    asked = [program("node"), "-p", "process.execPath"]
+    return subprocess.run(asked, capture_output=True, text=True, timeout=60, check=True).stdout.strip()
+
+
+def installed() -> Path:
+    """A folder outside of the project with the client and what drives it, installed once for each lock file."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "callboard-tests"
+    files = sorted(HERE.iterdir())
+    mark = hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:16]
+    folder = cache / f"agui-client-{mark}"
+    if folder.exists():
+        return folder
+    npm = program("npm")
+    cache.mkdir(parents=True, exist_ok=True)
+    made = Path(tempfile.mkdtemp(prefix="agui-client-", dir=cache))
+    try:
+        for file in files:
+            shutil.copy(file, made)
+        environment = {**os.environ, "PATH": f"{Path(node()).parent}{os.pathsep}{os.environ.get('PATH', '')}"}
+        command = [npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts"]
+        try:
+            done = subprocess.run(
+                command, cwd=made, env=environment, capture_output=True, text=True, timeout=INSTALLED_WITHIN
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise Unavailable(f"npm did not install it: {error}") from error
+        if done.returncode:
+            raise Unavailable(f"npm did not install it: {done.stderr[-500:]}")
+        with suppress(OSError):  # somebody else has just done the same
+            made.rename(folder)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+    return folder
+
+
+class Done:
+    """How a run ended for the client."""
+
+    def __init__(self, fields: dict[str, Any], events: list[dict[str, Any]], complaints: list[dict[str, Any]]) -> None:
+        self.finished: dict[str, Any] | None = fields["finished"]
+        self.error: dict[str, Any] | None = fields["error"]
+        self.messages: list[dict[str, Any]] = fields["messages"]
+        self.state: Any = fields["state"]
+        self.pending: list[dict[str, Any]] = fields["pending"]
+        self.events = events
+        self.complaints = complaints
+        """What the client found strange."""
+
+    @property
+    def outcome(self) -> str:
+        assert self.error is None, self.error
+        assert self.finished is not None
+        return self.finished["outcome"]
+
+    @property
+    def kinds(self) -> list[str]:
+        return [event["type"] for event in self.events]
+
+    @property
+    def said(self) -> list[tuple[str, str]]:
+        """Who said what, as the client has it; calls and results are named by their tools and calls."""
+        found: list[tuple[str, str]] = []
+        for message in self.messages:
+            if message["role"] == "activity":
+                continue
+            if message.get("content"):
+                found.append((message["role"], message["content"]))
+            found += [("call", call["function"]["name"]) for call in message.get("toolCalls", ())]
+        return found
+
+
+class RealClient:
+    """A process in which the client runs. Every stream passes the client's own verification, or its run fails."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._in, self._out = process.stdin, process.stdout
+        self._events: list[dict[str, Any]] = []
+        self._complaints: list[dict[str, Any]] = []
+
+    async def start(self, text: str | None = None, *, agent: str = "one", **more: Any) -> None:
+        """Begin a run, with something that the user says."""
+        self._events, self._complaints = [], []
+        messages = more.pop("messages", [])
+        if text is not None:
+            messages = [*messages, {"id": os.urandom(8).hex(), "role": "user", "content": text}]
+        self._in.write(json.dumps({"agent": agent, "messages": messages, **more}).encode() + b"\n")
+        await self._in.drain()
+
+    async def until(self, kind: str) -> dict[str, Any]:
+        """Wait for an event of the run."""
+        while True:
+            line = await self._line()
+            assert "done" not in line, line
+            if "event" in line and line["event"]["type"] == kind:
+                return line["event"]
+
+    async def end(self) -> Done:
+        """Wait for the end of the run."""
+        while True:
+            line = await self._line()
+            if "done" in line:
+                return Done(line["done"], self._events, self._complaints)
+
+    async def run(self, text: str | None = None, *, agent: str = "one", **more: Any) -> Done:
+        """A whole run."""
+        await self.start(text, agent=agent, **more)
+        return await self.end()
+
+    async def _line(self) -> dict[str, Any]:
+        async with asyncio.timeout(30):
+            text = await self._out.readline()
+        assert text, "the client's process has ended"
+        line = json.loads(text)
+        if "event" in line:
+            self._events.append(line["event"])
+        elif "complaint" in line:
+            self._complaints.append(line["complaint"])
+        return line
+
+
+@asynccontextmanager
+async def real_client(folder: Path, url: str, thread: str = "t") -> AsyncGenerator[RealClient]:
+    """A client for one thread. Two agents of it are two pages of one user."""
+    process = await asyncio.create_subprocess_exec(
+        node(),
+        str(folder / "drive.mjs"),
+        f"{url}/ag-ui",
+        thread,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        limit=16 * 1024 * 1024,
+    )
+    try:
+        yield RealClient(process)
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.communicate()

@@ -1,0 +1,278 @@
+"""What the AG-UI tests share: tools, a model that can be held in mid-sentence, a server and a plain client."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated, Any
+
+import httpx2
+from ag_ui.core import Event as AnyEvent
+from pydantic import BaseModel, Field, SecretStr, TypeAdapter
+from pydantic_ai.messages import ModelMessage
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from callboard import Runtime, Session, ToolContext, tool
+from callboard.chat.offline import offline_model
+from callboard.protocols.agui import endpoint
+from callboard.sessions.scheduler import SessionNotFound
+from callboard.testing.providers.server import LoopbackServer
+
+EVENT: TypeAdapter[Any] = TypeAdapter(Annotated[AnyEvent, Field(discriminator="type")])
+
+
+class Colour(BaseModel):
+    """A choice."""
+
+    colour: str = Field(description="Which colour", min_length=2)
+
+
+class Gates:
+    """Events that a test sets."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, asyncio.Event] = {}
+
+    def __getitem__(self, name: str) -> asyncio.Event:
+        return self._known.setdefault(name, asyncio.Event())
+
+
+def tools(gates: Gates) -> list[Any]:
+    @tool
+    async def add(a: Annotated[int, "One"], b: Annotated[int, "Other"]) -> int:
+        """Add."""
+        return a + b
+
+    @tool
+    async def login(name: Annotated[str, "Who"], password: Annotated[SecretStr, "Secret"]) -> str:
+        """Log in."""
+        return f"hello {name}"
+
+    @tool(mode="background", idempotent=True)
+    async def build(ctx: ToolContext, what: Annotated[str, "What to build"]) -> str:
+        """Build something that takes long."""
+        await gates[f"{what} begins"].wait()
+        await ctx.progress("half", 0.5, "half of it")
+        await ctx.progress("most", 0.9)
+        gates[f"{what} told"].set()
+        await gates[what].wait()
+        return f"built {what}"
+
+    @tool(mode="human", expires=3600)
+    async def pay(amount: Annotated[int, "How much"]) -> str:
+        """Pay."""
+        return f"paid {amount}"
+
+    @tool(answer=Colour)
+    async def choose(why: Annotated[str, "What for"]) -> None:
+        """Ask for a colour."""
+
+    @tool
+    async def slow() -> str:
+        """Wait."""
+        gates["slow began"].set()
+        await gates["slow"].wait()
+        return "at last"
+
+    @tool
+    async def broken() -> str:
+        """Fail."""
+        raise RuntimeError("secret path /etc/hidden")
+
+    return [add, login, build, pay, choose, slow, broken]
+
+
+def held_model(gates: Gates) -> FunctionModel:
+    """The offline model, which stops in the middle of a sentence where it is told to speak, or fails."""
+
+    offline = offline_model().stream_function
+    assert offline is not None
+
+    async def respond(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[Any]:
+        last = "".join(str(getattr(part, "content", "")) for part in messages[-1].parts)
+        if last.startswith("speak"):
+            yield "One, "
+            gates["speaking"].set()
+            await gates["speak"].wait()
+            yield "two, "
+            yield "“three”\n\n."
+            return
+        if last.startswith("fail"):
+            yield "So far. "
+            raise RuntimeError("the key sk-123 is wrong")
+        async for piece in offline(messages, info):
+            yield piece
+
+    return FunctionModel(stream_function=respond, model_name="held")
+
+
+class Site:
+    """A server with the one route, and the user who is logged in."""
+
+    def __init__(self, runtime: Runtime, gates: Gates) -> None:
+        self.runtime = runtime
+        self.gates = gates
+        self.url = ""
+        self.user = "alice"
+        self.count = 0
+
+    async def session(self, thread: str = "t") -> Session:
+        return await self.runtime.open(thread, user_id=self.user)
+
+    def input(self, *messages: Any, thread: str = "t", **more: Any) -> dict[str, Any]:
+        """A RunAgentInput. A text is a message of the user; a list is a client's copy of the conversation."""
+        self.count += 1
+        listed: list[Any] = []
+        for each in messages:
+            listed += each if isinstance(each, list) else [each]
+        made = [
+            {"id": f"u{self.count}.{place}", "role": "user", "content": each} if isinstance(each, str) else each
+            for place, each in enumerate(listed)
+        ]
+        return {"threadId": thread, "runId": f"run{self.count}", "messages": made, **more}
+
+    async def run(self, *messages: Any, **more: Any) -> list[dict[str, Any]]:
+        """All events of a run."""
+        async with self.streaming(self.input(*messages, **more)) as events:
+            return [event async for event in events]
+
+    @asynccontextmanager
+    async def streaming(self, body: dict[str, Any]) -> AsyncGenerator[AsyncGenerator[dict[str, Any]]]:
+        """The events of a run as they come. Whoever leaves early closes the connection."""
+        async with (
+            asyncio.timeout(20),
+            httpx2.AsyncClient(timeout=20) as http,
+            http.stream("POST", f"{self.url}/ag-ui", json=body) as response,
+        ):
+            assert response.status_code == 200, await response.aread()
+            assert response.headers["content-type"].startswith("text/event-stream")
+            yield _events(response)
+
+    async def post(self, body: Any) -> httpx2.Response:
+        """The answer to something that may be no run."""
+        async with asyncio.timeout(20), httpx2.AsyncClient(timeout=20) as http:
+            content = body if isinstance(body, bytes) else json.dumps(body)
+            return await http.post(f"{self.url}/ag-ui", content=content)
+
+
+async def _events(response: httpx2.Response) -> AsyncGenerator[dict[str, Any]]:
+    async for line in response.aiter_lines():
+        if line.startswith("data: "):
+            event = json.loads(line.removeprefix("data: "))
+            EVENT.validate_python(event)
+            yield event
+
+
+@asynccontextmanager
+async def site(store: str = "memory://", *, talks: bool = True) -> AsyncGenerator[Site]:
+    """A server on a free port, with everything."""
+    gates = Gates()
+    async with Runtime(tools(gates), model=held_model(gates) if talks else None, store=store) as runtime:
+        made = Site(runtime, gates)
+
+        async def open_session(request: Request, session_id: str) -> Session:
+            return await runtime.open(session_id, user_id=request.headers.get("x-user", made.user))
+
+        def missing(request: Request, error: Exception) -> Response:
+            return JSONResponse({"code": "session_not_found"}, 404)
+
+        routes = [Route("/ag-ui", endpoint(open_session), methods=["POST"])]
+        server = LoopbackServer(Starlette(routes=routes, exception_handlers={SessionNotFound: missing}))
+        made.url = await server.start()
+        try:
+            yield made
+        finally:
+            await server.stop()
+
+
+class Page:
+    """A client that keeps its copy of the conversation as AG-UI says, for tests that need no foreign one."""
+
+    def __init__(self, site: Site | None = None, thread: str = "t") -> None:
+        self._site = site
+        self._thread = thread
+        self.messages: list[dict[str, Any]] = []
+        self.events: list[dict[str, Any]] = []
+        """Of the newest run."""
+
+    async def run(self, *messages: Any, **more: Any) -> dict[str, Any]:
+        """Run, and keep what comes. Returns the last event."""
+        assert self._site is not None
+        body = self._site.input([*self.messages], *messages, thread=self._thread, **more)
+        self.messages = body["messages"]
+        self.events = []
+        async with self._site.streaming(body) as events:
+            async for event in events:
+                self.take(event)
+        return self.events[-1]
+
+    def take(self, event: dict[str, Any]) -> None:
+        self.events.append(event)
+        match event["type"]:
+            case "MESSAGES_SNAPSHOT":  # what it knows stays where it is, the rest is put after that
+                new = {message["id"]: message for message in event["messages"]}
+                kept = [new.pop(message["id"]) for message in self.messages if message["id"] in new]
+                self.messages = [*kept, *new.values()]
+            case "TEXT_MESSAGE_START":
+                self.messages.append({"id": event["messageId"], "role": event["role"], "content": ""})
+            case "TEXT_MESSAGE_CONTENT":
+                self._message(event["messageId"])["content"] += event["delta"]
+            case "TOOL_CALL_START":
+                parent = self._message(event["parentMessageId"])
+                call = {"id": event["toolCallId"], "type": "function"}
+                parent.setdefault("toolCalls", []).append(
+                    {**call, "function": {"name": event["toolCallName"], "arguments": ""}}
+                )
+            case "TOOL_CALL_ARGS":
+                for message in self.messages:
+                    for call in message.get("toolCalls", ()):
+                        if call["id"] == event["toolCallId"]:
+                            call["function"]["arguments"] += event["delta"]
+            case "TOOL_CALL_RESULT":
+                result = {"id": event["messageId"], "role": "tool", "content": event["content"]}
+                self.messages.insert(self._place(event["toolCallId"]), {**result, "toolCallId": event["toolCallId"]})
+            case _:
+                pass
+
+    def _place(self, call_id: str) -> int:
+        """Where the result of a call belongs: after the call, and the results that are there."""
+        for place, message in enumerate(self.messages):
+            if any(call["id"] == call_id for call in message.get("toolCalls", ())):
+                place += 1
+                while place < len(self.messages) and self.messages[place]["role"] == "tool":
+                    place += 1
+                return place
+        return len(self.messages)
+
+    def _message(self, identity: str) -> dict[str, Any]:
+        for message in self.messages:
+            if message["id"] == identity:
+                return message
+        self.messages.append({"id": identity, "role": "assistant"})
+        return self.messages[-1]
+
+    @property
+    def results(self) -> dict[str, list[str]]:
+        """By call id, all results that it has."""
+        found: dict[str, list[str]] = {}
+        for message in self.messages:
+            if message["role"] == "tool":
+                found.setdefault(message["toolCallId"], []).append(message["content"])
+        return found
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        """The newest run's events of a kind."""
+        return [event for event in self.events if event["type"] == kind]
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of the newest run's events, runs of the same kind once."""
+        found: list[str] = []
+        for event in self.events:
+            if not found or found[-1] != event["type"]:
+                found.append(event["type"])
+        return found

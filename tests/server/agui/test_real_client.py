@@ -1,0 +1,246 @@
+"""The real `@ag-ui/client` against a real server (H3): it verifies every stream itself, and a fault fails its run."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.agui.real_client import Done, real_client
+from tests.server.agui.stage import site
+
+pytestmark = pytest.mark.anyio
+
+CONFIRM = {
+    "name": "confirm",
+    "description": "Ask in the page.",
+    "parameters": {"type": "object", "properties": {"question": {"type": "string"}}, "required": ["question"]},
+}
+
+
+def results(done: Done) -> dict[str, list[str]]:
+    """By call id, all results that the client has."""
+    found: dict[str, list[str]] = {}
+    for message in done.messages:
+        if message["role"] == "tool":
+            found.setdefault(message["toolCallId"], []).append(message["content"])
+    return found
+
+
+def answer(done: Done, payload: Any, status: str = "resolved") -> dict[str, Any]:
+    return {each["id"]: {"status": status, "payload": payload} for each in done.pending}
+
+
+async def test_h3_text_calls_and_results(client_folder: Path) -> None:
+    async with site() as s, real_client(client_folder, s.url) as client:
+        done = await client.run('add {"a": 1, "b": 2}')
+        assert done.outcome == "success"
+        assert done.complaints == []
+        assert done.said == [
+            ("user", 'add {"a": 1, "b": 2}'),
+            ("call", "add"),
+            ("tool", "3"),
+            ("assistant", "add gives 3."),
+        ]
+        assert done.events[0]["protocolVersion"] == "1.0"
+        s.gates["speak"].set()
+        done = await client.run("speak")
+        assert done.said[-1] == ("assistant", "One, two, “three”\n\n.")
+        assert done.kinds.count("MESSAGES_SNAPSHOT") == 0, "the client had everything already"
+        [stored] = [
+            each["text"] for each in await (await s.session()).messages() if each.get("text", "").startswith("One")
+        ]
+        assert stored == done.said[-1][1]
+
+
+@pytest.mark.parametrize(
+    ("payload", "status", "result"),
+    [
+        ({"approved": True}, "resolved", '"paid 5"'),
+        ({"approved": True, "editedArgs": {"amount": 7}}, "resolved", '"paid 7"'),
+        ({"approved": False, "reason": "too much"}, "resolved", "too much"),
+        (None, "cancelled", "Cancelled by the person."),
+    ],
+)
+async def test_h3_m3_interrupt_and_resume(client_folder: Path, payload: Any, status: str, result: str) -> None:
+    async with site() as s, real_client(client_folder, s.url) as client:
+        done = await client.run('pay {"amount": 5}')
+        assert done.outcome == "interrupt"
+        [asked] = done.pending
+        assert asked["reason"] == "tool_call"
+        assert asked["responseSchema"]["properties"]["editedArgs"]["properties"]["amount"]["type"] == "integer"
+        assert asked["expiresAt"]
+        assert done.kinds[-3:] == ["MESSAGES_SNAPSHOT", "STATE_SNAPSHOT", "RUN_FINISHED"]
+        assert done.state["callboard"]["openRequests"][0]["id"] == asked["id"]
+        assert results(done) == {}
+        done = await client.run(answers=answer(done, payload, status))
+        assert done.outcome == "success"
+        assert (done.pending, done.complaints) == ([], [])
+        assert "TOOL_CALL_START" not in done.kinds, "the call is the one that was interrupted"
+        assert done.kinds.count("TOOL_CALL_RESULT") == 1
+        [[content]] = results(done).values()
+        assert result in content
+        again = await client.run(
+            resume=[{"interruptId": asked["id"], "status": "resolved", "payload": {"approved": True}}]
+        )
+        assert again.outcome == "success"
+        assert again.said == done.said, "who resumes twice resumes once"
+
+
+async def test_h3_m3_an_answer_of_a_given_form(client_folder: Path) -> None:
+    async with site() as s, real_client(client_folder, s.url) as client:
+        done = await client.run('choose {"why": "the wall"}')
+        [asked] = done.pending
+        assert asked["reason"] == "input_required"
+        wrong = await client.run(answers=answer(done, {"colour": ""}))
+        assert wrong.error is not None
+        assert wrong.error["code"] == "answer_invalid"
+        done = await client.run(answers=answer(done, {"colour": "blue"}))
+        assert results(done) == {asked["toolCallId"]: ['{"colour":"blue"}']}
+        assert done.outcome == "success"
+
+
+async def test_h3_two_interrupts_are_answered_together(client_folder: Path) -> None:
+    async with site() as s, real_client(client_folder, s.url) as client:
+        session = await s.session()
+        done = await client.run('pay {"amount": 1} and pay {"amount": 2}')
+        assert len(done.pending) == 2, done.said
+        first, second = done.pending
+        half = await client.run(
+            resume=[
+                {"interruptId": first["id"], "status": "resolved", "payload": {"approved": True}},
+                {"interruptId": second["id"], "status": "cancelled"},
+            ]
+        )
+        assert half.outcome == "success"
+        assert [len(each) for each in results(half).values()] == [1, 1]
+        assert await session.requests() == []
+
+
+async def test_h3_tools_of_the_page(client_folder: Path) -> None:
+    async with site() as s, real_client(client_folder, s.url) as client:
+        done = await client.run('confirm {"question": "sure?"}', tools=[CONFIRM])
+        assert done.outcome == "success"
+        assert done.finished is not None
+        [call_id] = done.finished["pendingToolCallIds"]
+        assert done.said[-1] == ("call", "confirm")
+        told = {"id": "result-1", "role": "tool", "toolCallId": call_id, "content": '{"sure": true}'}
+        done = await client.run(messages=[told], tools=[CONFIRM])
+        assert done.outcome == "success"
+        assert results(done) == {call_id: ['{"sure": true}']}
+        assert done.said[-1][0] == "assistant"
+        assert "sure" in done.said[-1][1]
+        assert "TOOL_CALL_RESULT" not in done.kinds, "the page has its own result already"
+
+
+async def test_h3_errors_reach_the_client(client_folder: Path) -> None:
+    async with site() as s, real_client(client_folder, s.url) as client:
+        done = await client.run("broken")
+        assert done.outcome == "success", "a call that fails is no failed run"
+        [[content]] = results(done).values()
+        assert "hidden" not in content
+        done = await client.run("fail")
+        assert done.error is not None
+        assert done.error["code"] == "turn_failed"
+        assert "sk-123" not in str(done.events)
+        assert done.said[-1] == ("assistant", "So far. ")
+        done = await client.run('add {"a": 2, "b": 2}')
+        assert done.outcome == "success", "the thread goes on after an error"
+
+
+async def test_h3_a_client_that_leaves_in_the_middle_comes_back(client_folder: Path) -> None:
+    async with site() as s, real_client(client_folder, s.url) as client:
+        await client.run("speak", leaveAt="TEXT_MESSAGE_CONTENT")
+        session = await s.session()
+        assert session.is_processing, "the turn goes on"
+        s.gates["speak"].set()
+        async for event in session.events(0):
+            if event.kind == "turn_finished":
+                break
+        done = await client.run('add {"a": 1, "b": 1}')
+        assert done.outcome == "success"
+        assert done.kinds[1] == "MESSAGES_SNAPSHOT"
+        said = [each for each in done.said if each[0] != "user"]
+        assert said == [
+            ("assistant", "One, two, “three”\n\n."),
+            ("call", "add"),
+            ("tool", "2"),
+            ("assistant", "add gives 2."),
+        ]
+        assert [text for role, text in done.said if role == "user"] == ["speak", 'add {"a": 1, "b": 1}']
+
+
+async def test_h3_a_page_that_is_opened_anew_sees_a_turn_that_runs(client_folder: Path) -> None:
+    async with site() as s, real_client(client_folder, s.url) as client:
+        await client.run("speak", leaveAt="TEXT_MESSAGE_CONTENT")
+        await client.start(agent="two")
+        await client.until("MESSAGES_SNAPSHOT")
+        s.gates["speak"].set()
+        done = await client.end()
+        assert done.outcome == "success"
+        assert done.said == [("user", "speak"), ("assistant", "One, two, “three”\n\n.")]
+
+
+async def test_h3_m4_progress_acknowledgement_and_late_result(client_folder: Path) -> None:
+    async with site() as s, real_client(client_folder, s.url) as client:
+        session = await s.session()
+        done = await client.run('build {"what": "a"}')
+        assert done.outcome == "success"
+        [[content]] = results(done).values()
+        assert '"status":"started"' in content.replace(" ", ""), "the acknowledgement is the call's one result"
+        s.gates["speak"].clear()
+        await client.start("speak")
+        await s.gates["speaking"].wait()
+        s.gates["a begins"].set()
+        await client.until("ACTIVITY_DELTA")
+        s.gates["speak"].set()
+        done = await client.end()
+        [activity] = [each for each in done.messages if each["role"] == "activity"]
+        assert (activity["content"]["stage"], activity["content"]["fraction"]) == ("most", 0.9)
+        s.gates["a"].set()
+        async for event in session.events(0):
+            if (
+                event.kind == "turn_finished"
+                and event.seq > session.board.last_seq - 1
+                and not await session.unconsumed()
+            ):
+                break
+        done = await client.run('add {"a": 1, "b": 1}')
+        found = results(done)
+        late = [call_id for call_id in found if call_id.startswith("late_")]
+        assert len(late) == 1
+        assert found[late[0]] == ['"built a"']
+        assert all(len(each) == 1 for each in found.values()), found
+        assert ("call", "task_result") in done.said
+        assert done.complaints == []
+
+
+async def test_h3_a_cancelled_run(client_folder: Path) -> None:
+    async with site() as s, real_client(client_folder, s.url) as client:
+        await client.start("slow")
+        await s.gates["slow began"].wait()
+        assert await (await s.session()).interrupt()
+        done = await client.end()
+        assert done.outcome == "cancelled"
+        assert [len(each) for each in results(done).values()] == [1], "the call that was stopped has its result"
+        done = await client.run('add {"a": 1, "b": 1}')
+        assert done.outcome == "success"
+
+
+async def test_h3_m7_two_pages_of_one_thread(client_folder: Path) -> None:
+    async with site() as s, real_client(client_folder, s.url) as client:
+        await client.run('pay {"amount": 5}')
+        other = await client.run('add {"a": 1, "b": 2}', agent="two")
+        assert other.outcome == "success", "who writes while a person is asked is answered"
+        [waiting] = [
+            content for content in (each for found in results(other).values() for each in found) if "waiting" in content
+        ]
+        assert "A person is asked" in waiting
+        [asked] = other.state["callboard"]["openRequests"]
+        resume = [{"interruptId": asked["id"], "status": "resolved", "payload": {"approved": True}}]
+        done = await client.run(agent="two", resume=resume)
+        assert done.outcome == "success"
+        assert any("paid 5" in each for found in results(done).values() for each in found)
+        assert all(len(each) == 1 for each in results(done).values())
+        first = await client.run(agent="one", resume=resume)
+        assert first.outcome == "success"
+        assert first.said == done.said, "both pages show the same conversation"
