@@ -2,7 +2,7 @@
 
 import argparse
 
-from bench import conversation, dispatch, environments, execution, imports, results, schemas, stores
+from bench import conversation, dispatch, environments, execution, imports, results, schemas, server, stores
 from bench.question import Options, Question
 
 QUESTIONS: dict[str, Question] = {
@@ -12,6 +12,7 @@ QUESTIONS: dict[str, Question] = {
     "imports": imports,
     "stores": stores,
     "conversation": conversation,
+    "server": server,
 }
 
 

@@ -23,6 +23,7 @@ from .tools.histogram import Histogram
 from .tools.policies import BreakerPolicy, RetryPolicy
 from .tools.registry import Registry
 from .tools.toolset import Toolset
+from .types import Wake
 
 if TYPE_CHECKING:
     from pydantic_ai.settings import ModelSettings
@@ -135,9 +136,15 @@ class Runtime:
         namespaces: Collection[str] | None = None,
         channel: str | None = None,
         allow: Collection[str] | None = None,
+        wake: Wake | str | None = None,
     ) -> Session:
-        """The session of that id: made, or found if it is this user's. Raises `SessionNotFound` for another user's."""
-        return await self.sessions.open(session_id, user_id, namespaces=namespaces, channel=channel, allow=allow)
+        """The session of that id: made, or found if it is this user's. Raises `SessionNotFound` for another user's.
+
+        `wake` is what late results do to it while it is idle (`wake`, `wait`, `ui_only`), where their tools are louder.
+        """
+        return await self.sessions.open(
+            session_id, user_id, namespaces=namespaces, channel=channel, allow=allow, wake=wake
+        )
 
     @property
     def loop_lag(self) -> Histogram:

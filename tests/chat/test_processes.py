@@ -192,3 +192,19 @@ async def test_b6_a_conflict_about_late_results_is_settled(shared_url: str, monk
         assert (await session.say("Hello.")).status == "finished"
         assert told(script.asked[0]) == ["Hello."]
         await check(session)
+
+
+async def test_e5_long_work_goes_on_after_an_ordinary_restart(shared_url: str) -> None:
+    script = Script([("build", '{"what":"a"}')])
+    async with Runtime(TOOLS, model=script.model(), store=shared_url) as runtime:
+        session = await runtime.open("s", "u")
+        await session.say("Go.")
+    script = Script()
+    async with Runtime(TOOLS, model=script.model(), store=shared_url) as runtime:
+        session = await runtime.open("s", "u")
+        [record] = await session.history()
+        assert not record.status.terminal  # it was stopped, not cancelled, and begun again
+        gate("a").set()
+        await until(session, "turn_finished", 2)
+        assert told(script.asked[0]) == ['"built a"']
+        await check(session)

@@ -269,6 +269,25 @@ async def test_m5_a_tool_says_what_its_late_result_does(wake: str, store_url: st
         await check(session)
 
 
+async def test_m5_a_session_may_be_quieter_than_its_tools_also_after_a_restart(shared_url: str) -> None:
+    async with Runtime(
+        TOOLS, model=(first := Script([("build", '{"what":"a"}')])).model(), store=shared_url
+    ) as runtime:
+        session = await runtime.open("s", "u", wake="wait")
+        await session.say("Go.")
+    async with Runtime(TOOLS, model=(script := Script()).model(), store=shared_url) as runtime:
+        gate("a").set()
+        session = await runtime.open("s", "u")
+        assert session.wake == "wait"
+        [record] = await session.history()
+        await session.result(record.id)
+        assert (len(first.asked), len(script.asked)) == (2, 0)
+        await session.say("Well?")
+        assert told(script.asked[0]) == ['"built a"', "Well?"]
+        with pytest.raises(ValueError, match="loud"):
+            await runtime.open("s", "u", wake="loud")
+
+
 async def test_m4_work_that_code_began_is_reported_with_the_first_input(store_url: str) -> None:
     script = Script()
     async with Runtime(TOOLS, model=script.model(), store=store_url) as runtime:

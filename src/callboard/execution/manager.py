@@ -114,15 +114,21 @@ class ExecutionManager:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Cancel what runs, wait for its clean-up at most the grace time, and end the rest as cancelled."""
+        """Stop what runs, wait for its clean-up at most the grace time, and end the rest as cancelled.
+
+        Where there is a store, what waits for people, and late work that may run twice, is left to whoever goes on.
+        """
         self._gate.close()
+        tasks = [execution.task for execution in self.live if execution.task is not None]
         for execution in self.live:
             if execution.scope.durable and execution.request is not None and execution.status is Status.WAITING:
                 self.release(execution)
+            elif execution.scope.durable and _goes_on_later(execution):
+                self.disown(execution)
         for execution in sorted(self.live, key=lambda execution: execution.task is not None):  # first those who wait
             self.cancel(execution)
         try:
-            if tasks := [execution.task for execution in self.live if execution.task is not None]:
+            if tasks:
                 with CancelScope(shield=True):
                     await asyncio.wait(tasks, timeout=self._grace)
         finally:
@@ -435,3 +441,9 @@ def _adopt(parent: Execution, child: Execution) -> None:
     parent.children = (*(known for known in parent.children if not known.terminal), child)
     times = (parent.deadline, parent.attempt_deadline, child.deadline)
     child.deadline = min((when for when in times if when is not None), default=None)
+
+
+def _goes_on_later(execution: Execution) -> bool:
+    """Whether an execution can be left to another process: nobody here waits for it, and it may be run again."""
+    may_run = execution.tool.idempotent or not execution.attempt
+    return execution.stored and execution.late and may_run and execution.parent is None and not execution.stop

@@ -28,7 +28,7 @@ from ..storage.writer import Writer
 from ..tools.definition import Tool
 from ..tools.registry import Registry
 from ..tools.view import View
-from ..types import Logout
+from ..types import Logout, Wake
 from .ledger import DirectLedger, Ledger, StoreLedger
 from .ownership import Ownership
 from .requests import Requests
@@ -154,33 +154,35 @@ class Scheduler:
         namespaces: Collection[str] | None = None,
         channel: str | None = None,
         allow: Collection[str] | None = None,
+        wake: Wake | str | None = None,
     ) -> Session:
         """The session of that id, made or brought back if need be. Raises `SessionNotFound` for another user's."""
         check_id("session_id", session_id)
         check_id("user_id", user_id)
-        view = View.of(namespaces, channel, allow)
+        view, quiet = View.of(namespaces, channel, allow), None if wake is None else Wake(wake)
         if self._durable:
             await self._ownership.join()
         async with self._opening.setdefault(session_id, asyncio.Lock()):
             away = session_id in self._known and session_id not in self._sessions
             session = self._find(session_id) or await self.load(session_id)
             if session is None:
-                return await self._create(session_id, user_id, view)
+                return await self._create(session_id, user_id, view, quiet)
             if session.user_id != user_id:
                 raise _not_found(session_id)
             if away:
                 await self._bring_back(session)
-            if session.has_results:
-                self._wake(session)
             given = View.of(
                 session.view.namespaces if namespaces is None else namespaces,
                 session.view.channel if channel is None else channel,
                 session.view.allow if allow is None else allow,
             )
-            if given != session.view or not session.open:
-                session.view, session.open = given, True
+            quiet = quiet or session.wake
+            if given != session.view or quiet is not session.wake or not session.open:
+                session.view, session.wake, session.open = given, quiet, True
                 session.forget_tools()
                 await session.ledger.write(Change(session.id, session=session.row()))
+            if session.has_results:
+                self._wake(session)
             return session
 
     def get(self, session_id: str, user_id: str) -> Session:
@@ -240,7 +242,7 @@ class Scheduler:
         if (known := self._find(session_id)) is not None:  # it was loaded for somebody else meanwhile
             return known
         session = self._make(session_id, row.user_id, View.of(row.namespaces, row.channel, row.allow), row)
-        session.open = row.open
+        session.open, session.wake = row.open, None if row.wake is None else Wake(row.wake)
         await self._bring_back(session, row)
         return session
 
@@ -252,8 +254,9 @@ class Scheduler:
             raise
         self.restored += 1
 
-    async def _create(self, session_id: str, user_id: str, view: View) -> Session:
+    async def _create(self, session_id: str, user_id: str, view: View, wake: Wake | None) -> Session:
         session = self._make(session_id, user_id, view, None)
+        session.wake = wake
         try:
             await session.ledger.write(Change(session_id, session=session.row()))
         except (Conflict, StoreError) as error:

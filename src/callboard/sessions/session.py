@@ -41,6 +41,7 @@ from .services import Services, Talk
 
 _NORMAL = Priority.NORMAL
 _FOR_THE_MODEL = (EventKind.USER_INPUT, EventKind.SYSTEM_ERROR)
+_LOUD_TO_QUIET = (Wake.WAKE, Wake.WAIT, Wake.UI_ONLY)
 _NO_TOOLS: Mapping[str, Tool] = MappingProxyType({})
 MAX_ID = 200
 """How long the ids that callers choose may be."""
@@ -92,6 +93,7 @@ class Session:
         "tell",
         "user_id",
         "view",
+        "wake",
     )
 
     def __init__(
@@ -114,6 +116,8 @@ class Session:
         self.book = book
         self.ledger = ledger
         self.created_at = created_at
+        self.wake: Wake | None = None
+        """What late results do to it while it is idle; None: what their tools say."""
         self.talk: Talk | None = None
         """Its conversation, once there was anything to talk about."""
         self.open = True
@@ -572,9 +576,10 @@ class Session:
         return text[offset : offset + ((tool and tool.result_limit) or DEFAULT_RESULT_LIMIT)]
 
     def wakes(self, tool_name: str) -> Wake:
-        """What a tool's late result does to this session while it is idle."""
+        """What a tool's late result does to this session while it is idle: the quieter of what both say."""
         tool = self._registry.get(tool_name)
-        return Wake.WAKE if tool is None else tool.wake
+        said = (Wake.WAKE if tool is None else tool.wake, self.wake or Wake.WAKE)
+        return max(said, key=_LOUD_TO_QUIET.index)
 
     @property
     def owner(self) -> str:
@@ -673,6 +678,7 @@ class Session:
             allow=None if view.allow is None else tuple(sorted(view.allow)),
             tools=tuple(tool.name for tool in self.tools()),
             open=self.open,
+            wake=self.wake,
             created_at=self.created_at,
             updated_at=self._services.clock.time(),
         )

@@ -33,6 +33,8 @@ class SessionRow:
     """The number of the oldest event that is kept. Given by the store."""
     unconsumed: tuple[str, ...] = ()
     """The executions whose late results nobody has taken, oldest first. Changed by `Change.late` and `Change.taken`."""
+    wake: str | None = None
+    """What late results do to it while it is idle; None: what their tools say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

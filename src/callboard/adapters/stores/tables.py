@@ -18,7 +18,7 @@ from sqlalchemy import (
 
 from .documents import JsonText
 
-REVISION = "0003"
+REVISION = "0004"
 """The newest revision of the migrations: what this version of Callboard works with."""
 
 VERSION_TABLE = "callboard_version"
@@ -42,6 +42,7 @@ sessions = Table(
     Column("id", _name, primary_key=True),
     Column("channel", Text),
     Column("allow", JsonText()),
+    Column("wake", Text),
     Column("open", Boolean, nullable=False),
     Column("last_seq", BigInteger, nullable=False),
     Column("first_seq", BigInteger, nullable=False),

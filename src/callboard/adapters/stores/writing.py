@@ -58,7 +58,7 @@ class Writing:
         )
         self._unmade = delete(sessions).where(among(dialect, sessions.c.id))
         self._made = Sheet(dialect, "ensure", sessions, "id", "open", "first_seq", *counters, key=["id"])
-        self._seen = Sheet(dialect, "update", sessions, "id", "channel", "allow", "open", key=["id"])
+        self._seen = Sheet(dialect, "update", sessions, "id", "channel", "allow", "wake", "open", key=["id"])
         self._counted = Sheet(dialect, "update", sessions, "id", *counters, key=["id"])
         self._state = Sheet(
             *(dialect, "replace", session_tool_state, *state, "created_at", "updated_at"),
@@ -151,7 +151,7 @@ class Writing:
         ]
         runs = [(session, run) for session in touched for run in session.executions.values()]
         for sheet, written in (
-            (self._seen, [(row.id, row.channel, _list(row.allow), row.open) for _, row in rows]),
+            (self._seen, [(row.id, row.channel, _list(row.allow), row.wake, row.open) for _, row in rows]),
             (self._state, [_state(session, row) for session, row in rows]),
             (self._waiting, waiting),
             (self._run, [(*run.values, run.place, run.cancelling) for _, run in runs if run.values is not None]),
