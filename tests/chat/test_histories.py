@@ -139,7 +139,7 @@ class World:
             while session.is_processing or session.has_pending_work or self.told != self.written:
                 await self._finish(session)
                 await self._answer(session)
-                if not session.is_processing and (self.told != self.written or session.has_results):
+                if not session.is_processing and (self.told != self.written or session.results):
                     await self._write(session)  # the last turn failed or was stopped: people say something
                 await asyncio.sleep(0)
 

@@ -119,7 +119,7 @@ async def _rob(here: Runtime, there: Runtime) -> None:
     while not (rows := await there.store.recover(me, owner.beat, there.sessions._me.id)):
         [owner] = [owner for owner in await there.store.owners() if owner.id == me]
     for row in rows:
-        await there.sessions._take_over(row)
+        await there.sessions._recovery.take_over(row)
 
 
 async def test_c5_a_turn_goes_on_after_an_ordinary_restart(shared_url: str) -> None:

@@ -161,11 +161,19 @@ class Conversation:
         await self._history.refresh()
         return tuple(self._history.entries)
 
-    async def messages(self) -> list[dict[str, Any]]:
-        """The conversation as the model sees it, as plain values. Calls that go on have no result yet."""
+    async def messages(self, *, waiting: bool = False) -> list[dict[str, Any]]:
+        """The conversation as the model sees it, as plain values. Calls that go on have no result yet.
+
+        With `waiting` it ends with what the user wrote that the model has not been told yet.
+        """
         messages = shown(render(await self.transcript()))
-        open_calls = {call.tool_call_id for call in self._history.open_calls()}
-        return [each for each in messages if each["role"] != "tool" or each["call_id"] not in open_calls]
+        told, open_calls = self._history.told, {call.tool_call_id for call in self._history.open_calls()}
+        found = [each for each in messages if each["role"] != "tool" or each["call_id"] not in open_calls]
+        if waiting:
+            _, events = await self._session.written_after(told)
+            written = [event for event in events if event.kind == EventKind.USER_INPUT]
+            found += [{"id": f"e{each.seq}", "role": "user", "text": each.data["text"]} for each in written]
+        return found
 
     # Turns
 
@@ -211,7 +219,7 @@ class Conversation:
         await self._history.load()
         self._joined()
         wrote = await self._history.look()
-        self._found = await self._session.unconsumed()
+        self._found = await self._session.results.waiting()
         if wrote:
             return True
         if open_calls := self._history.open_calls():
@@ -219,7 +227,7 @@ class Conversation:
             return all(each is None or each.done for each in outcomes)  # else the turn still waits for a person
         if not self._history.entries:  # nobody talks here
             return False
-        waiting = await self._session.outcomes(self._found)
+        waiting = await self._session.results.outcomes(self._found)
         return any(self._session.wakes(each.tool) is Wake.WAKE for each in waiting)
 
     async def _watched(self) -> Turn:

@@ -164,7 +164,7 @@ class Desk:
     async def _late_among(self, outcomes: Sequence[Outcome]) -> list[str]:
         """Those whose results waited to be taken: only calls of an earlier part of the turn can."""
         found = [each.execution_id for each in outcomes if each.done and each.call_id in self._left_over]
-        waiting = set(await self._session.unconsumed()) if found else set[str]()
+        waiting = set(await self._session.results.waiting()) if found else set[str]()
         return [each for each in found if each in waiting]
 
     async def _join(self) -> None:
@@ -174,14 +174,14 @@ class Desk:
             if found is None:
                 self._joined()
                 await self._history.look()
-                found = await self._session.unconsumed()
+                found = await self._session.results.waiting()
             ids, found = found, None
             inputs = tuple(self._history.inputs)
             if not inputs and not ids:
                 return
             late = [
                 Late(each.execution_id, self._session.shown(each), each.error is not None)
-                for each in await self._session.outcomes(ids)
+                for each in await self._session.results.outcomes(ids)
                 if self._session.wakes(each.tool) is not Wake.UI_ONLY
             ]
             try:

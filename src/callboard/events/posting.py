@@ -99,7 +99,8 @@ def _known(encoded: bytes, shape: type[Shape], extra: Literal["allow", "forbid"]
         if error.errors(include_url=False)[0]["type"] == "json_invalid":
             raise
         raise misshapen(error, [name for name in shape.model_fields if name != "kind"]) from None
-    return {name: _plain(value) for name, value in event if name != "kind"}
+    fields = event.__dict__ | (event.model_extra or {})  # which is a third of the time that a loop over it takes
+    return {name: value if type(value) is str else _plain(value) for name, value in fields.items() if name != "kind"}
 
 
 def _unknown(encoded: bytes) -> dict[str, Any]:

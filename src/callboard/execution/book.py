@@ -26,6 +26,11 @@ class Book(dict[str, Execution]):
         known = self.calls.get(call_id) or self.get(call_id)
         return None if known is None or known.lost else known
 
+    def holds(self, execution_id: str) -> bool:
+        """Whether this process carries it out, or did, as far as that is kept."""
+        known = self.get(execution_id)
+        return known is not None and not known.lost
+
     def forget(self) -> None:
         """Let the oldest finished ones go."""
         finished = [execution for execution in self.values() if execution.ended is not None]

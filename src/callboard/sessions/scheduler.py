@@ -15,22 +15,21 @@ from weakref import WeakValueDictionary
 from ..clock import Clock, Timer
 from ..errors import CallboardError, ErrorCategory, ToolError
 from ..events.board import Board
-from ..events.event import Events
 from ..execution.book import Book
 from ..execution.execution import Execution
-from ..execution.failures import cancelled
 from ..execution.lifecycle import Status
-from ..execution.manager import NO_TOOL, ExecutionManager
-from ..execution.storing import restored
-from ..storage.port import Change, Conflict, ExecutionWrite, Page, RequestWrite, Store, StoreError
-from ..storage.rows import INPUT, TURN, ExecutionRow, OwnerRow, RequestRow, SessionRow
+from ..execution.manager import ExecutionManager
+from ..storage.port import Change, Conflict, RequestWrite, Store, StoreError
+from ..storage.rows import OwnerRow, SessionRow
 from ..storage.writer import Writer
 from ..tools.definition import Tool
 from ..tools.registry import Registry
 from ..tools.view import View
 from ..types import Logout, Wake
+from .boards import Boards
 from .ledger import DirectLedger, Ledger, StoreLedger
 from .ownership import Ownership
+from .recovery import Recovery
 from .requests import Requests
 from .services import Services, Talk, Watcher
 from .session import MAX_ID, Session
@@ -38,8 +37,6 @@ from .workers import Workers
 
 log = logging.getLogger("callboard.sessions")
 
-PAGE = 1_000
-"""How many events are read from the store at once when a board has fallen behind."""
 IN_MEMORY, TAIL = 10_000, 500
 """How many events of a session are held in memory where there is no store, and where there is one."""
 EVERYTHING = 1 << 60
@@ -96,12 +93,10 @@ class Scheduler:
         """Each as long as somebody holds it or waits for it."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: Timer | None = None
-        self._behind: dict[str, bool] = {}
-        """Boards that are being given what they miss, and whether they have come to miss more meanwhile."""
+        self._boards = Boards(store, self._board, self.spawn)
         self._writer = Writer(store)
         self.restored = self.restore_failures = 0
         """How many sessions came back from the store, and how often that failed."""
-        self._ownership = Ownership(store, me, self._take_over, self._robbed, self._died)
         self.converse: Callable[[Session], Talk] | None = None
         """Makes the conversation of a session, where there is a model to talk to."""
         self._services = Services(
@@ -113,11 +108,13 @@ class Scheduler:
             workers=Workers(workers, manager, clock, me.id),
             catch_up=self._catch_up,
             log_out=self.log_out,
-            look_around=self._ownership.look_soon,
+            look_around=lambda: self._ownership.look_soon(),
             conversation=self._conversation,
             owner=me.id,
             watchers=[],
         )
+        self._recovery = Recovery(self._services, self._bring)
+        self._ownership = Ownership(store, me, self._recovery.take_over, self._recovery.robbed, self._died)
 
     async def start(self) -> None:
         """Begin to write, to give signs of life, and to take over what was left behind."""
@@ -138,6 +135,17 @@ class Scheduler:
         if self._durable:
             await self._writer.close()
             await self._ownership.close()
+
+    async def _bring(self, session_id: str) -> Session | None:
+        """A session from memory or from the store. Nobody is logged in by that."""
+        return self._find(session_id) or await self.load(session_id)
+
+    def _board(self, session_id: str) -> Board | None:
+        session = self._known.get(session_id)
+        return None if session is None else session.board
+
+    async def _catch_up(self, session: Session) -> None:
+        await self._boards.catch_up(session.id, session.board)
 
     def _conversation(self, session: Session) -> Talk | None:
         if session.talk is None and self.converse is not None:
@@ -164,7 +172,7 @@ class Scheduler:
             await self._ownership.join()
         async with self._opening.setdefault(session_id, asyncio.Lock()):
             away = session_id in self._known and session_id not in self._sessions
-            session = self._find(session_id) or await self.load(session_id)
+            session = await self._bring(session_id)
             if session is None:
                 return await self._create(session_id, user_id, view, quiet)
             if session.user_id != user_id:
@@ -181,8 +189,8 @@ class Scheduler:
                 session.view, session.wake, session.open = given, quiet, True
                 session.forget_tools()
                 await session.ledger.write(Change(session.id, session=session.row()))
-            if session.has_results:
-                self._wake(session)
+            if session.results:
+                self._recovery.wake(session)
             return session
 
     def get(self, session_id: str, user_id: str) -> Session:
@@ -271,7 +279,7 @@ class Scheduler:
         return session
 
     def _make(self, session_id: str, user_id: str, view: View, row: SessionRow | None) -> Session:
-        archive = _Archive(self, session_id) if self._durable else None
+        archive = self._boards.archive(session_id) if self._durable else None
         keep = self._keep_events or IN_MEMORY
         board = Board(
             min(keep, TAIL) if self._durable else keep, after=0 if row is None else row.last_seq, archive=archive
@@ -367,7 +375,7 @@ class Scheduler:
         now = self._clock.time()
         for row in await self._store.requests(status="open"):
             if row.expires_at is not None and row.expires_at <= now:
-                session = self._find(row.session_id) or await self.load(row.session_id)
+                session = await self._bring(row.session_id)
                 closed = replace(row, status="expired", answered_at=now)
                 with suppress(Conflict):  # somebody answered, or closed it, in the same moment
                     if session is not None:
@@ -382,7 +390,7 @@ class Scheduler:
         sessions = tuple(self._known.values()) if session_id is None else self.live([session_id])
         watched = [session for session in sessions if session.board.watched]
         if watched:
-            self.spawn(self._refresh(watched))
+            self.spawn(self._boards.refresh({session.id: session.board for session in watched}))
         if self._services.requests.waiting_in(session_id):
             self.spawn(self._services.requests.look(session_id))
         talking = [session for session in sessions if session.is_processing]
@@ -390,125 +398,13 @@ class Scheduler:
             if session.talk is not None:
                 session.talk.look_around()
         if busy := {*talking, *(session for session in sessions if session.open_executions)}:
-            self.spawn(self._stop_cancelled([*busy]))
+            self.spawn(self._recovery.stop_cancelled([*busy]))
         if self._recover:
             self._ownership.look_soon()
 
-    async def _refresh(self, sessions: list[Session]) -> None:
-        heads = await self._store.heads([session.id for session in sessions])
-        for session in sessions:
-            if heads.get(session.id, 0) > session.board.last_seq:
-                await self._catch_up(session)
-
-    async def _catch_up(self, session: Session) -> None:
-        """Give a board what it does not know yet."""
-        while True:
-            page = await self._store.events(session.id, session.board.last_seq, PAGE)
-            if page.lines:
-                if page.first > session.board.last_seq + 1:  # what lies between is not kept any more
-                    session.board.restart(page.first - 1)
-                session.board.receive(page.first + len(page.lines) - 1, page.lines)
-            if len(page.lines) < PAGE:
-                return
-
-    def behind(self, session_id: str) -> None:
-        """A board misses events that others wrote."""
-        if session_id in self._behind:
-            self._behind[session_id] = True
-        elif (session := self._known.get(session_id)) is not None:
-            self._behind[session_id] = True
-            self.spawn(self._make_up(session))
-
-    async def _make_up(self, session: Session) -> None:
-        try:
-            while self._behind[session.id]:
-                self._behind[session.id] = False
-                await self._catch_up(session)
-        finally:
-            del self._behind[session.id]
-
-    async def _stop_cancelled(self, sessions: list[Session]) -> None:
-        for session in sessions:
-            for row in await self._store.executions(session.id, unfinished=True):
-                execution = session.book.get(row.id)
-                if row.cancelling and row.kind == TURN and row.owner == self._me.id and session.talk is not None:
-                    session.talk.stop()
-                elif row.cancelling and execution is not None and not execution.lost:
-                    self._manager.cancel(execution)
-
-    async def _take_over(self, row: ExecutionRow) -> None:
-        """Go on with an execution that nobody holds any more, or end it honestly."""
-        session = self._find(row.session_id) or await self.load(row.session_id)
-        if session is None:
-            return
-        if row.kind == TURN:
-            await self._take_turn_over(session, row)
-            return
-        if row.kind == INPUT:
-            self._wake(session)
-            return
-        find = self._services.workers.get if row.kind == "worker" else self._registry.get
-        tool = find(row.tool) or session.lent(row.tool)
-        execution = restored(row, tool or NO_TOOL, session, self._clock)
-        execution.request = await self._request_of(row)  # if it is open and the execution ends, it is withdrawn
-        began = execution.status is Status.EXECUTING
-        if row.cancelling and row.parent_id is None:
-            self._manager.end(execution, cancelled())
-        elif tool is None and execution.request is not None:  # another process may know the tool, and people can wait
-            self._manager.release(execution)
-        elif row.parent_id is not None or tool is None or row.document is None or (began and not tool.idempotent):
-            self._manager.interrupt(execution)
-        else:
-            if execution.status is Status.WAITING and execution.request is None and not execution.attempt:
-                execution.status = Status.VALIDATING  # it was about to ask a person
-            self._manager.resume(execution)
-
-    async def _take_turn_over(self, session: Session, row: ExecutionRow) -> None:
-        """Go on with a turn; without a model, end it: the next one goes on where it was cut off."""
-        if row.cancelling or (talk := self._conversation(session)) is None:
-            ended = replace(row, status=Status.CANCELLED.value, completed_at=self._clock.time())
-            await session.ledger.write(Change(session.id, executions=[ExecutionWrite(ended, self._me.id)]))
-        else:
-            await talk.go_on(row)
-
-    def _wake(self, session: Session) -> None:
-        """Let the model be told of what it was not told."""
-        if (talk := self._conversation(session)) is not None:
-            talk.wake()
-
-    async def _wake_sessions(self) -> None:
-        """A process died: it may have left results of which the model was not told."""
-        after = ""
-        while rows := await self._store.sessions(after=after, limit=PAGE):
-            after = rows[-1].id
-            for row in rows:
-                if row.open and row.unconsumed and (session := self._find(row.id) or await self.load(row.id)):
-                    self._wake(session)
-
     def _died(self) -> None:
         if self.converse is not None:
-            self.spawn(self._wake_sessions())
-
-    async def _request_of(self, row: ExecutionRow) -> RequestRow | None:
-        """What a person was asked about it, if it waits for that."""
-        if Status(row.status) is Status.WAITING:
-            for request in await self._store.requests(session_id=row.session_id, limit=EVERYTHING):
-                if request.execution_id == row.id and request.status != "used":
-                    return request
-        return None
-
-    async def _robbed(self) -> None:
-        """This process was taken for dead: what it ran is another's, and only what began since then is its own."""
-        log.error("this process was taken for dead by another; it stops what is not its own any more")
-        for session in {each.scope.id: each.scope for each in self._manager.live}.values():
-            here = {each.id: each for each in self._manager.live if each.scope is session}
-            for row in await self._store.executions(session.id, ids=[*here], limit=len(here)):
-                if row.owner != self._me.id:
-                    self._manager.disown(here[row.id])
-
-    async def events(self, session_id: str, after: int, limit: int) -> Page:
-        """Stored events of a session."""
-        return await self._store.events(session_id, after, limit)
+            self.spawn(self._recovery.wake_all())
 
     # Tasks of its own
 
@@ -521,23 +417,6 @@ class Scheduler:
 
     def _expired(self, request_id: str) -> None:
         self.spawn(self._services.requests.expire(request_id))
-
-
-class _Archive:
-    """The stored part of a session's board."""
-
-    __slots__ = ("_scheduler", "_session_id")
-
-    def __init__(self, scheduler: Scheduler, session_id: str) -> None:
-        self._scheduler = scheduler
-        self._session_id = session_id
-
-    async def events(self, after: int, limit: int) -> tuple[int, Events]:
-        page = await self._scheduler.events(self._session_id, after, limit)
-        return page.first_seq, Events(page.first, page.lines)
-
-    def behind(self) -> None:
-        self._scheduler.behind(self._session_id)
 
 
 async def _careful(work: Coroutine[Any, Any, None]) -> None:

@@ -37,6 +37,7 @@ from ..turns import Turn
 from ..types import Wake
 from .ledger import Ledger
 from .requests import used
+from .results import LateResults
 from .services import Services, Talk
 
 _NORMAL = Priority.NORMAL
@@ -72,10 +73,8 @@ class Session:
 
     __slots__ = (
         "__weakref__",
-        "_elsewhere",
         "_found",
         "_found_at",
-        "_late",
         "_lent",
         "_manager",
         "_registry",
@@ -88,6 +87,7 @@ class Session:
         "id",
         "ledger",
         "open",
+        "results",
         "running",
         "talk",
         "tell",
@@ -125,10 +125,8 @@ class Session:
         self._used = services.clock.monotonic()
         self.durable = ledger.durable
         self.tell = ledger.tell
-        self._late: dict[str, None] = {}
-        """Results that wait to be taken, as far as this process knows."""
-        self._elsewhere: tuple[str, ...] = ()
-        """What other processes carried out, or what waited for a person, when this was last looked at."""
+        self.results = LateResults(session_id, book, ledger, services.store)
+        """Results that came late and wait to be taken."""
         self._lent: Mapping[str, Tool] = _NO_TOOLS
         self._found: dict[str, Tool] = {}
         self._found_at = -1
@@ -337,7 +335,7 @@ class Session:
         if not self.durable:
             return here
         rows = await self._services.store.executions(self.id, unfinished=True)
-        others = [row.id for row in rows if not row.cancelling and row.is_call and not self._is_here(row.id)]
+        others = [row.id for row in rows if not row.cancelling and row.is_call and not self.book.holds(row.id)]
         if others:
             await self.ledger.write(Change(self.id, cancel=others))
             self._services.look_around()
@@ -361,60 +359,16 @@ class Session:
 
         Of what other processes do it is known how it stood when the session was opened, or results were last taken.
         """
-        return bool(self._late or self.open_executions or any(not self._is_here(each) for each in self._elsewhere))
+        return bool(self.results or self.open_executions or self.results.expected)
 
     async def take_results(self) -> list[Outcome]:
         """The late results that nobody has taken yet, oldest first. Nobody gets them again."""
-        if not self.durable:
-            taken, self._late = tuple(self._late), {}
-            return await self._outcomes(taken)
-        while True:
-            known = tuple(self._late)
-            await self.ledger.settle()
-            if self._elsewhere:
-                await self._look()
-            row = await self._services.store.session(self.id)
-            unconsumed = () if row is None else row.unconsumed
-            outcomes = await self._outcomes(unconsumed)
-            if unconsumed and not await self._take(unconsumed):
-                continue
-            for execution_id in (*known, *unconsumed):  # known ones that do not wait any more were taken elsewhere
-                self._late.pop(execution_id, None)
-            self._elsewhere = tuple(each for each in self._elsewhere if each not in unconsumed)
-            return outcomes
-
-    async def _take(self, ids: tuple[str, ...]) -> bool:
-        """Take results; False where somebody else took one in the same moment. If the taker leaves, they go back."""
-        taking = asyncio.ensure_future(self.ledger.write(Change(self.id, taken=ids)))
-        try:
-            await asyncio.shield(taking)
-        except Conflict:
-            return False
-        except asyncio.CancelledError:
-            await asyncio.wait([taking])
-            if taking.exception() is None:
-                await self.ledger.write(Change(self.id, late=ids))
-            raise
-        return True
+        return await self.results.take()
 
     async def restore(self, row: SessionRow | None = None) -> None:
         """See how things stand here after nobody looked for a while; the row is read, if it is not given."""
         if self.durable:
-            row = row or await self._services.store.session(self.id)
-            self._late.update(dict.fromkeys(() if row is None else row.unconsumed))
-            await self._look()
-
-    async def _look(self) -> None:
-        rows = await self._services.store.executions(self.id, unfinished=True)
-        self._elsewhere = tuple(row.id for row in rows if row.is_call and not self._is_here(row.id))
-
-    async def _outcomes(self, ids: tuple[str, ...]) -> list[Outcome]:
-        found = {each: self.book[each].outcome() for each in ids if each in self.book and not self.book[each].lost}
-        if self.durable and len(found) < len(ids):
-            missing = [each for each in ids if each not in found]
-            rows = await self._services.store.executions(self.id, ids=missing, limit=len(missing))
-            found.update({row.id: outcome_of(row) for row in rows})
-        return [found[each] for each in ids if each in found]
+            await self.results.restore(row)
 
     # People and the system
 
@@ -479,9 +433,12 @@ class Session:
         """Whether a turn runs, in this process."""
         return self.talk is not None and self.talk.is_processing
 
-    async def messages(self) -> list[dict[str, Any]]:
-        """The conversation as the model sees it: what the user wrote, what the model said and called, and results."""
-        return await self._talk().messages()
+    async def messages(self, *, waiting: bool = False) -> list[dict[str, Any]]:
+        """The conversation as the model sees it: what the user wrote, what the model said and called, and results.
+
+        With `waiting` it ends with what the user wrote that the model has not been told yet.
+        """
+        return await self._talk().messages(waiting=waiting)
 
     async def interrupt(self) -> bool:
         """Stop the turn that runs. False where none does."""
@@ -503,10 +460,7 @@ class Session:
         """Write a change of this session, and know what it took."""
         taken = tuple(change.taken)
         number = await self.ledger.write(change)
-        for execution_id in taken:
-            self._late.pop(execution_id, None)
-        if taken and self._elsewhere:
-            self._elsewhere = tuple(each for each in self._elsewhere if each not in taken)
+        self.results.forget(taken)
         return number
 
     def turn_began(self, turn_id: str) -> None:
@@ -518,28 +472,6 @@ class Session:
         """Tell them that it ended, or paused; and what all its parts have used."""
         for watcher in self._services.watchers:
             watcher.turn_ended(self, turn_id, status, usage)
-
-    @property
-    def has_results(self) -> bool:
-        """Whether late results wait to be taken, as far as this process knows."""
-        return bool(self._late)
-
-    @property
-    def results_waiting(self) -> int:
-        """How many late results wait to be taken, as far as this process knows."""
-        return len(self._late)
-
-    async def unconsumed(self) -> tuple[str, ...]:
-        """The executions whose late results wait to be taken, oldest first."""
-        if not self.durable:
-            return tuple(self._late)
-        await self.ledger.settle()
-        row = await self._services.store.session(self.id)
-        return () if row is None else row.unconsumed
-
-    async def outcomes(self, ids: tuple[str, ...]) -> list[Outcome]:
-        """How executions ended."""
-        return await self._outcomes(ids)
 
     async def outcome_of_call(self, call_id: str) -> Outcome | None:
         """How a call stands, by the caller's id."""
@@ -619,7 +551,7 @@ class Session:
             last_seq=last_seq,
             executions=tuple(record for record in records if not record.status.terminal),
             requests=tuple(await self.requests()),
-            unconsumed=await self.unconsumed(),
+            unconsumed=await self.results.waiting(),
         )
 
     async def events(self, after: int = 0, family: Family | str | None = None) -> AsyncGenerator[Event]:
@@ -693,11 +625,9 @@ class Session:
         await self.ledger.settle()
 
     def late(self, execution: Execution) -> None:
-        self._late[execution.id] = None
+        self.results.add(execution.id)
         if (talk := self._services.conversation(self)) is not None:
             talk.came_late(execution)
-        if len(self._late) > self.book.limit and not self.durable:  # in memory only so many executions are kept
-            self._late = dict.fromkeys(each for each in self._late if each in self.book)
         self.ledger.late(execution)
 
     async def ask(self, execution: Execution) -> Answer:
@@ -748,11 +678,6 @@ class Session:
     async def stored_call(self, call_id: str) -> ExecutionRow | None:
         """The stored execution of a caller's id, or of a request's."""
         return await self._services.store.execution_of_call(self.id, call_id)
-
-    def _is_here(self, execution_id: str) -> bool:
-        """Whether this process carries it out, or did."""
-        execution = self.book.get(execution_id)
-        return execution is not None and not execution.lost
 
     async def _stored(self, execution_id: str) -> ExecutionRow:
         row = await self._services.store.execution(self.id, execution_id) if self.durable else None

@@ -108,7 +108,7 @@ class RuntimeCollector(Collector):
         scheduler = self._runtime.sessions
         sessions = tuple(scheduler)
         yield GaugeMetricFamily("callboard_sessions", "Sessions in memory.", len(sessions))
-        late = sum(session.results_waiting for session in sessions)
+        late = sum(len(session.results) for session in sessions)
         yield GaugeMetricFamily("callboard_late_results", "Late results that nobody has taken.", late)
         sample = sessions[:: len(sessions) // WEIGHED + 1]
         mean = sum(map(session_bytes, sample)) / len(sample) if sample else 0.0

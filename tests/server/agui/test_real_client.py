@@ -201,7 +201,7 @@ async def test_h3_m4_progress_acknowledgement_and_late_result(client_folder: Pat
             if (
                 event.kind == "turn_finished"
                 and event.seq > session.board.last_seq - 1
-                and not await session.unconsumed()
+                and not await session.results.waiting()
             ):
                 break
         done = await client.run('add {"a": 1, "b": 1}')

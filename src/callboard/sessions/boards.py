@@ -1,0 +1,86 @@
+"""Boards with a store behind them: they are given what other processes wrote, when somebody looks at them."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from ..events.board import Board
+from ..events.event import Events
+from ..storage.port import Store
+
+PAGE = 1_000
+"""How many events are read from the store at once when a board has fallen behind."""
+
+
+class Boards:
+    """Keeps the boards of one process up to date."""
+
+    def __init__(
+        self,
+        store: Store,
+        find: Callable[[str], Board | None],
+        spawn: Callable[[Coroutine[Any, Any, None]], object],
+    ) -> None:
+        self._store = store
+        self._find = find
+        """The board of a session that somebody holds."""
+        self._spawn = spawn
+        self._behind: dict[str, bool] = {}
+        """Boards that are being given what they miss, and whether they have come to miss more meanwhile."""
+
+    async def refresh(self, boards: dict[str, Board]) -> None:
+        """Give those that have fallen behind what they miss."""
+        heads = await self._store.heads(list(boards))
+        for session_id, board in boards.items():
+            if heads.get(session_id, 0) > board.last_seq:
+                await self.catch_up(session_id, board)
+
+    async def catch_up(self, session_id: str, board: Board) -> None:
+        """Give a board what it does not know yet."""
+        while True:
+            page = await self._store.events(session_id, board.last_seq, PAGE)
+            if page.lines:
+                if page.first > board.last_seq + 1:  # what lies between is not kept any more
+                    board.restart(page.first - 1)
+                board.receive(page.first + len(page.lines) - 1, page.lines)
+            if len(page.lines) < PAGE:
+                return
+
+    def behind(self, session_id: str) -> None:
+        """A board misses events that others wrote."""
+        if session_id in self._behind:
+            self._behind[session_id] = True
+        elif (board := self._find(session_id)) is not None:
+            self._behind[session_id] = True
+            self._spawn(self._make_up(session_id, board))
+
+    async def _make_up(self, session_id: str, board: Board) -> None:
+        try:
+            while self._behind[session_id]:
+                self._behind[session_id] = False
+                await self.catch_up(session_id, board)
+        finally:
+            del self._behind[session_id]
+
+    async def events(self, session_id: str, after: int, limit: int) -> tuple[int, Events]:
+        """Stored events after a number, and the number of the first one that is kept."""
+        page = await self._store.events(session_id, after, limit)
+        return page.first_seq, Events(page.first, page.lines)
+
+    def archive(self, session_id: str) -> "Archive":
+        return Archive(self, session_id)
+
+
+class Archive:
+    """The stored part of one board. See `events.board.Archive`."""
+
+    __slots__ = ("_boards", "_session_id")
+
+    def __init__(self, boards: Boards, session_id: str) -> None:
+        self._boards = boards
+        self._session_id = session_id
+
+    async def events(self, after: int, limit: int) -> tuple[int, Events]:
+        return await self._boards.events(self._session_id, after, limit)
+
+    def behind(self) -> None:
+        self._boards.behind(self._session_id)

@@ -1,0 +1,116 @@
+"""What becomes of the work of processes that died, and of this one's if it was taken for dead.
+
+Executions that may run twice run again, others end honestly, and people's answers are used. A turn goes on, and an
+input that the model was not told of is told.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
+
+from ..execution.failures import cancelled
+from ..execution.lifecycle import Status
+from ..execution.manager import NO_TOOL
+from ..execution.storing import restored
+from ..storage.port import Change, ExecutionWrite
+from ..storage.rows import INPUT, TURN, ExecutionRow, RequestRow
+from .services import Services
+from .session import Session
+
+log = logging.getLogger("callboard.sessions")
+
+EVERYTHING = 1 << 60
+PAGE = 1_000
+"""How many sessions are read at once."""
+
+
+class Recovery:
+    """Goes on with what others left behind."""
+
+    def __init__(self, services: Services, bring: Callable[[str], Awaitable[Session | None]]) -> None:
+        self._services = services
+        self._manager = services.manager
+        self._store = services.store
+        self._clock = services.clock
+        self._bring = bring
+        """Gives a session, from memory or from the store, without logging anybody in."""
+
+    async def take_over(self, row: ExecutionRow) -> None:
+        """Go on with something that nobody holds any more, or end it honestly."""
+        session = await self._bring(row.session_id)
+        if session is None:
+            return
+        if row.kind == TURN:
+            await self._take_turn_over(session, row)
+        elif row.kind == INPUT:
+            self.wake(session)
+        else:
+            await self._take_execution_over(session, row)
+
+    async def _take_execution_over(self, session: Session, row: ExecutionRow) -> None:
+        find = self._services.workers.get if row.kind == "worker" else self._services.registry.get
+        tool = find(row.tool) or session.lent(row.tool)
+        execution = restored(row, tool or NO_TOOL, session, self._clock)
+        execution.request = await self._request_of(row)  # if it is open and the execution ends, it is withdrawn
+        began = execution.status is Status.EXECUTING
+        if row.cancelling and row.parent_id is None:
+            self._manager.end(execution, cancelled())
+        elif tool is None and execution.request is not None:  # another process may know the tool, and people can wait
+            self._manager.release(execution)
+        elif row.parent_id is not None or tool is None or row.document is None or (began and not tool.idempotent):
+            self._manager.interrupt(execution)
+        else:
+            if execution.status is Status.WAITING and execution.request is None and not execution.attempt:
+                execution.status = Status.VALIDATING  # it was about to ask a person
+            self._manager.resume(execution)
+
+    async def _request_of(self, row: ExecutionRow) -> RequestRow | None:
+        """What a person was asked about it, if it waits for that."""
+        if Status(row.status) is Status.WAITING:
+            for request in await self._store.requests(session_id=row.session_id, limit=EVERYTHING):
+                if request.execution_id == row.id and request.status != "used":
+                    return request
+        return None
+
+    async def _take_turn_over(self, session: Session, row: ExecutionRow) -> None:
+        """Go on with a turn; without a model, end it: the next one goes on where it was cut off."""
+        if row.cancelling or (talk := self._services.conversation(session)) is None:
+            ended = replace(row, status=Status.CANCELLED.value, completed_at=self._clock.time())
+            await session.ledger.write(Change(session.id, executions=[ExecutionWrite(ended, self._services.owner)]))
+        else:
+            await talk.go_on(row)
+
+    def wake(self, session: Session) -> None:
+        """Let the model be told of what it was not told."""
+        if (talk := self._services.conversation(session)) is not None:
+            talk.wake()
+
+    async def wake_all(self) -> None:
+        """A process died: it may have left results of which the model was not told."""
+        after = ""
+        while rows := await self._store.sessions(after=after, limit=PAGE):
+            after = rows[-1].id
+            for row in rows:
+                if row.open and row.unconsumed and (session := await self._bring(row.id)) is not None:
+                    self.wake(session)
+
+    async def stop_cancelled(self, sessions: Iterable[Session]) -> None:
+        """Stop what another process asked to stop."""
+        for session in sessions:
+            for row in await self._store.executions(session.id, unfinished=True):
+                execution = session.book.get(row.id)
+                if not row.cancelling:
+                    continue
+                if row.kind == TURN and row.owner == self._services.owner and session.talk is not None:
+                    session.talk.stop()
+                elif execution is not None and not execution.lost:
+                    self._manager.cancel(execution)
+
+    async def robbed(self) -> None:
+        """This process was taken for dead: what it ran is another's, and only what began since then is its own."""
+        log.error("this process was taken for dead by another; it stops what is not its own any more")
+        for session in {each.scope.id: each.scope for each in self._manager.live}.values():
+            here = {each.id: each for each in self._manager.live if each.scope is session}
+            for row in await self._store.executions(session.id, ids=[*here], limit=len(here)):
+                if row.owner != self._services.owner:
+                    self._manager.disown(here[row.id])

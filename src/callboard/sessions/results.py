@@ -1,0 +1,106 @@
+"""Results that came late, until somebody takes them: once, in order, whoever and wherever it is."""
+
+import asyncio
+
+from ..execution.book import Book
+from ..execution.outcome import Outcome
+from ..execution.storing import outcome_of
+from ..storage.port import Change, Conflict, Store
+from ..storage.rows import SessionRow
+from .ledger import Ledger
+
+
+class LateResults:
+    """Those of one session. The store knows all of them; this process knows those that it has seen."""
+
+    __slots__ = ("_book", "_elsewhere", "_known", "_ledger", "_session_id", "_store")
+
+    def __init__(self, session_id: str, book: Book, ledger: Ledger, store: Store) -> None:
+        self._session_id = session_id
+        self._book = book
+        self._ledger = ledger
+        self._store = store
+        self._known: dict[str, None] = {}
+        self._elsewhere: tuple[str, ...] = ()
+        """What other processes carried out, or what waited for a person, when this was last looked at."""
+
+    def __len__(self) -> int:
+        """How many wait, as far as this process knows."""
+        return len(self._known)
+
+    @property
+    def expected(self) -> bool:
+        """Whether other processes may bring some, as it was when this was last looked at."""
+        return any(not self._book.holds(each) for each in self._elsewhere)
+
+    def add(self, execution_id: str) -> None:
+        """One came."""
+        self._known[execution_id] = None
+        if len(self._known) > self._book.limit and not self._ledger.durable:  # in memory only so many are kept
+            self._known = dict.fromkeys(each for each in self._known if each in self._book)
+
+    def forget(self, ids: tuple[str, ...]) -> None:
+        """They were taken."""
+        for execution_id in ids:
+            self._known.pop(execution_id, None)
+        if ids and self._elsewhere:
+            self._elsewhere = tuple(each for each in self._elsewhere if each not in ids)
+
+    async def waiting(self) -> tuple[str, ...]:
+        """The executions whose results wait, oldest first."""
+        if not self._ledger.durable:
+            return tuple(self._known)
+        await self._ledger.settle()
+        row = await self._store.session(self._session_id)
+        return () if row is None else row.unconsumed
+
+    async def outcomes(self, ids: tuple[str, ...]) -> list[Outcome]:
+        """How executions ended."""
+        found = {each: self._book[each].outcome() for each in ids if self._book.holds(each)}
+        if self._ledger.durable and len(found) < len(ids):
+            missing = [each for each in ids if each not in found]
+            rows = await self._store.executions(self._session_id, ids=missing, limit=len(missing))
+            found.update({row.id: outcome_of(row) for row in rows})
+        return [found[each] for each in ids if each in found]
+
+    async def take(self) -> list[Outcome]:
+        """All that nobody has taken yet, oldest first. Nobody gets them again."""
+        if not self._ledger.durable:
+            taken, self._known = tuple(self._known), {}
+            return await self.outcomes(taken)
+        while True:
+            known = tuple(self._known)
+            await self._ledger.settle()
+            if self._elsewhere:
+                await self._look()
+            row = await self._store.session(self._session_id)
+            unconsumed = () if row is None else row.unconsumed
+            outcomes = await self.outcomes(unconsumed)
+            if unconsumed and not await self._take(unconsumed):
+                continue
+            self.forget((*known, *unconsumed))  # known ones that do not wait any more were taken elsewhere
+            return outcomes
+
+    async def _take(self, ids: tuple[str, ...]) -> bool:
+        """Take results; False where somebody else took one in the same moment. If the taker leaves, they go back."""
+        taking = asyncio.ensure_future(self._ledger.write(Change(self._session_id, taken=ids)))
+        try:
+            await asyncio.shield(taking)
+        except Conflict:
+            return False
+        except asyncio.CancelledError:
+            await asyncio.wait([taking])
+            if taking.exception() is None:
+                await self._ledger.write(Change(self._session_id, late=ids))
+            raise
+        return True
+
+    async def restore(self, row: SessionRow | None) -> None:
+        """See how things stand, after nobody looked for a while; the row is read, if it is not given."""
+        row = row or await self._store.session(self._session_id)
+        self._known.update(dict.fromkeys(() if row is None else row.unconsumed))
+        await self._look()
+
+    async def _look(self) -> None:
+        rows = await self._store.executions(self._session_id, unfinished=True)
+        self._elsewhere = tuple(row.id for row in rows if row.is_call and not self._book.holds(row.id))

@@ -1,0 +1,82 @@
+"""Connections whose clients do not do as clients should: nothing of them is left, and nobody reads of a failure."""
+
+import asyncio
+import logging
+import re
+
+import pytest
+
+from callboard.server import connection
+from tests.server.conftest import DEADLINE, Served, until
+from tests.server.test_problems import spoken
+
+pytestmark = pytest.mark.anyio
+
+STREAM = b"GET /api/chat/stream?session_id=s HTTP/1.1\r\nhost: localhost\r\n\r\n"
+HEALTH = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"
+CHAT = b"POST /api/chat HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+
+
+@pytest.mark.parametrize("requests", [STREAM + HEALTH, HEALTH + STREAM + HEALTH, HEALTH + HEALTH + STREAM])
+async def test_h2_a_stream_with_requests_around_it_ends_when_its_reader_leaves(plain: Served, requests: bytes) -> None:
+    plain.desk.streams.heartbeat = 0.1  # whoever does not listen is noticed when he is spoken to
+    await plain.session("s")
+    _, writer = await asyncio.open_connection("127.0.0.1", plain.port)
+    writer.write(requests)
+    await until(lambda: len(plain.desk.streams) == 1)
+    writer.transport.abort()
+    await until(lambda: len(plain.desk.streams) == 0)
+
+
+async def test_h1_requests_that_come_at_once_are_answered_in_order(plain: Served) -> None:
+    body = b'{"session_id": "s"}'
+    create = b"POST /api/sessions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    create += b"content-length: %d\r\n\r\n%b" % (len(body), body)
+    last = b"GET /api/sessions/s HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
+    said = await spoken(plain.port, HEALTH + create + HEALTH, create[:-5], create[-5:] + last)
+    assert re.findall(rb"HTTP/1\.1 (\d+)", said) == [b"200", b"201", b"200", b"201", b"200"]
+
+
+async def test_h5_who_is_refused_is_not_listened_to_for_ever(plain: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "LINGER", 0.1)
+    before = len(plain.server.server_state.connections)
+    reader, writer = await asyncio.open_connection("127.0.0.1", plain.port)
+    try:
+        writer.write(b"GET /healthz HTTP/1.1\r\n" + b"x: y\r\n" * 200 + b"\r\n" + HEALTH)
+        async with asyncio.timeout(DEADLINE):
+            said = await reader.read(-1)
+        assert re.findall(rb"HTTP/1\.1 (\d+)", said) == [b"431"]
+        await until(lambda: len(plain.server.server_state.connections) == before)
+    finally:
+        writer.close()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        CHAT + b"content-length: 50\r\n\r\n{",
+        CHAT + b"transfer-encoding: chunked\r\n\r\n5\r\n{",
+        b"POST /ag-ui HTTP/1.1\r\nhost: localhost\r\ncontent-length: 50\r\n\r\n{",
+        HEALTH + b"".join(b"x-%d: y\r\n" % number for number in range(200)) + b"\r\n",
+        b"GET /healthz HTTP/1.1\r\n" + b"x: y\r\n" * 200 + b"\r\n" + HEALTH,
+    ],
+)
+async def test_h6_who_leaves_in_the_middle_or_is_refused_is_no_failure(
+    plain: Served, caplog: pytest.LogCaptureFixture, said: bytes
+) -> None:
+    _, writer = await asyncio.open_connection("127.0.0.1", plain.port)
+    writer.write(said)
+    state = plain.server.server_state
+    await until(lambda: state.connections)
+    writer.close()
+    await until(lambda: len(state.connections) <= 1 and not state.tasks)  # the client of `plain` has one
+    assert [each.getMessage() for each in caplog.records if each.levelno > logging.WARNING] == []
+
+
+async def test_h6_what_is_no_http_is_answered_with_a_problem(plain: Served) -> None:
+    async with asyncio.timeout(DEADLINE):
+        said = await spoken(plain.port, b"get / HTTP/1.1\r\n\r\n")
+    head, _, body = said.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert b"application/problem+json" in head
+    assert b'"code":"http_invalid"' in body
