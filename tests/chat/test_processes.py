@@ -208,3 +208,16 @@ async def test_e5_long_work_goes_on_after_an_ordinary_restart(shared_url: str) -
         await until(session, "turn_finished", 2)
         assert told(script.asked[0]) == ['"built a"']
         await check(session)
+
+
+async def test_c5_what_is_written_while_a_process_ends_is_told_by_the_next(shared_url: str) -> None:
+    async with Runtime(TOOLS, model=Script().model(), store=shared_url) as runtime:
+        session = await runtime.open("s", "u")
+        assert runtime._conversations is not None
+        await runtime._conversations.close()
+        assert (await session.say("Too late?")).status == "interrupted"
+    script = Script()
+    async with Runtime(TOOLS, model=script.model(), store=shared_url) as runtime:
+        session = await runtime.open("s", "u")
+        await until(session, "turn_finished")
+        assert told(script.asked[0]) == ["Too late?"]

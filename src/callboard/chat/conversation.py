@@ -23,7 +23,7 @@ from ..execution.execution import Execution
 from ..sessions.session import Session
 from ..storage.port import Change, ExecutionWrite
 from ..storage.rows import ExecutionRow
-from ..turns import LimitReached, Turn, TurnLimits, TurnStatus, check_session
+from ..turns import LimitReached, Turn, TurnLimits, TurnStatus, Usage, check_session
 from ..types import Wake
 from .completion import complete
 from .desk import Desk
@@ -98,6 +98,8 @@ class Conversation:
             turn = await asyncio.shield(self._running())
             if self._history.told >= number or (turn is not None and turn.status is not TurnStatus.FINISHED):
                 return turn or self._turn_about(number)
+            if self._leaving():
+                return Turn("", TurnStatus.INTERRUPTED, "", Usage())
 
     async def hear(self, data: Mapping[str, Any]) -> int:
         """Post what the user wrote. Returns the number of its event, once it is stored: then the model is told of it,
@@ -194,7 +196,7 @@ class Conversation:
             await asyncio.sleep(wait)
         try:
             self._more = False
-            while self._floor.held or self._is_to_end or await self._has_work():
+            while not self._leaving() and (self._floor.held or self._is_to_end or await self._has_work()):
                 try:
                     if await self._floor.take():
                         turn = await self._watched()
@@ -202,7 +204,7 @@ class Conversation:
                 except FloorLost:
                     log.info("a turn of session %s is another process's", self._session.id)
                 await self._others()
-            if turn is None and self._session.durable:  # another process tells the model of it
+            if turn is None and self._session.durable and not self._leaving():  # another process tells the model of it
                 await self._others()
         finally:
             self._stopping = self._elsewhere = False
