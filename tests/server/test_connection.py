@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import re
+from typing import Any
 
 import pytest
 
@@ -80,3 +81,12 @@ async def test_h6_what_is_no_http_is_answered_with_a_problem(plain: Served) -> N
     assert head.startswith(b"HTTP/1.1 400 ")
     assert b"application/problem+json" in head
     assert b'"code":"http_invalid"' in body
+
+
+async def test_h3_a_run_brings_a_copy_of_a_long_conversation(plain: Served) -> None:
+    def run(size: int) -> dict[str, Any]:
+        return {"threadId": "t", "runId": "r", "messages": [], "state": "x" * size}
+
+    assert (await plain.post("/ag-ui", run(2_000_000))).status_code == 200
+    assert (await plain.post("/ag-ui", run(9_000_000))).json()["code"] == "body_too_large"
+    assert (await plain.post("/api/chat", run(2_000_000))).json()["code"] == "body_too_large"

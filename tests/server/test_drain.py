@@ -1,5 +1,6 @@
 """The command and its end: a real process, a signal, streams that end with a number to come back with."""
 
+import asyncio
 import json
 import os
 import re
@@ -7,14 +8,17 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import AsyncIterator, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2
 import pytest
+from pydantic_ai.messages import ModelMessage
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from tests.server.conftest import DEADLINE
+from callboard import Runtime
+from tests.server.conftest import DEADLINE, TOOLS, serve
 
 COMMAND = [sys.executable, "-c", "from callboard.cli import main; main()", "serve"]
 
@@ -77,6 +81,28 @@ def test_h6_sigterm_ends_streams_with_a_number_to_come_back_with(tmp_path: Path)
             numbers = [line for line in _first(stream, last - 1) if line.startswith("id: ")]
         assert numbers == [f"id: {number}" for number in range(2, last + 1)]
         assert ended(process) == 0
+
+
+@pytest.mark.anyio
+async def test_h6_runs_of_ag_ui_end_too_and_their_clients_can_come_back() -> None:
+    async def respond(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str]:
+        yield "One, "
+        await asyncio.Event().wait()
+
+    model = FunctionModel(stream_function=respond, model_name="held")
+    body = {"threadId": "t", "runId": "r", "messages": [{"id": "u", "role": "user", "content": "Count!"}]}
+    async with serve(Runtime(TOOLS, model=model)) as served, asyncio.timeout(DEADLINE):
+        events: list[dict[str, str]] = []
+        async with served.client.stream("POST", "/ag-ui", json=body) as response:
+            async for line in response.aiter_lines():
+                if line.startswith("data: "):
+                    events.append(json.loads(line.removeprefix("data: ")))
+                    if events[-1]["type"] == "TEXT_MESSAGE_CONTENT":
+                        served.desk.drain()
+        kinds = [event["type"] for event in events]
+        assert kinds[-3:] == ["TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "RUN_ERROR"]
+        assert events[-1]["code"] == "draining"
+        assert (await served.runtime.open("t", "local")).is_processing  # the turn is not the run's
 
 
 def _first(stream: httpx2.Response, frames: int) -> Generator[str]:

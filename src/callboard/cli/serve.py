@@ -59,7 +59,8 @@ def serve(
         from ..server import hosting
     except ModuleNotFoundError as missing:
         raise MissingExtraError("The server", "server") from missing
-    configure(json=as_json, level=logging.INFO if as_json else logging.WARNING)
+    secrets = [password] if (password := urlsplit(store).password) else []
+    configure(json=as_json, level=logging.INFO if as_json else logging.WARNING, secrets=secrets)
     tools = Registry(_default_tools()) if source is None else load_registry(source)
 
     def listening(address: str, needs_key: bool) -> None:
@@ -78,6 +79,7 @@ def serve(
             workers=_workers(),
             no_auth=no_auth,
             grace=grace,
+            log_owners=as_json,
         ),
         listening,
     )

@@ -97,7 +97,7 @@ def _protocols(desk: Desk) -> Sequence[BaseRoute]:
         desk.talking.add(session)
         return session
 
-    return [Route("/ag-ui", agui.endpoint(open_session), methods=["POST"])]
+    return [Route("/ag-ui", agui.endpoint(open_session, desk.runs), methods=["POST"])]
 
 
 def _guarded(app: ASGIApp, guard: Callable[[ASGIApp], ASGIApp]) -> ASGIApp:
@@ -112,7 +112,7 @@ def _lifespan(desk: Desk, begin_runtime: bool) -> Callable[[Starlette], Any]:
                 yield
         else:
             yield
-        desk.streams.drain()
+        desk.drain()
 
     return lifespan
 

@@ -7,8 +7,9 @@ both, and lets a stream end a connection whose other side takes nothing more.
 import asyncio
 from typing import Any, cast
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from .limits import WHOLE
 from .problems import MEDIA_TYPE
 from .stream import ABORT
 
@@ -21,11 +22,16 @@ PATIENCE = 15.0
 LINGER = 2.0
 """Seconds for which one still listens, without hearing, to whom was refused while he spoke."""
 
-_BODY = b'{"type":"urn:callboard:problem:head_too_large","title":"Too large","status":431,"code":"head_too_large"}'
-_HEAD = (
-    b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: %b\r\ncontent-length: %d\r\nconnection: close\r\n"
-)
-_REFUSED = b"%b\r\n%b" % (_HEAD % (MEDIA_TYPE.encode(), len(_BODY)), _BODY)
+
+def _answer(status: bytes, code: bytes, title: bytes) -> bytes:
+    """A problem document for what never becomes a request."""
+    body = b'{"type":"urn:callboard:problem:%b","title":"%b","status":%b,"code":"%b"}' % (code, title, status[:3], code)
+    head = b"content-type: %b\r\ncontent-length: %d\r\nconnection: close" % (MEDIA_TYPE.encode(), len(body))
+    return b"HTTP/1.1 %b\r\n%b\r\n\r\n%b" % (status, head, body)
+
+
+_TOO_LARGE = _answer(b"431 Request Header Fields Too Large", b"head_too_large", b"Too large")
+_NOT_HTTP = _answer(b"400 Bad Request", b"http_invalid", b"Not valid HTTP")
 
 
 class Connection(HttpToolsProtocol):
@@ -36,6 +42,8 @@ class Connection(HttpToolsProtocol):
     _in_head = False
     _refused = False
     _timer: asyncio.TimerHandle | None = None
+    _answered: RequestResponseCycle | None = None
+    """The request that is being answered, where others wait behind it."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(cast("asyncio.Transport", transport))
@@ -44,12 +52,17 @@ class Connection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop()
         super().connection_lost(exc)
+        if self._answered is not None:  # uvicorn tells only the newest request that nobody is there any more
+            self._answered.disconnected = True
+            self._answered.message_event.set()
 
     def data_received(self, data: bytes) -> None:
         if self._refused:
             return
         super().data_received(data)
         if self._in_head:
+            if self._timer is None:
+                self._wait()
             self._size += len(data)
             if self._size > MAX_HEAD:
                 self._refuse()
@@ -57,8 +70,6 @@ class Connection(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         self._size = self._count = 0
         self._in_head = True
-        if self._timer is None:
-            self._wait()
         super().on_message_begin()
         cast("dict[str, Any]", self.scope)["extensions"] = {ABORT: self.transport.abort}
 
@@ -71,18 +82,38 @@ class Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._in_head = False
+        if self._refused:
+            return
         self._stop()
+        before = self.cycle
+        super().on_headers_complete()
+        if self.pipeline and self._answered is None:
+            self._answered = before
+
+    def on_body(self, body: bytes) -> None:
         if not self._refused:
-            super().on_headers_complete()
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        if not self._refused:
+            super().on_message_complete()
+            cast("dict[str, Any]", self.scope)["extensions"][WHOLE] = True
+
+    def send_400_response(self, msg: str) -> None:
+        if not self._refused:
+            self.transport.write(_NOT_HTTP)
+            self.transport.close()
 
     def on_response_complete(self) -> None:
+        answered = self._answered or self.cycle
+        self._answered = self.pipeline[-1][0] if self.pipeline else None
         super().on_response_complete()
-        if self.cycle.more_body and not self.transport.is_closing():  # answered before it was asked to the end
+        if answered.more_body and not self.transport.is_closing():  # answered before it was asked to the end
             self._leave()
 
     def _refuse(self) -> None:
         if not self._refused:
-            self.transport.write(_REFUSED)
+            self.transport.write(_TOO_LARGE)
             self._leave()
 
     def _leave(self) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from weakref import WeakSet
 
 from ..errors import CallboardError
+from ..protocols.agui.run import Run
 from ..runtime import Runtime
 from ..sessions.scheduler import SessionIdInvalid, SessionNotFound, check_id
 from ..sessions.session import Session
@@ -27,6 +28,8 @@ class Desk:
     """Whether the server is about to end: nothing new is begun."""
     talking: "WeakSet[Session]" = field(default_factory=lambda: WeakSet[Session]())
     """Sessions that were spoken to here."""
+    runs: "WeakSet[Run]" = field(default_factory=lambda: WeakSet[Run]())
+    """Those of AG-UI that go on."""
 
     async def find(self, session_id: str, user_id: str) -> Session:
         """A session of that user, to look at: nobody is logged in by that. Raises `Problem` (404)."""
@@ -50,6 +53,14 @@ class Desk:
         except SessionNotFound:
             raise not_found("session") from None
 
+    async def newest(self, session: Session) -> int:
+        """The number of a session's newest event, whichever process wrote it."""
+        if not session.durable:
+            return session.board.last_seq
+        await session.settle()
+        stored = await self.runtime.store.heads([session.id])
+        return max(session.board.last_seq, stored.get(session.id, 0))
+
     @property
     def has_model(self) -> bool:
         """Whether there is a model to talk to."""
@@ -59,6 +70,12 @@ class Desk:
     def busy(self) -> bool:
         """Whether a turn runs in a session that was spoken to here."""
         return any(session.is_processing for session in self.talking)
+
+    def drain(self) -> None:
+        """End everything that is streamed, in a way that its clients can come back."""
+        self.streams.drain()
+        for run in tuple(self.runs):
+            run.leave()
 
     def refuse_if_draining(self) -> None:
         """Raises `Problem` (503) while the server ends."""

@@ -3,6 +3,7 @@
 This is the outermost middleware of ours. Problems that are raised by the middleware within it become answers here.
 """
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..errors import CallboardError
@@ -44,6 +45,8 @@ class SafeHeaders:
             if sender.started:
                 raise
             await problem_of(error).response()(scope, receive, sender)
+        except ClientDisconnect:
+            pass  # in the middle of his request: nobody is there to be told
 
 
 class _Sender:

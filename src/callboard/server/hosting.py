@@ -4,7 +4,7 @@ import asyncio
 import signal
 import socket
 from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Any, Self
@@ -14,7 +14,8 @@ from uvicorn.loops.auto import auto_loop_factory
 
 from ..errors import CallboardError
 from ..runtime import Runtime
-from ..telemetry import measure
+from ..telemetry import can_trace, measure, trace
+from ..telemetry.whose import follow
 from ..tools.definition import Tool
 from ..tools.registry import Registry
 from .app import create_app
@@ -44,6 +45,8 @@ class Hosting:
     """Whether everybody may come in from anywhere, where nobody has a key."""
     grace: float = 10.0
     """Seconds that running turns have to end when the server ends."""
+    log_owners: bool = False
+    """Whether log lines say whose they are: session, execution, tool."""
 
 
 def host(wanted: Hosting, listening: Callable[[str, bool], Any]) -> None:
@@ -74,13 +77,24 @@ async def _serve(wanted: Hosting, listening: Callable[[str, bool], Any]) -> None
             def guarded(app: ASGIApp) -> ASGIApp:
                 return guard(app, config, runtime.store, clock=runtime.clock, public=public)
 
-            with measure(runtime) as metrics:
+            with measure(runtime) as metrics, _observed(runtime, wanted.log_owners):
                 app = create_app(runtime, guard=guarded, metrics=metrics.render)
                 app.state.desk.streams.counted = metrics.reading
                 server = signals.end(serving(app, grace=wanted.grace))
                 listening(_address(wanted.host, made), keys or config.jwks is not None)
                 with rare_collections():
                     await server.serve(sockets=[made])
+
+
+@contextmanager
+def _observed(runtime: Runtime, log_owners: bool) -> Generator[None]:
+    """Have it traced where the process has somewhere to send spans, and its log lines say whose they are."""
+    with ExitStack() as stack:
+        if can_trace():
+            stack.callback(trace(runtime).close)
+        if log_owners:
+            stack.callback(follow(runtime))
+        yield
 
 
 @contextmanager

@@ -5,11 +5,16 @@ Both hold for bodies that say their length and for those that do not.
 
 import asyncio
 from collections.abc import Awaitable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ..protocols.agui.endpoint import MAX_BODY_BYTES
+from .fixed import path_of
 from .problems import Problem
+
+WHOLE = "callboard.whole"
+"""The name under which a server says that a body has come to its end already (see `connection`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +25,12 @@ class BodyLimits:
     """Bytes."""
     seconds: float = 15.0
     """From the request's head to the end of its body."""
+    run: int = MAX_BODY_BYTES
+    """Bytes of an AG-UI run, with which a client sends its copy of the whole conversation."""
+
+    def at(self, path: str) -> "BodyLimits":
+        """Those of an address."""
+        return replace(self, size=self.run) if path == "/ag-ui" else self
 
 
 class LimitBodies:
@@ -32,18 +43,21 @@ class LimitBodies:
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] != "http":
             return self._app(scope, receive, send)
+        limits = self._limits.at(path_of(scope))
         length: bytes | None = None
-        has_body = False
+        pieces = False
         for name, value in scope["headers"]:
             if name == b"content-length":
-                length, has_body = value, True
+                length = value
             elif name == b"transfer-encoding":
-                has_body = True
-        if not has_body:
+                pieces = True
+        if length is None and not pieces:
             return self._app(scope, receive, send)
-        limited = _Limited(receive, self._limits)
-        if length is not None and not (length.isdigit() and len(length) < 16 and int(length) <= self._limits.size):
-            limited.refused = True
+        fits = length is not None and length.isdigit() and len(length) < 16 and int(length) <= limits.size
+        if fits and not pieces and WHOLE in scope.get("extensions", ()):
+            return self._app(scope, receive, send)
+        limited = _Limited(receive, limits)
+        limited.refused = length is not None and not fits
         return self._app(scope, limited, send)
 
 

@@ -42,7 +42,7 @@ class Server(uvicorn.Server):
         deadline = loop.time() + self._grace
         while self._desk.busy and loop.time() < deadline and not self.force_exit:  # noqa: ASYNC110 (as uvicorn looks)
             await asyncio.sleep(TICK)
-        self._desk.streams.drain()
+        self._desk.drain()
         await super().shutdown(sockets)
 
 

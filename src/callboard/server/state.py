@@ -1,6 +1,7 @@
 """How a session stands, as a caller is told: the answer to `GET /api/state`, and what a stream begins with."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 from pydantic_core import from_json
 
@@ -9,20 +10,24 @@ from ..events.event import Event, Events
 from ..events.kinds import EventKind
 from ..events.routing import Family
 from ..execution.record import ExecutionRecord
-from ..sessions.session import Session
+from ..sessions.session import Session, SessionSnapshot
 from ..storage.rows import RequestRow
 from .desk import Desk
-from .frames import family_of
+from .frames import family_of, name_of
 from .models import MAX_LIST, BoardEvent, ExecutionInfo, RequestInfo, State
 
 PAGE = 500
+LOOKS = 8
+"""How often one looks for a moment at which nothing is written."""
 MAX_SCANNED = 2_000
 """How many events are looked at for those of the system's family."""
+
+_SILENT = {kind.value.encode() for kind in (EventKind.TOOL_EXECUTING, EventKind.TOOL_PROGRESS, EventKind.TOOL_PARTIAL)}
 
 
 async def state_of(desk: Desk, session: Session, after: int | None = None, limit: int = 100) -> State:
     """How things stand. Of the system's events those after a cursor; the newest, where there is none."""
-    snapshot = await session.snapshot()
+    snapshot, messages = await _as_one(desk, session)
     requests = [request_info(row) for row in snapshot.requests[:MAX_LIST]]
     wallet = [each for each in requests if each.kind == EventKind.WALLET_TX_REQUEST]
     if after is None:
@@ -32,7 +37,7 @@ async def state_of(desk: Desk, session: Session, after: int | None = None, limit
         events, cursor = await _system_events(session, after, snapshot.last_seq, limit)
     return State(
         session_id=session.id,
-        messages=(await session.messages())[-MAX_LIST:] if desk.has_model else [],
+        messages=messages[-MAX_LIST:],
         is_processing=session.is_processing,
         pending_wallet_tx=wallet[0] if wallet else None,
         open_requests=requests,
@@ -41,6 +46,24 @@ async def state_of(desk: Desk, session: Session, after: int | None = None, limit
         system_cursor=cursor,
         last_seq=snapshot.last_seq,
     )
+
+
+async def _as_one(desk: Desk, session: Session) -> tuple[SessionSnapshot, list[dict[str, Any]]]:
+    """How things stand, and the messages up to the same event: what follows is neither in them nor missing.
+
+    Where something is written all the time, one stops looking for a quiet moment, and the newest may be in both.
+    """
+    snapshot = await session.snapshot()
+    if not desk.has_model:
+        return snapshot, []
+    for _ in range(LOOKS):
+        messages = await session.messages(waiting=True)
+        if await desk.newest(session) == snapshot.last_seq or await _is_silent(session, snapshot.last_seq):
+            break
+        snapshot = await session.snapshot()
+    else:
+        messages = await session.messages(waiting=True)
+    return snapshot, messages
 
 
 def request_info(row: RequestRow) -> RequestInfo:
@@ -103,6 +126,14 @@ async def _system_events(session: Session, after: int, last: int, limit: int) ->
             if family_of(event.encoded) is Family.SYSTEM:
                 found.append(_board_event(event))
     return found, max(cursor, after)
+
+
+async def _is_silent(session: Session, after: int) -> bool:
+    """Whether no event after a number says or ends anything."""
+    try:
+        return all(name_of(line) in _SILENT for line in (await _page(session, after)).encoded)
+    except CursorExpired:
+        return False
 
 
 async def _page(session: Session, after: int) -> Events:

@@ -22,6 +22,16 @@ def measure(runtime: Runtime) -> "Metrics":
     return Metrics(runtime)
 
 
+def can_trace() -> bool:
+    """Whether OpenTelemetry is installed here, and the process has said where spans go."""
+    try:
+        from opentelemetry import trace as api
+        from opentelemetry.sdk.trace import TracerProvider
+    except ModuleNotFoundError:
+        return False
+    return isinstance(api.get_tracer_provider(), TracerProvider)
+
+
 def trace(runtime: Runtime, tracer_provider: Any = None, *, content: bool = False) -> "Tracing":
     """Have turns, calls and attempts traced, until what this returns is closed. Raises `MissingExtraError`.
 

@@ -1,6 +1,7 @@
 """`POST /ag-ui`: the HTTP side of a run. What is no run at all is refused here, the rest is said in the stream."""
 
 from collections.abc import Awaitable, Callable
+from weakref import WeakSet
 
 from ag_ui.core import RunAgentInput
 from pydantic import ValidationError
@@ -21,10 +22,10 @@ _PROBLEMS = 20
 
 
 def endpoint(
-    open_session: Callable[[Request, str], Awaitable[Session]],
+    open_session: Callable[[Request, str], Awaitable[Session]], runs: WeakSet[Run] | None = None
 ) -> Callable[[Request], Awaitable[Response]]:
     """Answers AG-UI's requests. `open_session` gives the session of a thread, which is the session's id; what it raises
-    for one that the caller may not have goes to whoever mounts this.
+    for one that the caller may not have goes to whoever mounts this. Every run is put into `runs` while it goes on.
     """
     threads = Threads()
 
@@ -42,6 +43,8 @@ def endpoint(
             return _problem(422, error.code, str(error))
         session = await open_session(request, asked.thread_id)
         run = Run(session, threads.of(session), asked)
+        if runs is not None:
+            runs.add(run)
         return StreamingResponse(run.stream(), media_type="text/event-stream", headers=_HEADERS)
 
     return answer

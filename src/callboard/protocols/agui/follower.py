@@ -44,6 +44,10 @@ class Follower:
             self._woken.set()
 
     def _wake(self, _: object) -> None:
+        self.wake()
+
+    def wake(self) -> None:
+        """Have whoever waits look."""
         self._woken.set()
 
     async def wait(self, timeout: float) -> bool:

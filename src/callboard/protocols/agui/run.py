@@ -38,6 +38,7 @@ _CHANGES = _ENDS | {EventKind.TEXT, EventKind.TOOL_STARTED, EventKind.TOOL_RESUL
 """After these the transcript may be longer."""
 
 _UNANSWERED = ("What was said is kept, but no turn began that answers it. Try another run.", "not_answered")
+_LEAVING = ("The server is ending. Everything is kept: try another run.", "draining")
 _FAULT = ("Something failed here. The server's log says what.", "internal")
 
 
@@ -57,7 +58,13 @@ class Run:
         self._resumes = False
         """Whether a turn goes on that waited."""
         self._end: Event | None = None
+        self._leaving = False
         self._tokens = {"inputTokens": 0, "outputTokens": 0}
+
+    def leave(self) -> None:
+        """End the run soon: this process ends, and its turn goes on elsewhere."""
+        self._leaving = True
+        self._follower.wake()
 
     async def stream(self) -> AsyncGenerator[bytes]:
         """The frames of the run, as many at once as there are."""
@@ -70,6 +77,9 @@ class Run:
                 if sent:
                     yield b"".join(sent)
                 while not self._is_over:
+                    if self._leaving:
+                        yield b"".join([*self._copy.spoken(None), frames.run_error(*_LEAVING)])
+                        return
                     if not await self._follower.wait(HEARTBEAT if self._taken.anything else GLANCE):
                         if not self._goes_on:
                             break

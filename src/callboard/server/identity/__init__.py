@@ -3,7 +3,7 @@
     config = IdentityConfig.from_environment()
     keys = bool(await runtime.store.keys(limit=1))
     if not may_listen(host, config, keys=keys):
-        ...  # refuse to start; say: callboard keys create, or --insecure
+        ...  # refuse to start; say: callboard keys create, or --no-auth
     app = create_app(runtime, guard=lambda inner: guard(inner, config, runtime.store))
 
 A flag that forces it is `replace(config, insecure=True)`; `config.listening_on(host)` is the configuration of a server

@@ -113,7 +113,7 @@ export class State {
         return this.#text(data);
       case "tool_started":
         if (isLate(data)) return null;
-        this.#call({ ...data, status: "pending" }).since = event.at;
+        if (!call) this.#call({ ...data, status: "pending" }).since = event.at;
         return null;
       case "turn_finished":
       case "turn_paused":

@@ -36,6 +36,8 @@ async def stream(call: Call[Nothing, Stream]) -> ASGIApp:
 
 async def state(call: Call[Nothing, AskState]) -> State:
     session = await call.desk.find(call.query.session_id, call.user_id)
+    if call.query.after is not None:
+        await _check(call.desk, session, call.query.after)
     return await state_of(call.desk, session, call.query.after, call.query.limit)
 
 
@@ -55,11 +57,7 @@ def _last_event_id(header: str | None, after: int | None) -> int | None:
 
 async def _check(desk: Desk, session: Session, after: int) -> None:
     """Refuse a cursor that lies beyond the newest event: it is another session's, or another store's."""
-    last = session.board.last_seq
-    if after > last and session.durable:
-        await session.settle()
-        last = max(session.board.last_seq, (await desk.runtime.store.heads([session.id])).get(session.id, 0))
-    if after > last:
+    if after > session.board.last_seq and after > (last := await desk.newest(session)):
         detail = f"The newest event is {last}; there is none after {after} to wait for. Read again without a cursor."
         raise Problem(409, "cursor_ahead", "Beyond the end", detail)
 
@@ -84,7 +82,7 @@ ENDPOINTS = [
         problems=(400, 404, 409),
         media_type="text/event-stream",
     ),
-    endpoint("GET", "/api/state", state, "How the session stands", query=AskState, answer=State, problems=(404,)),
+    endpoint("GET", "/api/state", state, "How the session stands", query=AskState, answer=State, problems=(404, 409)),
     endpoint(
         "POST",
         "/api/interrupt",

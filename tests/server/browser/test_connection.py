@@ -1,0 +1,85 @@
+"""The page and its server: lost and found again, and who one is."""
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.server.browser.chromium import Browser
+from tests.server.browser.process import Serving
+from tests.server.browser.tab import Tab
+
+PAY = "pay 25 EUR to Ada"
+REPORT = "build a report on tea with 2 chapters"
+
+
+def test_h2_a_lost_connection_is_found_again_and_nothing_is_lost_or_doubled(
+    browser: Browser, tabs: Callable[..., Tab], tmp_path: Path
+) -> None:
+    tab = tabs()
+    with Serving(tmp_path / "served") as server:
+        tab.open(server.start())
+        tab.say("what is 1 + 1")
+        tab.until_said("= 2.")
+        tab.say(PAY)
+        tab.until("$$('.asked').some(seen)")
+
+        server.stop()  # while somebody is asked something
+        tab.until("$('#connection').dataset.state !== 'connected'")
+        tab.say("what is 3 + 3")
+        tab.until("seen($('#error')) && $('#message').value === 'what is 3 + 3'")  # it can be sent again
+        server.start()
+        tab.until("$('#connection').dataset.state === 'connected'")
+        tab.push("Approve")
+        tab.until_said("25.00 EUR went to Ada")
+        tab.click("$('#message')")
+        tab.press("Enter")
+        tab.until_said("3 + 3 = 6.")
+
+        tab.say(REPORT)
+        tab.until("$$('.partials li').length === 1")
+        server.stop(signal.SIGKILL)  # in the middle of the work
+        server.start()
+        tab.see("seen($('#reconnect')) && $('#reconnect').click()")  # one need not wait
+        tab.until_said("'All about tea' is ready")
+        shown = tab.timeline()
+        tab.reload()
+        tab.connected()
+        assert tab.timeline() == shown
+    assert [text for who, text in shown if who == "user"] == ["what is 1 + 1", PAY, "what is 3 + 3", REPORT]
+    calls = [(tool, status) for tool, status in shown if tool not in ("user", "model")]
+    assert calls == [(tool, "succeeded") for tool in ("calculate", "send_payment", "calculate", "build_report")]
+    everything = " ".join(text for who, text in shown if who == "model")
+    for once in ("1 + 1 = 2.", "3 + 3 = 6.", "25.00 EUR went to Ada", "in the background", "'All about tea' is ready"):
+        assert everything.count(once) == 1, once
+
+
+def test_h1_a_key_is_asked_for_and_kept_for_the_tab_only(
+    browser: Browser, tabs: Callable[..., Tab], tmp_path: Path
+) -> None:
+    with Serving(tmp_path / "served") as server:
+        server.run("migrate")
+        key = server.run("keys", "create", "--user", "ada")
+        url = server.start()
+        tab = tabs()
+        tab.goto(url)
+        tab.until("$('#token-dialog').open && document.activeElement === $('#token')")
+        assert not tab.see("seen($('#token-error'))")
+        tab.press("Escape")  # there is no way around it
+        tab.until("$('#token-dialog').open && document.activeElement === $('#token')")
+        tab.write("cb_wrong")
+        tab.press("Enter")
+        tab.until("$('#token-dialog').open && seen($('#token-error'))")
+        tab.write(key)
+        tab.press("Enter")
+        tab.connected()
+        tab.say("what is 1 + 1")
+        tab.until_said("= 2.")
+        tab.reload()
+        tab.connected()
+        assert key not in tab.see("JSON.stringify(localStorage) + location.href + document.cookie")
+        assert key not in tab.see("document.documentElement.outerHTML")
+        other = tabs(tab)
+        other.goto(url)
+        other.until("$('#token-dialog').open")
+        assert len(tab.network) == 2
+        assert all("401" in each for each in tab.network + other.network)

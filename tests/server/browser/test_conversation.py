@@ -1,0 +1,126 @@
+"""The page in a real browser: what is said, and what tools do."""
+
+import pytest
+
+from callboard.testing.providers import Call, Gate, Text, Turn
+from tests.server.browser.conftest import Talking
+from tests.server.browser.tab import Tab
+
+HOSTILE = "<img src=x onerror=\"document.title='lost'\"><script>document.title='lost'</script><b>bold</b>&lt;\u202eevil"
+MARKUP = "$$('#timeline img, #timeline script, #timeline b').length"
+
+
+def test_h2_text_is_shown_while_the_model_speaks(talking: Talking, tab: Tab) -> None:
+    gate = Gate()
+    talking.model.add(Turn(Text("One, ", "two, ", gate, "three.")))
+    tab.open(talking.url)
+    tab.say("Count!")
+    assert tab.until("last('.text[data-live]')?.textContent.length === 10 && last('.text').textContent") == "One, two, "
+    assert tab.see("seen($('#stop'))")
+    gate.open()
+    assert tab.until_said("three.") == "One, two, three."
+    shown = [["user", "Count!"], ["model", "One, two, three."]]
+    assert tab.timeline() == shown
+    tab.reload()
+    tab.connected()
+    assert tab.timeline() == shown
+
+
+@pytest.mark.parametrize("way", ["the button", "a key"])
+def test_h1_a_person_stops_the_model(talking: Talking, tab: Tab, way: str) -> None:
+    talking.model.add(Turn(Text("I shall go on and ", Gate(), "on.")), "As you like.")
+    tab.open(talking.url)
+    tab.say("Speak!")
+    tab.until("last('.text[data-live]')?.textContent === 'I shall go on and '")
+    if way == "a key":
+        tab.press("Escape")
+    else:
+        tab.push("Stop")
+    tab.until("last('#timeline > li').textContent === 'Stopped.' && !seen($('#stop')) && !$('[data-live]')")
+    assert talking.model.exchanges[-1].left
+    tab.say("Enough.")
+    tab.until_said("As you like.")
+    assert [who for who, _ in tab.timeline()] == ["user", "model", "note", "user", "model"]
+
+
+def test_h1_what_anybody_says_stays_text(talking: Talking, tab: Tab) -> None:
+    short = HOSTILE[:100]
+    talking.model.add(
+        Turn(HOSTILE, Call("build_report", {"subject": short, "chapters": 1})),
+        "It runs.",
+        "It is done.",
+        Turn(Call("send_payment", {"to": short, "amount": "1", "purpose": HOSTILE})),
+        "So be it.",
+    )
+    tab.open(talking.url)
+    tab.say(HOSTILE)
+    tab.until_said("It is done.")
+    assert tab.timeline()[:2] == [["user", HOSTILE], ["model", HOSTILE]]
+    assert tab.see("$('.card .result dd').textContent") == f"All about {short}"
+    tab.say("Pay!")
+    tab.until("$$('.asked').some(seen)")
+    for _ in range(2):
+        assert HOSTILE in tab.see("last('.card').textContent")
+        assert tab.see(MARKUP) == 0
+        tab.reload()
+        tab.connected()
+    tab.push("Reject…")
+    tab.write(HOSTILE)
+    tab.push("Reject")
+    tab.until_said("So be it.")
+    assert HOSTILE in tab.see("last('.card .result').textContent")
+    assert "evil" in talking.model.bodies[-1]["messages"][-1]["content"]
+    assert tab.see(MARKUP) == 0
+    assert tab.see("document.title") == "Callboard"
+
+
+def test_h2_a_call_that_is_tried_again_shows_why_and_ends_with_its_result(offline: str, tab: Tab) -> None:
+    tab.open(offline)
+    tab.click("$$('#suggestions button').find((each) => each.textContent === 'check the stock of lamps')")
+    tab.until_status("check_stock", "retrying")
+    assert "attempt 1 of 3" in tab.see("$('.card .status').textContent")
+    assert tab.see("$('.troubles').innerText") == "transient: The warehouse did not answer."
+    tab.until_status("check_stock", "succeeded")
+    tab.until_said("There are 35 pieces of lamps in stock.")
+    assert tab.see("$('.card .result').innerText").split() == ["Item", "lamps", "Pieces", "35"]
+    assert tab.see("!seen($('.card progress')) && !seen($('.card button'))")
+
+
+def test_h2_work_in_the_background_shows_how_far_it_is_and_is_reported_by_itself(offline: str, tab: Tab) -> None:
+    tab.open(offline)
+    tab.say("build a report on coffee with 2 chapters")
+    first = tab.until("seen($('.card progress')) && $('.card .said').textContent.includes('chapter 1 of 2')"
+                      " && $('.card progress').value")  # fmt: skip
+    tab.until_said("running in the background")
+    tab.say("what is 12 * (3 + 4)")  # it waits for nothing
+    tab.until_said("12 * (3 + 4) = 84.")
+    assert tab.until("$('.card .said').textContent.includes('chapter 2 of 2') && $('.card progress').value") > first
+    tab.until("$$('.partials li').length === 2")
+    assert tab.see("$('.card').dataset.status") == "executing"
+    tab.until_said("A result came in from build_report: 'All about coffee' is ready: 16 pages in 2 chapters.")
+    shown = tab.timeline()
+    assert [who for who, _ in shown] == ["user", "build_report", "model", "user", "calculate", "model", "model"]
+    assert [status for tool, status in shown if tool in ("build_report", "calculate")] == ["succeeded", "succeeded"]
+    tab.reload()
+    tab.connected()
+    assert tab.timeline() == shown
+
+
+def test_h1_work_in_the_background_is_cancelled_on_its_card(offline: str, tab: Tab) -> None:
+    tab.open(offline)
+    tab.say("build a report on tea with 6 chapters")
+    tab.until("seen($('.card progress')) && $('.card progress').value > 0")
+    tab.push("Cancel")
+    tab.until_status("build_report", "cancelled")
+    tab.until_said("build_report failed:")
+
+
+def test_h1_a_new_conversation_leaves_the_old_one_alone(offline: str, tab: Tab) -> None:
+    tab.open(offline)
+    tab.say("what is 1 + 1")
+    tab.until_said("= 2.")
+    tab.push("New conversation")
+    tab.until("seen($('#welcome')) && !$('#timeline > li')")
+    tab.say("what is 2 + 2")
+    tab.until_said("= 4.")
+    assert [text for who, text in tab.timeline() if who == "user"] == ["what is 2 + 2"]

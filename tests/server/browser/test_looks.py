@@ -1,0 +1,96 @@
+"""How the page looks and is used: on a telephone, in the dark, without a mouse."""
+
+from typing import Any
+
+import pytest
+
+from tests.server.browser.tab import SHIFT, Tab
+
+CONTRAST = """(() => {
+  const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+  const light = (colour) => {
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    const parts = [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3).map((each) => each / 255);
+    const [r, g, b] = parts.map((each) => (each <= 0.04045 ? each / 12.92 : ((each + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const behind = (element) => {
+    for (let each = element; each; each = each.parentElement) {
+      const colour = getComputedStyle(each).backgroundColor;
+      if (!/, 0\\)$|\\/ 0\\)$|transparent/.test(colour)) return colour;
+    }
+    return "white";
+  };
+  return $$(".text, .card strong, .status, .card dt, .card dd, .question, button, .connection span, label")
+    .filter((each) => seen(each) && each.innerText.trim())
+    .map((each) => {
+      const [one, other] = [light(getComputedStyle(each).color), light(behind(each))].sort((a, b) => b - a);
+      return [each.innerText.trim(), Math.round(((one + 0.05) / (other + 0.05)) * 100) / 100];
+    });
+})()"""
+
+
+def a_conversation(tab: Tab, url: str) -> None:
+    """A page with something of everything on it."""
+    tab.open(url)
+    tab.say(f"what is {'1 + ' * 40}1 and convert {'x' * 400} to UTC and deliver the {'lamp' * 20} and pay 5 EUR to Ada")
+    tab.until("$$('.asked').filter(seen).length === 2 && !seen($('#stop'))")
+    tab.push("Edit…")
+
+
+def prefer(tab: Tab, scheme: str) -> None:
+    tab.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_h1_the_page_can_be_read_in_the_light_and_in_the_dark(offline: str, tab: Tab, scheme: str) -> None:
+    prefer(tab, scheme)
+    a_conversation(tab, offline)
+    red, *_ = tab.see("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)")
+    assert red < 60 if scheme == "dark" else red > 200
+    tab.until("document.getAnimations().length === 0")
+    found: list[list[Any]] = tab.see(CONTRAST)
+    assert len(found) > 15
+    assert [each for each in found if each[1] < 4.5] == []
+
+
+@pytest.mark.parametrize("width", [375, 1280])
+def test_h1_nothing_is_wider_than_the_window(offline: str, tab: Tab, width: int) -> None:
+    tab.call("Emulation.setDeviceMetricsOverride", width=width, height=700, deviceScaleFactor=2, mobile=width < 500)
+    a_conversation(tab, offline)
+    assert tab.see("innerWidth") == width
+    assert tab.see("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    wide = "$$('body *').filter((each) => seen(each) && !each.closest('.hidden, .skip'))"
+    assert tab.see(f"{wide}.filter((each) => each.getBoundingClientRect().right > innerWidth + 0.5)"
+                   ".map((each) => each.outerHTML.slice(0, 100))") == []  # fmt: skip
+    assert tab.see("$('h1').getBoundingClientRect().width") > 60  # the text is really drawn
+    hit = "$$('button, input:not([type=checkbox]), select, textarea, .check label').filter(seen)"
+    assert min(tab.see(f"{hit}.map((each) => each.offsetHeight)")) >= 32
+
+
+def test_h1_everything_can_be_done_with_the_keyboard(offline: str, tab: Tab) -> None:
+    tab.open(offline)
+    tab.press("Tab")
+    assert tab.see("document.activeElement.className") == "skip"
+    tab.press("Enter")
+    tab.until("document.activeElement === $('#message') || location.hash === '#message'")
+    while tab.see("document.activeElement !== $('#message')"):
+        tab.press("Tab")
+    tab.write("pay 5 EUR to Ada")
+    tab.press("Enter")
+    tab.until("seen($('.asked .question'))")
+    label = "document.activeElement.textContent.trim()"
+    for _ in range(20):
+        if tab.see(label) == "Approve":
+            break
+        tab.press("Tab", SHIFT)
+    assert tab.see(label) == "Approve"
+    assert tab.see("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    tab.press("Space")
+    tab.until_said("5.00 EUR went to Ada")
+    assert tab.see("document.activeElement.id") == "message"  # where one goes on
+    tab.write("what is 2 + 2")
+    tab.press("Enter")
+    tab.until_said("2 + 2 = 4.")
+    assert "2 + 2 = 4." in tab.until("$('#announcer').textContent")
