@@ -4,7 +4,7 @@ import asyncio
 import signal
 import socket
 from collections.abc import Callable, Generator, Iterable
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Any, Self
@@ -54,6 +54,7 @@ def host(wanted: Hosting, listening: Callable[[str, bool], Any]) -> None:
 
     Raises `CallboardError`: the store, the model or the address cannot be used.
     """
+    _allow_many_connections()
     with asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
         runner.run(_serve(wanted, listening))
 
@@ -84,6 +85,17 @@ async def _serve(wanted: Hosting, listening: Callable[[str, bool], Any]) -> None
                 listening(_address(wanted.host, made), keys or config.jwks is not None)
                 with rare_collections():
                     await server.serve(sockets=[made])
+
+
+def _allow_many_connections() -> None:
+    """Raise the number of open files to what the system allows: each reader is one."""
+    try:
+        import resource
+    except ModuleNotFoundError:  # not on this system
+        return
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 @contextmanager

@@ -1,0 +1,84 @@
+"""What drives a measured server from within: sessions are opened, and events are posted at a pace that is asked for.
+
+Our server and the bare one are driven alike, over the same few routes. This module measures nothing but commits.
+"""
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+PREFIX = "/bench/"
+
+
+class Driven(NamedTuple):
+    """What a server has to offer to be driven. Sessions have numbers here."""
+
+    open: Callable[[int], Awaitable[object]]
+    """See to it that there are so many sessions."""
+    post: Callable[[Sequence[int]], Awaitable[object]]
+    """Post an event to each of these sessions."""
+    heads: Callable[[], dict[str, int]]
+    """The number of every session's newest event."""
+    commits: Callable[[], list[float]] = list
+    """The seconds of every commit since this was last asked."""
+
+
+def session_id(index: int) -> str:
+    """The id of a session."""
+    return f"s{index}"
+
+
+def said() -> dict[str, Any]:
+    """What every event says, and when it was handed in, by the clock that all processes of a machine share."""
+    return {"message": "The price of gas has changed.", "chain": "mainnet", "handed": time.perf_counter()}
+
+
+def pin(core: int) -> None:
+    """Stay on one core."""
+    os.sched_setaffinity(0, {core})
+
+
+async def produce(driven: Driven, sessions: int, rate: float, wave: int, seconds: float) -> int:
+    """Post at a steady rate, `wave` events at once, to all sessions in turn. Returns how many that were."""
+    started, sent, total = time.perf_counter(), 0, round(rate * seconds / wave) * wave
+    async with asyncio.TaskGroup() as tasks:
+        while sent < total:
+            due = min(total, (int((time.perf_counter() - started) * rate / wave) + 1) * wave)
+            if due > sent:
+                tasks.create_task(_post(driven, [number % sessions for number in range(sent, due)]))
+                sent = due
+            await asyncio.sleep(max(0.0, started + sent / rate - time.perf_counter()))
+    return sent
+
+
+async def _post(driven: Driven, sessions: Sequence[int]) -> None:
+    await driven.post(sessions)
+
+
+def routes(driven: Driven) -> list[Route]:
+    """The routes over which a server is driven."""
+
+    async def opening(request: Request) -> JSONResponse:
+        await driven.open((await request.json())["sessions"])
+        return JSONResponse({})
+
+    async def producing(request: Request) -> JSONResponse:
+        return JSONResponse({"sent": await produce(driven, **(await request.json()))})
+
+    async def asking(request: Request) -> JSONResponse:
+        return JSONResponse({"heads": driven.heads(), "commits": driven.commits()})
+
+    made = {"open": opening, "produce": producing, "ask": asking}
+    return [Route(PREFIX + name, handler, methods=["POST"]) for name, handler in made.items()]
+
+
+def announce(port: int) -> None:
+    """Tell who started this process where it listens."""
+    print(json.dumps({"port": port}), flush=True)

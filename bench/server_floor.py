@@ -1,0 +1,85 @@
+"""The floor: a bare Starlette application that says the same over the same protocol, and keeps nothing.
+
+Its streams are plain `StreamingResponse`s with a queue each, its numbers come from a counter. As a script it is the
+server, on a core of its own.
+"""
+
+import asyncio
+import socket
+import sys
+from collections import defaultdict
+from collections.abc import AsyncIterator, Sequence
+
+import uvicorn
+from pydantic_core import to_json
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+from uvicorn.loops.auto import auto_loop_factory
+
+from bench.server_driver import Driven, announce, pin, routes, said, session_id
+
+_Queue = asyncio.Queue[bytes]
+
+
+class Boards:
+    """Who reads what, and how far it has come."""
+
+    def __init__(self) -> None:
+        self._readers: defaultdict[str, list[_Queue]] = defaultdict(list)
+        self._heads: defaultdict[str, int] = defaultdict(int)
+
+    async def post(self, sessions: Sequence[int]) -> None:
+        for index in sessions:
+            name = session_id(index)
+            self._heads[name] = number = self._heads[name] + 1
+            frame = b"id: %d\nevent: system_notice\ndata: %b\n\n" % (number, to_json({"seq": number, "data": said()}))
+            for reader in self._readers[name]:
+                reader.put_nowait(frame)
+
+    async def open(self, sessions: int) -> None:
+        """There is nothing to open."""
+
+    def heads(self) -> dict[str, int]:
+        return dict(self._heads)
+
+    async def stream(self, request: Request) -> Response:
+        return StreamingResponse(self._frames(request.query_params["session_id"]), media_type="text/event-stream")
+
+    async def _frames(self, name: str) -> AsyncIterator[bytes]:
+        queue = _Queue()
+        self._readers[name].append(queue)
+        try:
+            yield b"retry: 1000\n\n"
+            while True:
+                yield await queue.get()
+        finally:
+            self._readers[name].remove(queue)
+
+
+async def _accept(request: Request) -> Response:
+    """Read an event, and say so."""
+    body = await request.json()
+    return JSONResponse({"status": "queued", "event_type": body["event"]["kind"]}, 202)
+
+
+async def _serve() -> None:
+    boards = Boards()
+    app = Starlette(
+        routes=[
+            Route("/api/chat/stream", boards.stream),
+            Route("/api/system/event", _accept, methods=["POST"]),
+            *routes(Driven(boards.open, boards.post, boards.heads)),
+        ]
+    )
+    config = uvicorn.Config(app, http="httptools", ws="none", log_config=None, access_log=False)
+    with socket.create_server(("127.0.0.1", 0), backlog=2048) as made:
+        announce(made.getsockname()[1])
+        await uvicorn.Server(config).serve(sockets=[made])
+
+
+if __name__ == "__main__":
+    pin(int(sys.argv[1]))
+    with asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
+        runner.run(_serve())

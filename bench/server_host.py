@@ -1,0 +1,84 @@
+"""Our server as `callboard serve` puts it together, with routes that drive it. As a script, on a core of its own.
+
+Only one thing differs from a server of one's own: a session may have more readers.
+"""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from functools import partial
+
+from starlette.types import ASGIApp
+from uvicorn.loops.auto import auto_loop_factory
+
+from bench.server_driver import Driven, announce, pin, routes, said, session_id
+from bench.stores import Commits
+from bench.workloads import add
+from callboard import Runtime, tool
+from callboard.server.app import create_app
+from callboard.server.garbage import rare_collections
+from callboard.server.identity import IdentityConfig, guard
+from callboard.server.identity.config import LOCAL
+from callboard.server.serving import listen, serving
+from callboard.server.streams import Streams
+from callboard.sessions.session import Session
+from callboard.telemetry import measure
+
+READERS = 1_000
+"""How many may read one session."""
+
+
+class Sessions:
+    """Sessions by their numbers."""
+
+    def __init__(self, runtime: Runtime, *, durable: bool) -> None:
+        self._runtime = runtime
+        self._durable = durable
+        self._sessions: list[Session] = []
+        self._commits = Commits(runtime.store) if durable else None
+
+    async def open(self, number: int) -> None:
+        while len(self._sessions) < number:
+            wanted = range(len(self._sessions), min(number, len(self._sessions) + 500))
+            self._sessions += await asyncio.gather(*(self._runtime.open(session_id(each), LOCAL) for each in wanted))
+
+    async def post(self, sessions: Sequence[int]) -> None:
+        if self._durable:  # each waits for its commit
+            await asyncio.gather(*(self._sessions[index].notice(**said()) for index in sessions))
+        else:
+            for index in sessions:
+                await self._sessions[index].notice(**said())
+
+    def heads(self) -> dict[str, int]:
+        return {session.id: session.board.last_seq for session in self._sessions}
+
+    def commits(self) -> list[float]:
+        if self._commits is None:
+            return []
+        seconds, self._commits.seconds = self._commits.seconds, []
+        return seconds
+
+
+async def _serve(store: str) -> None:
+    durable = store != "memory://"
+    async with Runtime([tool(add)], store=store) as runtime:
+        sessions = Sessions(runtime, durable=durable)
+        guarded = partial(_guarded, runtime)
+        with measure(runtime) as metrics, listen("127.0.0.1", 0) as made:
+            streams = Streams(runtime.clock, per_session=READERS)
+            streams.counted = metrics.reading
+            app = create_app(runtime, guard=guarded, metrics=metrics.render, streams=streams)
+            app.router.routes += routes(Driven(sessions.open, sessions.post, sessions.heads, sessions.commits))
+            announce(made.getsockname()[1])
+            with rare_collections():
+                await serving(app).serve(sockets=[made])
+
+
+def _guarded(runtime: Runtime, app: ASGIApp) -> ASGIApp:
+    return guard(app, IdentityConfig(), runtime.store, clock=runtime.clock)
+
+
+if __name__ == "__main__":
+    pin(int(sys.argv[1]))
+    with asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
+        runner.run(_serve(sys.argv[2]))

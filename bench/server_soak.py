@@ -1,0 +1,104 @@
+"""The soak: clients that drop their connections at random and resume with the last number they had, for a long while.
+
+Nothing may be lost, doubled or misplaced, however a connection ended, and the server's memory must not grow. As a
+script this is the worker.
+"""
+
+import asyncio
+import json
+import random
+import sys
+import time
+
+from bench.databases import sqlite_file
+from bench.server_driver import session_id
+from bench.server_load import Reader, Tally, connect
+from bench.server_process import Server, load, ours
+
+SESSIONS, EACH = 50, 8
+"""Sessions, and the readers of each."""
+RATE = 1_000
+"""Events per second, over all sessions."""
+STAY, AWAY = 4.0, 2.0
+"""Seconds that a reader stays and is away, at most."""
+WARM_UP = 60.0
+"""Seconds after which memory is looked at: by then every board has as many events as it holds, and forgets some."""
+
+
+class Visitor:
+    """A client that comes and goes, and always goes on where it was."""
+
+    def __init__(self, server: Server, tally: Tally, session: str) -> None:
+        self._server = server
+        self._tally = tally
+        self._session = session
+        self.last = 0
+        self.visits = 0
+
+    async def visit(self, until: float) -> None:
+        while (left := until - time.perf_counter()) > 0:
+            reader = await self._come()
+            await asyncio.wait([reader.ended], timeout=min(left, random.uniform(0.0, STAY)))
+            await self._leave(reader)
+            await asyncio.sleep(random.uniform(0.0, AWAY))
+
+    async def finish(self, head: int) -> int:
+        """Read to the end. Returns how many events are missing or too many."""
+        reader = await self._come()
+        until = time.perf_counter() + 30.0
+        while reader.last < head and time.perf_counter() < until:
+            await asyncio.wait([reader.ended], timeout=0.05)
+        await self._leave(reader)
+        return abs(head - self.last)
+
+    async def _come(self) -> Reader:
+        self.visits += 1
+        return await connect(self._server.port, Reader(self._tally, self._session, self.last))
+
+    async def _leave(self, reader: Reader) -> None:
+        reader.leave()
+        await reader.ended
+        self.last = reader.last
+
+
+async def soak(seconds: float) -> dict[str, list[float]]:
+    """Visitors for so long, and a look at the memory before and after."""
+    with sqlite_file() as url, ours(url) as server:
+        await server.drive("open", sessions=SESSIONS)
+        tally = Tally()
+        visitors = [Visitor(server, tally, session_id(index % SESSIONS)) for index in range(SESSIONS * EACH)]
+        until = time.perf_counter() + seconds
+        resident: list[float] = []
+
+        async def look() -> None:
+            warm = time.perf_counter() + min(WARM_UP, seconds / 2)
+            while (now := time.perf_counter()) < until:
+                await server.drive("ask")  # it keeps times for us until they are asked for; nor do we keep ours
+                tally.waits.clear()
+                if now >= warm:
+                    resident.append(server.resident())
+                await asyncio.sleep(min(5.0, seconds / 20))
+
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(server.drive("produce", sessions=SESSIONS, rate=RATE, wave=1, seconds=seconds))
+            tasks.create_task(look())
+            for visitor in visitors:
+                tasks.create_task(visitor.visit(until))
+        heads = (await server.drive("ask"))["heads"]
+        missing = await asyncio.gather(
+            *(each.finish(heads[session_id(index % SESSIONS)]) for index, each in enumerate(visitors))
+        )
+        tenth = max(1, len(resident) // 10)
+        first, last = (sum(part) / tenth for part in (resident[:tenth], resident[-tenth:]))
+        return {
+            "soak_seconds": [seconds],
+            "soak_events": [float(tally.events)],
+            "soak_visits": [float(sum(each.visits for each in visitors))],
+            "soak_wrong": [float(tally.wrong + tally.resyncs + sum(missing))],
+            "soak_memory": [last],
+            "soak_growth": [last / first],
+        }
+
+
+if __name__ == "__main__":
+    load(soak(*json.loads(sys.argv[2])))
