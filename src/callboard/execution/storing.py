@@ -31,6 +31,7 @@ def row_of(execution: Execution, owner: str | None) -> ExecutionRow:
         execution.fingerprint = fingerprint_of(execution.document)
     start = execution.queued_at - execution.queued
     ended = None if execution.lost else execution.ended  # one that is left to others has ended here only
+    waits = execution.lost and execution.request is not None and execution.status is Status.WAITING  # for a person
     secret = ended is not None and execution.tool.has_secrets
     return ExecutionRow(
         id=execution.id,
@@ -54,7 +55,7 @@ def row_of(execution: Execution, owner: str | None) -> ExecutionRow:
         queued_at=execution.queued_at,
         started_at=None if execution.started is None else start + execution.started,
         completed_at=None if ended is None else start + ended,
-        owner=None if ended is not None or execution.lost else owner,
+        owner=None if ended is not None or waits else owner,
     )
 
 
