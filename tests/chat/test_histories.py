@@ -187,7 +187,7 @@ async def _live(seed: int, store: str, restarts: int) -> None:
 
 @pytest.fixture
 def histories(request: pytest.FixtureRequest) -> int:
-    return 10_000 if request.config.getoption("--slow") else 300
+    return 10_000 if request.config.getoption("--slow") else 120
 
 
 async def test_c5_random_histories_are_valid_at_every_moment(histories: int) -> None:

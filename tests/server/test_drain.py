@@ -145,8 +145,6 @@ def test_o2_logs_are_lines_of_json_where_that_is_wanted(tmp_path: Path) -> None:
         (["--host", "0.0.0.0", "--port", "0"], "--no-auth"),
         (["--host", "no.such.host.invalid", "--port", "0"], "Nothing can listen on"),
         (["--port", "0", "--model", "anthropic:claude"], "ANTHROPIC_API_KEY"),
-        (["--port", "0", "--store", "sqlite:////no/such/folder/x.db"], "x.db"),
-        (["--port", "0", "--tools", "no.such:registry"], "There is no module"),
     ],
 )
 def test_h5_what_cannot_be_served_is_said_in_one_line(tmp_path: Path, options: list[str], said: str) -> None:
