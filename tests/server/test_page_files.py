@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 from importlib import resources
 from pathlib import Path
@@ -10,10 +9,13 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import without
+from tests.server.agui.real_client import node
+from tests.servers import Unavailable
+
 PAGE = Path(str(resources.files("callboard.server").joinpath("page")))
 FILES = {file.name: file.read_text() for file in PAGE.iterdir() if file.is_file()}
 SCRIPTS = {name: text for name, text in FILES.items() if name.endswith(".js")}
-NODE = shutil.which("node")
 
 
 @pytest.mark.parametrize("name", sorted(SCRIPTS))
@@ -50,10 +52,17 @@ def test_every_element_that_scripts_look_for_is_there() -> None:
 
 def in_node(source: str) -> Any:
     """What a module says that can import the page's."""
-    if NODE is None:
-        pytest.skip("Node is not there to run the page's modules")
+    try:
+        program = node()
+    except Unavailable as why:
+        without("Node", why)
     done = subprocess.run(
-        [NODE, "--input-type=module", "-e", source], cwd=PAGE, capture_output=True, text=True, timeout=60, check=False
+        [program, "--input-type=module", "-e", source],
+        cwd=PAGE,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
