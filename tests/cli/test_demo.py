@@ -14,11 +14,15 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
+from pydantic_core import to_json
 
+from callboard import Event
 from callboard.cli import app
+from callboard.cli.dialogue import line_of
 from callboard.cli.keyboard import Line
 from callboard.cli.questions import Inquiry
 from callboard.cli.tour import Tour
+from callboard.events.event import encode_event
 from callboard.sessions.requests import Approval
 from callboard.toolkits.demo import Delivery
 from tests.cli.commands import COMMAND, PATIENCE, Done
@@ -279,6 +283,12 @@ def test_a_question_that_was_begun_is_left_open() -> None:
     assert inquiry.problem == "how is needed."
     assert inquiry.take("later") is None
     assert inquiry.idle
+
+
+def test_a_turn_that_failed_is_told_in_words() -> None:
+    error = {"category": "resource", "message": "The session had 2 turns, which is the limit."}
+    event = Event(1, encode_event("turn_failed", 0.0, to_json({"turn_id": "t1", "error": error})))
+    assert str(line_of(event)) == "error  resource: The session had 2 turns, which is the limit"
 
 
 def test_arguments_that_are_not_json_answer_nothing() -> None:

@@ -4,20 +4,18 @@ On a terminal what runs is drawn at the bottom and moves; what is worth keeping 
 else every event is a plain line.
 """
 
-import time
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, Self, cast
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from ..events.event import Event
 from ..events.kinds import EventKind
 from .console import err, out, print_line
-from .progress import Row, cells
-from .words import attempt_of, blame, compact, one_line, safe, told
+from .progress import Running
+from .words import blame, compact, one_line, safe, told
 
 SHORT = 200
 """How many characters of arguments and results are shown."""
@@ -76,7 +74,7 @@ class LiveScreen(LineScreen):
 
     def __init__(self, prompt: Callable[[], Text] | None = None) -> None:
         self._prompt = prompt
-        self._rows: dict[str, Row] = {}
+        self._running = Running()
         self._heard = ""
         self._live = Live(self, console=out, refresh_per_second=12, transient=True)
 
@@ -88,25 +86,13 @@ class LiveScreen(LineScreen):
         self._live.__exit__(None, None, None)
 
     def show(self, event: Event) -> None:
-        data = event.data
-        own: str = data.get("execution_id", "")
-        row = self._rows.get(own)
+        self._running.follow(event)
+        own: str = event.data.get("execution_id", "")
         match event.kind:
-            case EventKind.TOOL_STARTED:
-                self._rows[own] = Row(one_line(data["tool"]), time.monotonic())
-            case EventKind.TOOL_EXECUTING if row is not None:
-                row.attempt = attempt_of(data) if data["attempt"] > 1 else ""
-                row.stage, row.message, row.fraction, row.retry_at = "", "", None, None
-            case EventKind.TOOL_PROGRESS if row is not None:
-                row.stage, row.message = one_line(data["stage"]), one_line(data.get("message") or "")
-                row.fraction = data.get("fraction")
+            case EventKind.TOOL_PROGRESS if own in self._running.rows:
                 return  # the bar says it
-            case EventKind.TOOL_RETRYING if row is not None:
-                row.retry_at = time.monotonic() + data["delay"]
-            case EventKind.HUMAN_REQUEST | EventKind.WALLET_TX_REQUEST if row is not None:
-                row.stage = "waits for you"
             case EventKind.TOOL_RESULT:
-                self._rows.pop(own, None)
+                self._running.rows.pop(own, None)
             case EventKind.TEXT | EventKind.TURN_INTERRUPTED | EventKind.TURN_FAILED:
                 self._heard = ""
             case _:
@@ -123,15 +109,7 @@ class LiveScreen(LineScreen):
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         if self._heard:
             yield Text.assemble(_MODEL, safe(self._heard))
-        if rows := list(self._rows.values())[-8:]:
-            table = Table.grid(padding=(0, 1))
-            for _ in range(5):
-                table.add_column(no_wrap=True)
-            table.add_column(justify="right", no_wrap=True)
-            now = time.monotonic()
-            for row in rows:
-                table.add_row(*cells(row, now, bar_width=max(8, min(30, options.max_width // 4))))
-            yield table
+        yield self._running
         if self._prompt is not None:
             yield self._prompt()
 
@@ -167,7 +145,7 @@ def line_of(event: Event) -> Text | None:
         case EventKind.HUMAN_ANSWER:
             return Text.assemble(_YOU, _answered(data["answer"]))
         case EventKind.TURN_FAILED:
-            return Text.assemble(("error  ", "bold red"), one_line(str(data.get("error"))))
+            return Text.assemble(("error  ", "bold red"), blame(data["error"]))
         case EventKind.TURN_INTERRUPTED:
             return Text(f"{_TOOL}(stopped)", "yellow")
         case EventKind.SYSTEM_NOTICE | EventKind.SYSTEM_ERROR:

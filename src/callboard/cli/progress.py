@@ -39,30 +39,20 @@ class Row:
     spinner: Spinner = field(default_factory=lambda: Spinner("dots", style="cyan"))
 
 
-class LiveWatcher:
-    """Rows that move, on the terminal of a console. What handlers print appears above them."""
+class Running:
+    """What runs, by the events that tell of it, as rows of a table."""
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._rows: dict[str, Row] = {}
-        self._live = Live(self, console=console, refresh_per_second=10, transient=True)
+    def __init__(self) -> None:
+        self.rows: dict[str, Row] = {}
 
-    def __enter__(self) -> Self:
-        self._live.__enter__()
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._live.__exit__(None, None, None)
-
-    def show(self, event: Event) -> None:
+    def follow(self, event: Event) -> None:
+        """Take in what an event says of a row. How one ends, and what is kept of that, is its owner's to say."""
         data = event.data
         own: str = data.get("execution_id", "")
-        row = self._rows.get(own)
+        row = self.rows.get(own)
         match event.kind:
             case EventKind.TOOL_STARTED:
-                self._rows[own] = Row(data["tool"], time.monotonic())
-            case EventKind.TOOL_VALIDATING:
-                pass
+                self.rows[own] = Row(one_line(data["tool"]), time.monotonic())
             case EventKind.TOOL_EXECUTING if row is not None:
                 row.attempt = attempt_of(data) if data["attempt"] > 1 else ""
                 row.stage, row.message, row.fraction, row.retry_at = "", "", None, None
@@ -72,6 +62,57 @@ class LiveWatcher:
             case EventKind.TOOL_RETRYING if row is not None:
                 row.attempt = ""
                 row.retry_at = time.monotonic() + data["delay"]
+            case EventKind.HUMAN_REQUEST | EventKind.WALLET_TX_REQUEST if row is not None:
+                row.stage = "waits for you"
+            case _:
+                pass
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        rows = list(self.rows.values())  # another thread may be adding one
+        if not rows:
+            return
+        table = Table.grid(padding=(0, 1))
+        for _ in range(3):
+            table.add_column(no_wrap=True)
+        table.add_column(justify="right", no_wrap=True)
+        table.add_column()
+        table.add_column(justify="right", no_wrap=True)
+        shown = rows if len(rows) <= MAX_ROWS else [rows[0], *rows[1 - MAX_ROWS :]]
+        now = time.monotonic()
+        for row in shown:
+            table.add_row(*_cells(row, now, bar_width=max(8, min(30, options.max_width // 4))))
+        yield table
+        if len(rows) > len(shown):
+            yield Text(f"  and {len(rows) - len(shown)} more", style="dim")
+
+
+class LiveWatcher:
+    """Rows that move, on the terminal of a console. What handlers print appears above them."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._running = Running()
+        self._rows = self._running.rows
+        self._live = Live(self._running, console=console, refresh_per_second=10, transient=True)
+
+    def __enter__(self) -> Self:
+        self._live.__enter__()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._live.__exit__(None, None, None)
+
+    def show(self, event: Event) -> None:
+        self._running.follow(event)
+        data = event.data
+        own: str = data.get("execution_id", "")
+        known = own in self._rows
+        match event.kind:
+            case EventKind.TOOL_STARTED | EventKind.TOOL_VALIDATING:
+                pass
+            case EventKind.TOOL_EXECUTING | EventKind.TOOL_PROGRESS if known:
+                pass
+            case EventKind.TOOL_RETRYING if known:
                 self._keep("✗", "red", f"{attempt_of(data)} failed ", f"({blame(data['error'])})", of=own)
             case EventKind.TOOL_PARTIAL:
                 self._keep("▸", "cyan", compact(data["value"]), of=own)
@@ -103,24 +144,8 @@ class LiveWatcher:
         line = Text.assemble((f"{mark} ", style), (name, "bold"), text, (aside, "dim"))
         self._console.print(line, soft_wrap=True)
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        table = Table.grid(padding=(0, 1))
-        for _ in range(3):
-            table.add_column(no_wrap=True)
-        table.add_column(justify="right", no_wrap=True)
-        table.add_column()
-        table.add_column(justify="right", no_wrap=True)
-        rows = list(self._rows.values())  # another thread may be adding one
-        shown = rows if len(rows) <= MAX_ROWS else [rows[0], *rows[1 - MAX_ROWS :]]
-        now = time.monotonic()
-        for row in shown:
-            table.add_row(*cells(row, now, bar_width=max(8, min(30, options.max_width // 4))))
-        yield table
-        if len(rows) > len(shown):
-            yield Text(f"  and {len(rows) - len(shown)} more", style="dim")
 
-
-def cells(row: Row, now: float, bar_width: int) -> tuple[Any, ...]:
+def _cells(row: Row, now: float, bar_width: int) -> tuple[Any, ...]:
     """A row of the table of what runs."""
     elapsed = Text(seconds(now - row.since), style="dim")
     name = Text(row.tool, style="bold")
