@@ -270,6 +270,37 @@ def test_t5_for_other_types_there_is_no_function(kind: Any) -> None:
     assert counter_of(TypeAdapter(kind).core_schema) is None
 
 
+def test_t5_a_type_that_is_used_in_very_many_places_is_walked_instead() -> None:
+    kind: Any = create_model("Leaf", value=(float, ...))
+    document = '{"value": 1.5}'
+    for level in range(9):
+        kind = create_model(f"Level{level}", one=(kind, ...), two=(kind, ...))
+        document = f'{{"one": {document}, "two": {document}}}'
+    assert counter_of(TypeAdapter(kind).core_schema) is None
+    arguments = arguments_of(kind)
+    for _ in range(2):
+        arguments.parse("read", document.encode())
+        assert "'value' twice" in refused(arguments, document.replace('"value": 1.5', '"value": 1, "value": 2', 1))
+
+
+def test_t5_a_type_of_too_many_levels_is_walked_instead() -> None:
+    kind: Any = float
+    for _ in range(30):
+        kind = list[kind]
+    holder: Any = create_model("Holder", held=(kind, ...))
+    assert counter_of(TypeAdapter(holder).core_schema) is None
+    arguments = arguments_of(holder)
+    arguments.parse("read", f'{{"held": {"[" * 30}1.5{"]" * 30}}}'.encode())
+    assert "finite" in refused(arguments, f'{{"held": {"[" * 30}NaN{"]" * 30}}}')
+
+
+def test_t5_what_is_ignored_must_not_be_too_deep_either() -> None:
+    arguments = arguments_of(create_model("Holder", __config__=ConfigDict(extra="ignore"), held=(int, ...)))
+    for _ in range(2):
+        arguments.parse("read", f'{{"held": 1, "other": {"[" * 180}{"]" * 180}}}'.encode())
+        assert "too deeply" in refused(arguments, f'{{"held": 1, "other": {"[" * 195}{"]" * 195}}}')
+
+
 def test_t5_where_nothing_can_be_counted_there_is_no_function() -> None:
     assert counter_of(TypeAdapter(list[int]).core_schema) is None
 

@@ -246,8 +246,8 @@ def listener() -> Iterator[int]:
         for _ in range(2):  # the first to be accepted must be the first that is made here
             with socket.create_connection(server.getsockname()) as own:
                 mine = own.getsockname()[1]
-                assert connections.get(timeout=5) == mine
-        thread.join(5)
+                assert connections.get(timeout=20) == mine
+        thread.join(20)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ from .retry import decide
 from .threads import Threads
 
 # Looking a member up in its enumeration costs more than what is done with it here.
-_HUMAN, _EXECUTING, _SUCCEEDED, _CANCELLED = Mode.HUMAN, Status.EXECUTING, Status.SUCCEEDED, ErrorCategory.CANCELLED
+_HUMAN, _EXECUTING, _CANCELLED = Mode.HUMAN, Status.EXECUTING, ErrorCategory.CANCELLED
 
 
 class Attempts:
@@ -55,7 +55,7 @@ class Attempts:
         self._breakers = breakers
         self._gate = gate
         self._endings = endings
-        self._finish = endings.finish
+        self._succeed = endings.succeed
         self._retry = retry
         self._chance = chance
         self._reporter = reporter
@@ -75,9 +75,6 @@ class Attempts:
                     for observer in self.observers:
                         observer.attempting(execution)
                 try:
-                    self._admit(execution)
-                    if execution.scope.durable:
-                        await self._secure(execution)
                     value = await self._enter(execution)
                     if execution.stop is not None:
                         raise execution.stop
@@ -85,12 +82,12 @@ class Attempts:
                 except BaseException as error:
                     failure = self._failed(execution, error)
                 else:
-                    self._finish(execution, _SUCCEEDED, None, encoded)
+                    self._succeed(execution, encoded)
                     return
                 if execution.ended is not None:
                     return
                 if failure.category is _CANCELLED:
-                    self._finish(execution, Status.CANCELLED, failure)
+                    self._endings.fail(execution, failure, Status.CANCELLED)
                     return
                 tool = execution.tool
                 decision = decide(
@@ -101,7 +98,7 @@ class Attempts:
                     chance=self._chance(),
                 )
                 if not decision.retry:
-                    self._finish(execution, Status.FAILED, failure)
+                    self._endings.fail(execution, failure)
                     return
                 await self._delay(execution, failure, decision.delay)
         except asyncio.CancelledError:  # in a delay
@@ -116,9 +113,9 @@ class Attempts:
             self._gate.leave(execution)  # it may wait for days, and takes nobody's place meanwhile
         answer = await execution.scope.ask(execution)
         if answer.error is not None:
-            self._finish(execution, Status.FAILED, answer.error)
+            self._endings.fail(execution, answer.error)
         elif execution.tool.handler is None:
-            self._finish(execution, _SUCCEEDED, None, execution.tool.result.write(execution.name, answer.value))
+            self._succeed(execution, execution.tool.result.write(execution.name, answer.value))
         else:
             if answer.document is not None:
                 execution.document = answer.document  # the fingerprint stays that of what the caller sent
@@ -128,8 +125,8 @@ class Attempts:
             return True
         return False
 
-    def _admit(self, execution: Execution) -> None:
-        """Begin an attempt. Raises why it cannot begin."""
+    def _enter(self, execution: Execution) -> Coroutine[Any, Any, Any]:
+        """Begin an attempt: what is to be awaited for its value. Raises why it cannot begin."""
         if self._breakers.known:
             self._breakers.admit(execution)
         if execution.request is not None:
@@ -143,6 +140,32 @@ class Attempts:
         )
         if not first:
             self._endings.tell(execution)
+        tool = execution.tool
+        handler = tool.handler
+        if handler is None:
+            raise ToolError(f"The tool {tool.name} has no handler.", category=ErrorCategory.CONFIGURATION)
+        if handler.plain and tool.timeout is None and tool.lifetime is None and not execution.scope.durable:
+            if handler.direct is not None:
+                return handler.direct(**execution.arguments)
+            return handler.enter(execution.arguments, None)
+        return self._run(execution, handler)
+
+    async def _run(self, execution: Execution, handler: Handler) -> Any:
+        """A handler that needs something first: the store, what its tool holds, a clock, a context, or a thread."""
+        if execution.scope.durable:
+            await self._secure(execution)
+        tool = execution.tool
+        if tool.timeout is not None:
+            execution.attempt_deadline = self._clock.monotonic() + tool.timeout
+            self._endings.deadlines.watch(execution.attempt_deadline)
+        if tool.lifetime is not None:
+            await self._registry.start(tool)
+        if handler.plain:
+            return await handler.enter(execution.arguments, None)
+        context = self._context(execution)
+        if handler.kind is HandlerKind.SYNC:
+            return await self.threads.run(partial(handler.enter, execution.arguments, context))
+        return await handler.run(execution.arguments, context)
 
     async def _secure(self, execution: Execution) -> None:
         """Return when the store knows that the attempt begins; only what may run twice need not wait for it."""
@@ -150,31 +173,6 @@ class Attempts:
             self._endings.tell(execution)
         if not execution.tool.idempotent:
             await execution.scope.settle()
-
-    def _enter(self, execution: Execution) -> Coroutine[Any, Any, Any]:
-        """What is to be awaited for the value of an attempt."""
-        tool = execution.tool
-        if tool.timeout is not None:
-            execution.attempt_deadline = self._clock.monotonic() + tool.timeout
-            self._endings.deadlines.watch(execution.attempt_deadline)
-        handler = tool.handler
-        if handler is None:
-            raise ToolError(f"The tool {tool.name} has no handler.", category=ErrorCategory.CONFIGURATION)
-        if tool.lifetime is None:
-            if handler.direct is not None:
-                return handler.direct(**execution.arguments)
-            if handler.plain:
-                return handler.enter(execution.arguments, None)
-        return self._run(execution, handler)
-
-    async def _run(self, execution: Execution, handler: Handler) -> Any:
-        """A handler that needs something first: what its tool holds, a context, or a thread."""
-        if execution.tool.lifetime is not None:
-            await self._registry.start(execution.tool)
-        context = self._context(execution)
-        if handler.kind is HandlerKind.SYNC:
-            return await self.threads.run(partial(handler.enter, execution.arguments, context))
-        return await handler.run(execution.arguments, context)
 
     def _failed(self, execution: Execution, error: BaseException) -> ToolError:
         """What an attempt's exception means: why it was told to stop, or what went wrong in it."""
@@ -189,7 +187,7 @@ class Attempts:
         if execution.status is _EXECUTING:  # else the breaker refused it, or it has ended
             self._breakers.failed(execution, failure)
         if isinstance(error, KeyboardInterrupt):  # a person wants the process to end
-            self._finish(execution, Status.FAILED, failure)
+            self._endings.fail(execution, failure)
             raise error
         return failure
 

@@ -36,5 +36,6 @@ class Book(dict[str, Execution]):
         finished = [execution for execution in self.values() if execution.ended is not None]
         for execution in finished[: max(0, len(finished) - self._retain)]:
             del self[execution.id]
-            self.calls.pop(execution.call_id, None)
+            if execution.call_id is not execution.id:
+                self.calls.pop(execution.call_id, None)
         self.limit = len(self) + self._retain

@@ -25,7 +25,7 @@ from .observer import Observer
 
 log = logging.getLogger("callboard.execution")
 
-_EXECUTING, _CANCELLED = Status.EXECUTING, ErrorCategory.CANCELLED
+_EXECUTING, _SUCCEEDED, _CANCELLED = Status.EXECUTING, Status.SUCCEEDED, ErrorCategory.CANCELLED
 WORKER = "worker"
 """The kind of an execution of which nothing is told but the answer to the request of people that it serves."""
 
@@ -109,7 +109,7 @@ class Endings:
     def end_stopped(self, execution: Execution) -> None:
         reason, inside = execution.stop or cancelled(), execution.status is _EXECUTING
         status = Status.CANCELLED if reason.category is _CANCELLED else Status.FAILED
-        self.finish(execution, status, reason)
+        self.fail(execution, reason, status)
         if inside:
             self._breakers.failed(execution, reason)
 
@@ -170,62 +170,78 @@ class Endings:
 
     # The end
 
-    def finish(
-        self, execution: Execution, status: Status, error: ToolError | None = None, encoded: bytes | None = None
-    ) -> None:
-        """The end: the record, the one terminal event, the statistics, the place. Only the first call has an effect."""
+    def succeed(self, execution: Execution, encoded: bytes) -> None:
+        """The end of one that gave a value. Only the first end has an effect."""
         if execution.ended is not None:
             return
-        now, at, shown = self._clock.monotonic(), self._clock.time(), b""
-        if error is not None:
-            error, shown = presentable(error)
-        execution.status = move(execution.status, status)
-        execution.ended = now
-        execution.encoded = encoded
-        execution.error = error
+        now, at = self._clock.monotonic(), self._clock.time()
+        execution.status = move(execution.status, _SUCCEEDED)
+        execution.ended, execution.encoded = now, encoded
         execution.arguments = execution.task = None
         try:
-            if self.observers:
-                for observer in self.observers:
-                    observer.ended(execution)
-            if execution.late:
-                execution.scope.late(execution)
+            if self.observers or execution.late:
+                self._notify(execution)
+            if execution.kind is WORKER:
+                events = (_response(execution, at, b""),)
+            else:
+                events = (
+                    *execution.unposted,
+                    b'{"kind":"tool_result","at":"%b","data":%b,"status":"succeeded","value":%b}}'
+                    % (written(at), execution.head, encoded),
+                )
+            execution.unposted = ()
+            execution.scope.tell(events, execution)
+            self._registry.counters_of(execution.tool).ended(now - (execution.started or execution.queued))
+            if self._breakers.known:
+                self._breakers.succeeded(execution)
+        finally:
+            self._let_go(execution)
+
+    def fail(self, execution: Execution, error: ToolError, status: Status = Status.FAILED) -> None:
+        """The end of one that gave none: it failed, or was stopped. Only the first end has an effect."""
+        if execution.ended is not None:
+            return
+        now, at = self._clock.monotonic(), self._clock.time()
+        error, shown = presentable(error)
+        execution.status = move(execution.status, status)
+        execution.ended, execution.error = now, error
+        execution.arguments = execution.task = None
+        try:
+            self._notify(execution)
             if execution.kind is WORKER:
                 execution.unposted = (_response(execution, at, shown),)
                 self.tell(execution)
-            counters = self._registry.counters_of(execution.tool)
-            spent = now - (execution.started or execution.queued)
-            if error is None:
-                if execution.kind is not WORKER:
-                    execution.unposted += (
-                        b'{"kind":"tool_result","at":"%b","data":%b,"status":"succeeded","value":%b}}'
-                        % (written(at), execution.head, encoded),
-                    )
-                    self.tell(execution)
-                counters.ended(spent)
-                if self._breakers.known:
-                    self._breakers.succeeded(execution)
             else:
-                if execution.kind is not WORKER:
-                    fields = b',"status":"%b","error":%b}' % (status.encode(), shown)
-                    self.post(execution, EventKind.TOOL_RESULT, fields)
-                counters.failed(error.category, spent, datetime.fromtimestamp(at, UTC))
-                report(execution, error)
-        finally:  # whatever fails above, nobody waits for ever
-            self.live.pop(execution.id, None)
-            if execution.waiters:
-                release_waiters(execution)
-            if execution.children:
-                for child in execution.children:
-                    self.cancel(child)
-            if execution.placed:
-                self._gate.leave(execution)
+                self.post(execution, EventKind.TOOL_RESULT, b',"status":"%b","error":%b}' % (status.encode(), shown))
+            spent = now - (execution.started or execution.queued)
+            self._registry.counters_of(execution.tool).failed(error.category, spent, datetime.fromtimestamp(at, UTC))
+            report(execution, error)
+        finally:
+            self._let_go(execution)
+
+    def _notify(self, execution: Execution) -> None:
+        """Tell those who look on that it has ended, and the session that its result waits, before people are told."""
+        for observer in self.observers:
+            observer.ended(execution)
+        if execution.late:
+            execution.scope.late(execution)
+
+    def _let_go(self, execution: Execution) -> None:
+        """Free what it holds. Whatever failed before, nobody waits for ever."""
+        self.live.pop(execution.id, None)
+        if execution.waiters:
+            release_waiters(execution)
+        if execution.children:
+            for child in execution.children:
+                self.cancel(child)
+        if execution.placed:
+            self._gate.leave(execution)
 
     def fault(self, execution: Execution, error: Exception) -> None:
         """End an execution because the runtime itself failed in it."""
         log.error("the runtime failed while it carried out %s", execution.name, exc_info=error)
         fault = ToolError("The system failed.", category=ErrorCategory.UNKNOWN, report=repr(error))
-        self.finish(execution, Status.FAILED, fault)
+        self.fail(execution, fault)
 
     def abandon(self, task: asyncio.Task[None]) -> None:
         """Keep hold of a task whose execution has ended, until it ends too."""

@@ -157,10 +157,10 @@ class Execution:
         """The arguments as they came, JSON."""
         self.queued = now
         self.queued_at = at
-        given = f'"{number}"' if call_id is number else to_json(call_id).decode()
-        named = f'"{name}"' if tool.name is name else to_json(name).decode()
+        given = call_id if call_id is number else to_json(call_id).decode()[1:-1]
+        named = name if name is tool.name else to_json(name).decode()[1:-1]
         mode = "" if tool.mode is _INLINE else f',"mode":"{tool.mode.value}"'  # for readers of one family
-        self.head = f'{{"execution_id":"{number}","call_id":{given},"tool":{named}{mode}'.encode()
+        self.head = f'{{"execution_id":"{number}","call_id":"{given}","tool":"{named}"{mode}'.encode()
         """What the data of every event of this execution begins with, encoded once."""
         self.status = _PENDING
         self.priority = _NORMAL

@@ -19,10 +19,9 @@ from ..clock import Clock
 from ..errors import ToolError
 from ..events.event import written
 from ..events.kinds import EventKind
-from ..nesting import DEEPEST
 from ..tools.arguments import AnyArguments
 from ..tools.definition import Tool
-from ..tools.document import check_size, encode, same_document
+from ..tools.document import encode, same_document, too_large
 from ..tools.policies import BreakerPolicy, RetryPolicy
 from ..tools.registry import Registry
 from ..tools.result import Result
@@ -46,6 +45,8 @@ from .threads import Threads
 # Looking a member up in its enumeration costs more than what is done with it here.
 _INLINE, _BACKGROUND = Mode.INLINE, Mode.BACKGROUND
 _VALIDATING, _NORMAL = Status.VALIDATING, Priority.NORMAL
+
+_LINE_FEED, _CARRIAGE_RETURN = b"\n\r"
 
 STREAK = 64
 """After so many calls that ended at once the caller lets others go first: a loop of calls must not hold them up."""
@@ -81,8 +82,6 @@ class ExecutionManager:
     ) -> None:
         self._registry = registry
         self._max_bytes = registry.settings.max_argument_bytes
-        self._small = min(self._max_bytes, 2 * DEEPEST)
-        """Documents up to this size can be neither too large nor too deep."""
         self._clock = clock
         self._limits = limits or Limits()
         self._retry = retry or RetryPolicy()
@@ -216,7 +215,7 @@ class ExecutionManager:
         for observer in self._observers:
             observer.called(execution)
         self._announce(execution)
-        self._endings.finish(execution, Status.FAILED, error)
+        self._endings.fail(execution, error)
         if scope.durable:
             await scope.settle()
             if execution.lost:
@@ -276,7 +275,7 @@ class ExecutionManager:
                 which = which_attempt(execution.attempt, execution.max_attempts)[:-1]
                 self._endings.post(execution, EventKind.TOOL_RETRYING, b'%b,"error":%b,"delay":0.0}' % (which, shown))
         except Exception as error:
-            self._endings.finish(execution, Status.FAILED, self._registry.errors.translate(error))
+            self._endings.fail(execution, self._registry.errors.translate(error))
             return
         execution.task = self._loop.create_task(self._attempts.carry_out(execution))
 
@@ -300,7 +299,7 @@ class ExecutionManager:
     def interrupt(self, execution: Execution) -> None:
         """End an execution that a process left behind, and of which nobody knows how far it came."""
         self._enroll(execution)
-        self._endings.finish(execution, Status.FAILED, interrupted())
+        self._endings.fail(execution, interrupted())
 
     def hides(self, scope: Scope, tool: Tool) -> bool:
         """Whether a tool's breaker is open and its policy says that it is not shown meanwhile."""
@@ -365,7 +364,7 @@ class ExecutionManager:
             placed = self._gate.enter(execution)
         except ToolError as error:
             self._announce(execution)
-            self._endings.finish(execution, Status.FAILED, error)
+            self._endings.fail(execution, error)
             return execution
         if placed:
             self._begin(execution)
@@ -390,8 +389,8 @@ class ExecutionManager:
             tool, document = execution.tool, execution.document
             failure: ToolError | None = None
             try:
-                if len(document) > self._small:
-                    check_size(document, self._max_bytes)
+                if len(document) > self._max_bytes:
+                    raise too_large(len(document), self._max_bytes)
                 execution.arguments = tool.arguments.parse(tool.name, document)
             except Exception as error:
                 failure = self._registry.errors.translate(error)
@@ -400,14 +399,14 @@ class ExecutionManager:
                 execution.unposted = (validating,)
             else:
                 shown = document
-                if failure is not None or tool.has_secrets or shown.find(b"\n") >= 0 or shown.find(b"\r") >= 0:
-                    shown = shown_document(execution.tool, execution.document, self._max_bytes)
+                if failure is not None or tool.has_secrets or _LINE_FEED in shown or _CARRIAGE_RETURN in shown:
+                    shown = shown_document(tool, document, self._max_bytes)
                 execution.shown = shown
                 started = b'{"kind":"tool_started","at":"%b","data":%b,"arguments":%b}}' % (at, head, shown)
                 execution.unposted = (started, validating)
             execution.status = move(execution.status, _VALIDATING)
             if failure is not None:
-                self._endings.finish(execution, Status.FAILED, failure)
+                self._endings.fail(execution, failure)
                 return
             execution.started = self._clock.monotonic() if waited else execution.queued
             work = self._attempts.carry_out(execution)

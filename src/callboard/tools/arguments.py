@@ -14,7 +14,7 @@ from ..schemas.secrets import has_secrets
 from ..types import JSONSchema
 from .coercion import Fault, coerced
 from .counting import Counter, counter_of
-from .document import check_text
+from .document import check_depth, check_text
 from .problems import problems_of, validation_error
 
 ROUNDS = 3
@@ -89,6 +89,7 @@ class TypedArguments:
         try:
             value = self._validate(data) if self._lax else self._validate(data, strict=True)
         except ValidationError as error:
+            check_depth(data)
             value = self._put_right(tool, data, error)
             check_text(data, value, False)
         else:
@@ -98,7 +99,11 @@ class TypedArguments:
         return value
 
     def _check(self, data: bytes, value: Any) -> None:
-        """Look at a document more closely. The first one shows what to look for."""
+        """Look at a document more closely, unless its type says how deep it is and its keys are those of the type.
+
+        The first one shows what to look for.
+        """
+        check_depth(data)
         if self._facts is None:  # not when the tool is made: there may be thousands that are never called
             self._facts = _facts_of(self._adapter.core_schema)
             if self._facts.exact and not self._facts.opaque:

@@ -51,10 +51,8 @@ def too_large(size: int, limit: int) -> ToolError:
     )
 
 
-def check_size(document: bytes, limit: int) -> None:
-    """Refuse a document that is too large or too deep. Raises `ToolError` (validation)."""
-    if len(document) > limit:
-        raise too_large(len(document), limit)
+def check_depth(document: bytes) -> None:
+    """Refuse a document that is too deep for some reader. Raises `ToolError` (validation)."""
     if is_deeper(document, DEEPEST):
         raise ToolError("The arguments are nested too deeply.", category="validation")
 

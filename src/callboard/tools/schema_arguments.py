@@ -17,7 +17,7 @@ from ..schemas.secrets import MASK, has_secrets
 from ..types import JSONSchema
 from .arguments import ROUNDS
 from .coercion import Fault, coerced
-from .document import check_text, shorten
+from .document import check_depth, check_text, shorten
 from .problems import Problem, path_of, shown, validation_error
 
 _COMPOSED = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"})
@@ -50,6 +50,7 @@ class SchemaArguments:
         self._validator = validator(self._schema)
 
     def parse(self, tool: str, data: bytes) -> dict[str, Any]:
+        check_depth(data)
         try:
             value: Any = from_json(data, allow_inf_nan=False)
         except ValueError as error:
