@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,6 +17,11 @@ from callboard.adapters.stores import open_store
 from tests.servers import OwnPostgres, Postgres, Unavailable, postgres_server
 
 GOLDEN = Path(__file__).parent / "golden"
+
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Whoever starts this in the background of a script has it ignore Ctrl-C, and so would every process of the tests.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

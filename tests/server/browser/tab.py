@@ -31,7 +31,13 @@ _PLACE = """(() => {
   found.scrollIntoView({ block: "center", behavior: "instant" });
   const { x, y, width, height } = found.getBoundingClientRect();
   const place = { x: x + width / 2, y: y + height / 2 };
-  return found.contains(document.elementFromPoint(place.x, place.y)) ? place : null;
+  if (!found.contains(document.elementFromPoint(place.x, place.y))) return null;
+  const before = window.aimed;
+  window.aimed = { found, ...place };
+  if (before?.found !== found || before.x !== place.x || before.y !== place.y) return null; // it still moves
+  window.hit = false;
+  found.addEventListener("click", () => { window.hit = true; }, { capture: true, once: true });
+  return place;
 })()"""
 
 
@@ -127,10 +133,14 @@ class Tab:
         self.press("Enter")
 
     def click(self, expression: str) -> None:
-        """Click on an element, as soon as it can be hit."""
-        place = self.until(_PLACE % expression)
-        for kind in ("mousePressed", "mouseReleased"):
-            self.call("Input.dispatchMouseEvent", type=kind, **place, button="left", clickCount=1)
+        """Click on an element, as soon as it can be hit; again where the page moved under the mouse."""
+        for _ in range(5):
+            place = self.until(_PLACE % expression)
+            for kind in ("mousePressed", "mouseReleased"):
+                self.call("Input.dispatchMouseEvent", type=kind, **place, button="left", clickCount=1)
+            if self.see("window.hit ?? true"):  # a new page knows nothing of it
+                return
+        raise AssertionError(f"{expression} could not be hit; the page says: {self.see('document.body.innerText')}")
 
     def push(self, label: str) -> None:
         """Click on the newest button that says this."""
