@@ -16,10 +16,12 @@ def cancelled() -> ToolError:
     return ToolError(CATEGORIES[ErrorCategory.CANCELLED].message, category=ErrorCategory.CANCELLED)
 
 
-def interrupted() -> ToolError:
-    """The process died while it ran."""
-    rule = CATEGORIES[ErrorCategory.INTERRUPTED]
-    return ToolError(rule.message, category=ErrorCategory.INTERRUPTED)
+def interrupted(times: int = 1) -> ToolError:
+    """The process died while it ran; and so it did several times, if it was begun again each time."""
+    message = CATEGORIES[ErrorCategory.INTERRUPTED].message
+    if times > 1:
+        message += f" It was begun {times} times, and each time the system stopped; it is not begun again."
+    return ToolError(message, category=ErrorCategory.INTERRUPTED)
 
 
 def timed_out(tool: str, *, retryable: bool | None = None) -> ToolError:

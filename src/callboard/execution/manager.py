@@ -31,7 +31,7 @@ from .book import Book
 from .breakers import Breakers
 from .endings import WORKER, Endings
 from .execution import Execution, Priority, Scope
-from .failures import conflict, interrupted, presentable
+from .failures import conflict, interrupted, presentable, timed_out
 from .lifecycle import Status, move
 from .limits import Gatekeeper, Limits
 from .masking import shown_document
@@ -50,6 +50,9 @@ _LINE_FEED, _CARRIAGE_RETURN = b"\n\r"
 
 STREAK = 64
 """After so many calls that ended at once the caller lets others go first: a loop of calls must not hold them up."""
+
+MOST_INTERRUPTIONS = 10
+"""How often a call may be begun that its process does not survive: it may be what the process dies of."""
 
 NO_TOOL = Tool(name="none", description="Stands for no tool.", arguments=AnyArguments(), result=Result(), handler=None)
 """The tool of a call that named none."""
@@ -261,6 +264,11 @@ class ExecutionManager:
     def resume(self, execution: Execution) -> None:
         """Go on with an execution that a process left behind, where that is safe."""
         self._enroll(execution)
+        if execution.deadline is not None:
+            if execution.deadline <= self._clock.monotonic():
+                self._endings.fail(execution, timed_out(execution.name, retryable=False))
+                return
+            self._endings.deadlines.watch(execution.deadline)
         if execution.request is None:  # else it takes its place when its person has answered
             self._gate.take(execution)
         if execution.status is Status.PENDING:
@@ -271,6 +279,9 @@ class ExecutionManager:
             if execution.status is Status.EXECUTING:
                 failure, shown = presentable(interrupted())
                 execution.errors = (*execution.errors, failure)
+                times = sum(error.category is failure.category for error in execution.errors)
+                if times >= MOST_INTERRUPTIONS:
+                    raise interrupted(times)
                 execution.status = move(execution.status, Status.WAITING)
                 which = which_attempt(execution.attempt, execution.max_attempts)[:-1]
                 self._endings.post(execution, EventKind.TOOL_RETRYING, b'%b,"error":%b,"delay":0.0}' % (which, shown))

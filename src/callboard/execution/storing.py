@@ -67,6 +67,8 @@ def restored(row: ExecutionRow, tool: Tool, scope: Scope, clock: Clock) -> Execu
     execution.queued = now - max(0.0, at - row.queued_at)
     if row.started_at is not None:
         execution.started = execution.queued + row.started_at - row.queued_at
+    if tool.total_timeout is not None:
+        execution.deadline = execution.queued + tool.total_timeout
     execution.kind = WORKER if row.kind == WORKER else execution.kind
     execution.fingerprint = row.fingerprint
     execution.shown = row.shown
