@@ -437,6 +437,27 @@ async def test_b8_events_are_kept_by_age(shared_url: str) -> None:
         assert seqs(await read(session, 3, expired.value.first - 1)) == [3, 4, 5]
 
 
+async def test_b8_events_of_sessions_that_nobody_opens_are_forgotten_too(
+    shared_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("callboard.sessions.housekeeping.AT_ONCE", 2)
+    names = [f"s{number}" for number in range(5)]
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        for name in names:
+            await fill(await runtime.open(name, "ann"), 12)
+    clock = ManualClock()
+    async with Runtime(TOOLS, store=shared_url, clock=clock, keep_events=4) as runtime:
+        for done in (2, 4, 5):
+            await trimmed(runtime, clock)
+            rows = await runtime.store.sessions()
+            assert [row.first_seq for row in rows] == [9] * done + [1] * (5 - done), "a little at a time"
+        assert len(runtime.sessions) == 0
+        await trimmed(runtime, clock)
+        await fill(await runtime.open("s0", "ann"), 1)
+        await trimmed(runtime, clock)
+        assert (await runtime.store.sessions())[0].first_seq == 10, "and from the beginning again"
+
+
 async def test_b8_nothing_is_forgotten_unless_it_is_asked_for(shared_url: str) -> None:
     clock = ManualClock()
     async with Runtime(TOOLS, store=shared_url, clock=clock) as runtime:

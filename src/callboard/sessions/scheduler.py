@@ -7,8 +7,6 @@ dead processes left behind.
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
-from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -19,7 +17,7 @@ from ..execution.book import Book
 from ..execution.execution import Execution
 from ..execution.lifecycle import Status
 from ..execution.manager import ExecutionManager
-from ..storage.port import Change, Conflict, RequestWrite, Store, StoreError
+from ..storage.port import Change, Conflict, Store, StoreError
 from ..storage.rows import OwnerRow, SessionRow
 from ..storage.writer import Writer
 from ..tools.definition import Tool
@@ -27,6 +25,7 @@ from ..tools.registry import Registry
 from ..tools.view import View
 from ..types import Logout, Wake
 from .boards import Boards
+from .housekeeping import Housekeeping
 from .ledger import DirectLedger, Ledger, StoreLedger
 from .ownership import Ownership
 from .recovery import Recovery
@@ -39,7 +38,6 @@ log = logging.getLogger("callboard.sessions")
 
 IN_MEMORY, TAIL = 10_000, 500
 """How many events of a session are held in memory where there is no store, and where there is one."""
-EVERYTHING = 1 << 60
 SWEEP = 60.0
 """Seconds after which one looks again for what is idle or too old."""
 
@@ -82,7 +80,6 @@ class Scheduler:
         self._durable = durable
         self._me = me
         self._keep_events = keep_events
-        self._keep_for = keep_for
         self._keep_executions = keep_executions
         self._idle_after = idle_after
         self._recover = recover
@@ -114,6 +111,7 @@ class Scheduler:
             watchers=[],
         )
         self._recovery = Recovery(self._services, self._bring)
+        self._housekeeping = Housekeeping(self._services, self._bring, keep_events=keep_events, keep_for=keep_for)
         self._ownership = Ownership(store, me, self._recovery.take_over, self._recovery.robbed, self._died)
 
     async def start(self) -> None:
@@ -353,35 +351,14 @@ class Scheduler:
     def _sweep(self) -> None:
         """Let sessions go that nobody has used for a while, and see to what is too old."""
         if self._durable:
-            if self._keep_events is not None or self._keep_for is not None:
-                self.spawn(self._trim(tuple(self._sessions)))
+            self.spawn(self._housekeeping.trim(tuple(self._sessions)))
             if self._recover:
-                self.spawn(self._expire())
+                self.spawn(self._housekeeping.expire())
             before = self._clock.monotonic() - self._idle_after
             for session in [each for each in self._sessions.values() if each.last_used <= before]:
                 if isinstance(session.ledger, StoreLedger) and session.ledger.idle:
                     self._let_go(session)
         self._next_sweep()
-
-    async def _trim(self, session_ids: tuple[str, ...]) -> None:
-        """Forget stored events that nobody wants to keep."""
-        keep = EVERYTHING if self._keep_events is None else self._keep_events
-        before = 0.0 if self._keep_for is None else self._clock.time() - self._keep_for
-        for session_id in session_ids:
-            await self._store.trim(session_id, keep=keep, before=before)
-
-    async def _expire(self) -> None:
-        """Close requests whose time is over and for which no process waits."""
-        now = self._clock.time()
-        for row in await self._store.requests(status="open"):
-            if row.expires_at is not None and row.expires_at <= now:
-                session = await self._bring(row.session_id)
-                closed = replace(row, status="expired", answered_at=now)
-                with suppress(Conflict):  # somebody answered, or closed it, in the same moment
-                    if session is not None:
-                        await session.ledger.write(Change(session.id, requests=[RequestWrite(closed, "open")]))
-        await self._services.requests.look(None)
-        self._ownership.look_soon()
 
     # What other processes do
 
