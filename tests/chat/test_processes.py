@@ -7,6 +7,7 @@ import pytest
 
 from callboard import Runtime, Session
 from callboard.chat.floor import Floor
+from callboard.chat.rows import turn_call
 from callboard.chat.transcript import Input
 from callboard.storage.port import Change
 
@@ -221,3 +222,69 @@ async def test_c5_what_is_written_while_a_process_ends_is_told_by_the_next(share
         session = await runtime.open("s", "u")
         await until(session, "turn_finished")
         assert told(script.asked[0]) == ["Too late?"]
+
+
+async def _waits_for_others(session: Session) -> None:
+    """Return when it waits for a turn of another process."""
+    async with asyncio.timeout(20):
+        while not talk_of(session)._elsewhere:
+            await session.settle()
+            await asyncio.sleep(0)
+
+
+async def test_d2_whoever_waits_for_a_turn_goes_on_with_it_when_its_process_ends(shared_url: str) -> None:
+    reached, script = asyncio.Event(), Script()
+    async with Runtime(TOOLS, model=script.model(), store=shared_url) as there:
+        theirs = await there.open("s", "u")
+        async with Runtime(TOOLS, model=Script([reached.set, gate("never")]).model(), store=shared_url) as here:
+            mine = await here.open("s", "u")
+            await mine.post({"kind": "user_input", "text": "Here."})
+            await reached.wait()
+            second = asyncio.ensure_future(theirs.say("There."))
+            await _waits_for_others(theirs)
+        async with asyncio.timeout(20):
+            assert (await second).status == "finished"
+        assert await _inputs(theirs) == ["Here.", "There."]
+        assert not theirs.is_processing
+        await check(theirs)
+        script.turns.append([("slow", "{}")])
+        turn = asyncio.ensure_future(theirs.say("Once more."))
+        await until(theirs, "tool_executing")
+        assert await theirs.interrupt(), "it is a turn of this process now"
+        assert (await turn).status == "interrupted"
+
+
+@pytest.mark.parametrize("model", [True, False])
+async def test_c3_a_turn_that_was_to_be_stopped_when_its_process_ended_is_stopped_by_the_next(
+    shared_url: str, model: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = Script()
+    async with Runtime(TOOLS, model=script.model() if model else None, store=shared_url) as there:
+        async with Runtime(TOOLS, model=Script([("slow", "{}")]).model(), store=shared_url) as here:
+            mine = await here.open("s", "u")
+            await mine.post({"kind": "user_input", "text": "Go."})
+            [started] = await until(mine, "turn_started")
+            await until(mine, "tool_executing")
+
+            async def is_deaf(*_: object) -> None:
+                return
+
+            monkeypatch.setattr(here.sessions._recovery, "stop_cancelled", is_deaf)
+            theirs = await there.open("s", "u")
+            row = await theirs.stored_call(turn_call(1))
+            assert row is not None
+            if model:
+                stopping = asyncio.ensure_future(theirs.interrupt())
+            else:
+                stopping = asyncio.ensure_future(theirs.ledger.write(Change("s", cancel=[row.id])))
+            async with asyncio.timeout(20):
+                while not (row and row.cancelling):
+                    row = await theirs.stored_call(turn_call(1))
+        async with asyncio.timeout(20):
+            assert await stopping
+            [ended] = await until(theirs, "turn_interrupted")
+            assert ended.data["turn_id"] == started.data["turn_id"]
+        assert script.asked == []
+        if model:
+            await check(theirs)
+            assert (await theirs.say("And now?")).status == "finished"

@@ -83,6 +83,8 @@ class Conversation:
         """Whether a turn can be stopped by cancelling its task."""
         self._elsewhere = False
         """Whether one waits for a turn of another process."""
+        self._handed_over = asyncio.Event()
+        """Set when a turn of another process has become this one's."""
 
     @property
     def is_processing(self) -> bool:
@@ -129,9 +131,11 @@ class Conversation:
             self._spawn(self._look())
 
     async def go_on(self, row: ExecutionRow) -> None:
-        """Go on with a turn that a dead process left behind."""
+        """Go on with a turn that a dead process left behind; with its end, if it was to be stopped."""
         await self._history.refresh()
         self._floor.adopt(row)
+        self._stopping = self._stopping or row.cancelling
+        self._handed_over.set()
         self._go(0.0)
 
     async def interrupt(self) -> bool:
@@ -307,13 +311,21 @@ class Conversation:
             self._nudged.set()
 
     async def _others(self) -> None:
-        """Return when no other process has a turn here."""
+        """Return when no other process has a turn here: it has ended, or is this one's now."""
         while True:
+            self._handed_over.clear()
             after = self._session.board.last_seq
-            if await self._floor.holder() is None:
+            if self._floor.held or await self._floor.holder() is None:
+                self._elsewhere = False
                 return
             self._elsewhere = True
-            await self._ended_elsewhere(after)
+            ways = [asyncio.ensure_future(way) for way in (self._ended_elsewhere(after), self._handed_over.wait())]
+            try:
+                await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for way in ways:
+                    way.cancel()
+                await asyncio.wait(ways)
 
     async def _ended_elsewhere(self, after: int) -> None:
         """Return when a turn has ended, in another process."""

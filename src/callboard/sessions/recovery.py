@@ -8,6 +8,10 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 
+from pydantic_core import to_json
+
+from ..events.event import encode_event
+from ..events.kinds import EventKind
 from ..execution.failures import cancelled
 from ..execution.lifecycle import Status
 from ..execution.manager import NO_TOOL
@@ -74,11 +78,14 @@ class Recovery:
 
     async def _take_turn_over(self, session: Session, row: ExecutionRow) -> None:
         """Go on with a turn; without a model, end it: the next one goes on where it was cut off."""
-        if row.cancelling or (talk := self._services.conversation(session)) is None:
-            ended = replace(row, status=Status.CANCELLED.value, completed_at=self._clock.time())
-            await session.ledger.write(Change(session.id, executions=[ExecutionWrite(ended, self._services.owner)]))
-        else:
+        if (talk := self._services.conversation(session)) is not None:
             await talk.go_on(row)
+            return
+        now = self._clock.time()
+        ended = replace(row, status=Status.CANCELLED.value, completed_at=now)
+        event = encode_event(EventKind.TURN_INTERRUPTED, now, to_json({"turn_id": row.turn_id}))
+        rows = [ExecutionWrite(ended, self._services.owner)]
+        await session.ledger.write(Change(session.id, executions=rows, events=(event,)))
 
     def wake(self, session: Session) -> None:
         """Let the model be told of what it was not told."""

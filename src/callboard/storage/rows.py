@@ -81,6 +81,11 @@ class ExecutionRow:
         """Whether it is an execution of a tool or a worker."""
         return self.kind not in (TURN, INPUT)
 
+    @property
+    def turn_id(self) -> str:
+        """Of a turn: its id. One that went on after a pause has a row for each of its parts."""
+        return self.id.rpartition(".")[0]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestRow:
