@@ -7,6 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic_ai.exceptions import (
+    ModelAuthenticationError,
+    ModelConnectionError,
+    ModelHTTPError,
+    ModelNotFoundError,
+    ModelOverloadedError,
+    ModelRateLimitError,
+    ModelTimeoutError,
+)
 from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
 
@@ -112,6 +121,34 @@ async def test_c5_a_model_that_dies_in_the_middle_of_a_call_leaves_a_valid_trans
         await check(session)
         assert (await session.say("Again?")).status == "finished"
         await check(session)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (
+            ModelHTTPError.for_category(ModelAuthenticationError, status_code=401, model_name="m", body="sk-1"),
+            "the key",
+        ),
+        (ModelHTTPError.for_category(ModelNotFoundError, status_code=404, model_name="m"), "no model of that name"),
+        (ModelHTTPError.for_category(ModelRateLimitError, status_code=429, model_name="m"), "too often"),
+        (ModelHTTPError.for_category(ModelOverloadedError, status_code=529, model_name="m"), "overloaded"),
+        (ModelConnectionError("m", "refused"), "cannot be reached"),
+        (ModelTimeoutError("m", "slow"), "in time"),
+        (ModelHTTPError(418, "m"), "(ModelHTTPError)"),
+    ],
+)
+async def test_c2_why_a_provider_could_not_be_asked_is_told_in_words(
+    error: Exception, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Runtime(TOOLS, model=Script([error]).model()) as runtime:
+        turn = await (await runtime.open("s", "u")).say("Go.")
+    assert turn.status == "failed"
+    assert turn.error is not None
+    assert reason in turn.error
+    assert "sk-1" not in turn.error
+    assert "Traceback" not in caplog.text, "where it happened says nothing to anybody"
+    assert type(error).__name__ in caplog.text
 
 
 async def test_x4_what_went_wrong_with_the_model_is_not_told_in_its_words(caplog: pytest.LogCaptureFixture) -> None:

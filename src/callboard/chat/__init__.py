@@ -9,6 +9,7 @@ from pydantic_ai.settings import ModelSettings
 
 from ..sessions.scheduler import Scheduler
 from ..sessions.session import Session
+from ..storage.port import StoreError
 from ..tools.registry import Registry
 from ..turns import Turn, TurnLimits
 from .conversation import Conversation, Manner
@@ -67,5 +68,9 @@ class Conversations:
 
     def _done(self, task: "asyncio.Task[Any]") -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.warning("a turn could not go on: %s", error)
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        if isinstance(error, StoreError):
+            log.warning("a conversation could not go on: %s", error)
+        else:
+            log.error("the runtime failed in a conversation", exc_info=error)

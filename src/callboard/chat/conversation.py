@@ -16,7 +16,7 @@ from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
 from pydantic_core import to_json
 
-from ..errors import CallboardError, ErrorCategory
+from ..errors import ErrorCategory
 from ..events.event import encode_event
 from ..events.kinds import EventKind
 from ..execution.execution import Execution
@@ -27,6 +27,7 @@ from ..turns import LimitReached, Turn, TurnLimits, TurnStatus, Usage, check_ses
 from ..types import Wake
 from .completion import complete
 from .desk import Desk
+from .failures import reason_of
 from .floor import Floor, FloorLost
 from .history import History
 from .rendering import render
@@ -267,7 +268,7 @@ class Conversation:
         except FloorLost:
             raise
         except Exception as failure:
-            status, error = TurnStatus.FAILED, _reason(failure)
+            status, error = TurnStatus.FAILED, reason_of(failure)
             answers, taken = await desk.close(error)
             category = ErrorCategory.RESOURCE if isinstance(failure, LimitReached) else ErrorCategory.EXECUTION
             data = {"error": {"category": category, "message": error}, "usage": asdict(desk.used)}
@@ -342,10 +343,3 @@ class Conversation:
         status = TurnStatus.PAUSED if self._history.open_calls() else TurnStatus.FINISHED
         turn_id = self._history.turn_id or ""
         return Turn(turn_id, status, "\n\n".join(filter(None, texts)), self._history.used_by(turn_id))
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, CallboardError):
-        return str(error)
-    log.error("a turn failed", exc_info=error)
-    return f"The model could not be asked ({type(error).__name__})."

@@ -1,0 +1,50 @@
+"""Why a turn failed, in words for people. Operators find the rest in the log."""
+
+import logging
+
+from pydantic_ai.exceptions import (
+    ModelAPIError,
+    ModelAuthenticationError,
+    ModelConnectionError,
+    ModelContextWindowExceededError,
+    ModelNotFoundError,
+    ModelQuotaExceededError,
+    ModelRateLimitError,
+    ModelRequestRejectedError,
+    ModelRequestTimeout,
+    ModelServerError,
+    ModelTimeoutError,
+    ModelUnavailableError,
+)
+
+from ..errors import CallboardError
+
+log = logging.getLogger("callboard.chat")
+
+_REASONS: tuple[tuple[type[ModelAPIError], str], ...] = (  # those that say more stand before those that say less
+    (ModelAuthenticationError, "its provider refuses the key that is set for it"),
+    (ModelNotFoundError, "its provider has no model of that name"),
+    (ModelContextWindowExceededError, "the conversation is longer than it can read"),
+    (ModelQuotaExceededError, "the account at its provider is used up"),
+    (ModelRateLimitError, "its provider is asked too often at the moment. Try again later"),
+    (ModelUnavailableError, "its provider is overloaded at the moment. Try again later"),
+    (ModelServerError, "its provider has a fault. Try again later"),
+    (ModelTimeoutError, "its provider did not answer in time. Try again"),
+    (ModelRequestTimeout, "its provider did not answer in time. Try again"),
+    (ModelConnectionError, "its provider cannot be reached"),
+    (ModelRequestRejectedError, "its provider refuses what it was sent"),
+)
+
+
+def reason_of(error: Exception) -> str:
+    """What people are told of the error that ended a turn."""
+    if isinstance(error, CallboardError):
+        return str(error)
+    if isinstance(error, ModelAPIError):  # nothing of ours failed: where it happened says nothing
+        log.error("the model %s could not be asked: %s: %s", error.model_name, type(error).__name__, error)
+        for kind, reason in _REASONS:
+            if isinstance(error, kind):
+                return f"The model could not be asked: {reason}."
+    else:
+        log.error("a turn failed", exc_info=error)
+    return f"The model could not be asked ({type(error).__name__})."
