@@ -7,8 +7,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from callboard import Runtime
+from callboard import CallboardError, Runtime
 from callboard.server import connection
+from callboard.server.desk import Desk
 from callboard.server.limits import BodyLimits
 from callboard.storage.port import StoreError, StoreUnavailable
 from tests.server.conftest import DEADLINE, TOOLS, Served, serve
@@ -185,3 +186,16 @@ async def test_h5_heads_are_bounded(plain: Served, head: bytes) -> None:
 
 async def test_h5_what_is_no_http_is_refused(plain: Served) -> None:
     assert (await spoken(plain.port, b"\x16\x03\x01 hello\r\n\r\n")).startswith(b"HTTP/1.1 400 ")
+
+
+async def test_h6_a_fault_of_ours_is_logged_and_told_without_its_reason(
+    plain: Served, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(*_: object) -> None:
+        raise CallboardError("the secret reason")
+
+    monkeypatch.setattr(Desk, "find", fails)
+    told = await plain.get("/api/state", {"session_id": "s"})
+    assert (told.status_code, told.json()["code"]) == (500, "internal")
+    assert "secret" not in told.text
+    assert "the secret reason" in caplog.text

@@ -161,6 +161,17 @@ async def test_h1_a_turn_can_be_interrupted_and_nothing_to_interrupt_is_no_error
     assert (await plain.post("/api/interrupt", {"session_id": "stop"})).json() == {"interrupted": False}
 
 
+async def test_c3_a_turn_that_waits_for_a_person_can_be_interrupted_too() -> None:
+    async with serve(Runtime(TOOLS, model="offline")) as served:
+        await served.session("asks")
+        await served.post("/api/chat", {"session_id": "asks", "message": 'pay {"amount": 5}'})
+        async with served.stream("asks", after=0) as stream:
+            await take(stream, lambda sent: sent.event == "turn_paused")
+        assert (await served.post("/api/interrupt", {"session_id": "asks"})).json() == {"interrupted": True}
+        assert (await served.get("/api/requests", {"session_id": "asks"})).json()["requests"] == []
+        assert (await served.post("/api/interrupt", {"session_id": "asks"})).json() == {"interrupted": False}
+
+
 async def test_h1_tools_and_the_manifest_can_be_read(plain: Served) -> None:
     await plain.post("/api/sessions", {"session_id": "few", "namespaces": ["none"]})
     everything = (await plain.get("/api/tools")).json()["tools"]

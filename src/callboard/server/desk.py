@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from weakref import WeakSet
 
-from ..errors import CallboardError
 from ..protocols.agui.run import Run
 from ..runtime import Runtime
 from ..sessions.scheduler import SessionIdInvalid, SessionNotFound, check_id
@@ -88,13 +87,4 @@ def is_id(text: str) -> bool:
     with suppress(SessionIdInvalid):
         check_id("id", text)
         return True
-    return False
-
-
-async def stop_turn(session: Session) -> bool:
-    """Stop the turn of a session. False where none runs, and where there is no model to talk to."""
-    if not session.is_processing:
-        return False
-    with suppress(CallboardError):
-        return await session.interrupt()
     return False

@@ -117,6 +117,8 @@ def problem_of(error: Exception) -> Problem:
             log.error("the store cannot be used: %s", error)
             return Problem(503, error.code, "Not available", "The store cannot be used. The server's log says why.")
         case _:
+            if isinstance(error, CallboardError):  # any other is raised again, and logged by the server
+                log.error("a request failed", exc_info=error)
             return Problem(500, "internal", "The server failed", "Something failed here. The server's log says what.")
 
 

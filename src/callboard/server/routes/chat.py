@@ -5,7 +5,7 @@ from starlette.types import ASGIApp
 from ...events.kinds import EventKind
 from ...events.routing import Family
 from ...sessions.session import Session
-from ..desk import Desk, stop_turn
+from ..desk import Desk
 from ..endpoint import Call, Nothing, endpoint
 from ..models import MOST, AskState, Chat, Interrupted, OfSession, Queued, State, Stream
 from ..problems import Problem
@@ -43,7 +43,7 @@ async def state(call: Call[Nothing, AskState]) -> State:
 
 async def interrupt(call: Call[OfSession, Nothing]) -> Interrupted:
     session = await call.desk.find(call.body.session_id, call.user_id)
-    return Interrupted(interrupted=await stop_turn(session))
+    return Interrupted(interrupted=await session.interrupt())
 
 
 def _last_event_id(header: str | None, after: int | None) -> int | None:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from ...sessions.session import Session
 from ...storage.rows import SessionRow
-from ..desk import Desk, stop_turn
+from ..desk import Desk
 from ..endpoint import Call, Nothing, endpoint
 from ..models import CreateSession, Deleted, ListSessions, LogoutSession, SessionInfo, SessionList
 from ..problems import Problem
@@ -51,7 +51,7 @@ async def delete(call: Call[Nothing, Nothing]) -> Deleted:
 
 async def _deleted(desk: Desk, session: Session) -> bool:
     """Stop everything of a session, and remove it."""
-    await stop_turn(session)
+    await session.interrupt()
     await session.cancel_all()
     desk.streams.end(session.id)
     desk.talking.discard(session)
