@@ -5,7 +5,7 @@
 
 import asyncio
 import time as host
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
 
@@ -48,3 +48,20 @@ class SystemClock:
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
+
+
+async def within(clock: Clock, seconds: float | None, work: Coroutine[Any, Any, None]) -> None:
+    """Wait for something, but not longer than that; then it is stopped. Raises what went wrong with it."""
+    if seconds is not None and seconds <= 0:
+        work.close()
+        return
+    task = asyncio.ensure_future(work)
+    timer = None if seconds is None else clock.call_later(seconds, task.cancel)
+    try:
+        await asyncio.wait([task])
+        if not task.cancelled():
+            task.result()
+    finally:
+        task.cancel()
+        if timer is not None:
+            timer.cancel()

@@ -378,6 +378,17 @@ async def test_requests_are_listed_in_the_order_of_their_making(store: Store) ->
     assert await store.requests(limit=2) == rows[:2]
 
 
+async def test_m3_requests_whose_time_is_over_are_found_among_any_number_of_others(store: Store) -> None:
+    await store.commit([made("a")])
+    rows = [request_row(f"{number}", "a", expires_at=at) for number, at in enumerate([None, NOW + 2, NOW + 1, None])]
+    for row in rows:
+        await one(store, asks(row))
+    assert await store.requests(due=NOW) == []
+    assert await store.requests(due=NOW + 1) == [rows[2]]
+    assert await store.requests(due=NOW + 5, limit=1) == [rows[1]]
+    assert await store.requests(due=NOW + 5, status="used") == []
+
+
 # Late results and the transcript
 
 

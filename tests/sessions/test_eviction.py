@@ -9,6 +9,7 @@ from typing import Annotated
 import pytest
 
 from callboard import Runtime, Session, tool
+from callboard.sessions.scheduler import SessionNotFound
 from callboard.testing import ManualClock, settle
 
 from .conftest import SOON, board_of, ended, seen
@@ -64,6 +65,21 @@ async def test_e6_idle_session_is_freed_if_nobody_holds_it(shared_url: str) -> N
         assert known() is None, "nothing keeps it"
         session = await runtime.open("s", "ann")
         assert [event.kind for event in await board_of(session)][-1] == "tool_result"
+
+
+async def test_e6_stranger_brings_nothing_back_to_its_owner_half(shared_url: str) -> None:
+    clock = ManualClock()
+    async with Runtime(TOOLS, store=shared_url, clock=clock) as runtime, Runtime(TOOLS, store=shared_url) as other:
+        session = await runtime.open("s", "ann")
+        await idle(clock, session)
+        theirs = await other.open("s", "ann")
+        outcome = await theirs.call("hang")
+        await theirs.cancel(outcome.execution_id)
+        await theirs.settle()
+        with pytest.raises(SessionNotFound):
+            await runtime.open("s", "mallory")
+        assert await runtime.open("s", "ann") is session
+        assert session.has_pending_work, "a result of another process waits"
 
 
 async def test_e6_held_session_goes_on_working(shared_url: str) -> None:

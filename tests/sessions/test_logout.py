@@ -94,6 +94,26 @@ async def test_e3_logout_waits_for_what_finishes_in_time(make: Make) -> None:
         assert (await ended(session, outcome.execution_id)).value == "careful"
 
 
+async def test_e3_logout_that_is_given_up_leaves_nothing_behind(make: Make) -> None:
+    clock = ManualClock()
+    async with make(*TOOLS, clock=clock) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("careful")
+        await doors.entered.wait()
+        await settle()
+        tasks = asyncio.all_tasks()
+        closing = asyncio.ensure_future(session.close(grace=60))
+        await settle()
+        closing.cancel()
+        await asyncio.wait([closing])
+        await settle()
+        assert asyncio.all_tasks() == tasks
+        await clock.advance(61)
+        assert session.open
+        doors.go.set()
+        assert (await ended(session, outcome.execution_id)).value == "careful"
+
+
 async def test_e3_what_is_not_done_after_the_grace_time_fails_with_a_notice(make: Make) -> None:
     clock = ManualClock()
     async with make(*TOOLS, clock=clock) as runtime:

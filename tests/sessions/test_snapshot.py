@@ -1,5 +1,6 @@
 """How a session stands, for a reader who begins or has lost his place (B8)."""
 
+import asyncio
 from typing import Annotated
 
 import pytest
@@ -48,3 +49,13 @@ async def test_b8_a_reader_whose_cursor_has_expired_goes_on_from_a_snapshot(stor
         async for event in session.events(after=snapshot.last_seq):
             assert (event.seq, event.data["message"]) == (number, "More.")
             break
+
+
+async def test_e3_what_runs_is_told_however_much_was_called_since(store_url: str) -> None:
+    async with Runtime([add, pay, report], store=store_url, model="offline") as runtime:
+        session = await runtime.open("s", user_id="u")
+        asked = await session.call("pay", {"amount": 1})
+        for number in range(0, 1_050, 50):
+            await asyncio.gather(*(session.call("add", {"a": number}) for _ in range(50)))
+        assert [record.id for record in (await session.snapshot()).executions] == [asked.execution_id]
+        assert [each["execution_id"] for each in (await session.call("task_list")).value] == [asked.execution_id]

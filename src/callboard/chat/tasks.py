@@ -32,11 +32,11 @@ def task_tools(find: Callable[[str], Session | None]) -> list[Tool]:
     @tool(namespace=RESERVED_NAMESPACE, idempotent=True)
     async def task_list(ctx: ToolContext) -> list[dict[str, Any]]:
         """List the calls that go on, or wait for a person."""
-        records = await session_of(ctx).history(200)
+        records = await session_of(ctx).history(200, unfinished=True)
         return [
             {"execution_id": each.id, "tool": each.tool, "status": each.status.value}
             for each in records
-            if not each.status.terminal and each.id != ctx.execution_id
+            if each.id != ctx.execution_id
         ]
 
     @tool(namespace=RESERVED_NAMESPACE, idempotent=True)

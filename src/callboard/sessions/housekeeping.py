@@ -48,12 +48,11 @@ class Housekeeping:
     async def expire(self) -> None:
         """Close requests whose time is over and for which no process waits."""
         now = self._clock.time()
-        for row in await self._store.requests(status="open"):
-            if row.expires_at is not None and row.expires_at <= now:
-                session = await self._bring(row.session_id)
-                closed = replace(row, status="expired", answered_at=now)
-                with suppress(Conflict):  # somebody answered, or closed it, in the same moment
-                    if session is not None:
-                        await session.ledger.write(Change(session.id, requests=[RequestWrite(closed, "open")]))
+        for row in await self._store.requests(status="open", due=now):
+            session = await self._bring(row.session_id)
+            closed = replace(row, status="expired", answered_at=now)
+            with suppress(Conflict):  # somebody answered, or closed it, in the same moment
+                if session is not None:
+                    await session.ledger.write(Change(session.id, requests=[RequestWrite(closed, "open")]))
         await self._services.requests.look(None)
         self._services.look_around()

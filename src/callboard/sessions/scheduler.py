@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
 from typing import Any
 from weakref import WeakValueDictionary
 
-from ..clock import Clock, Timer
+from ..clock import Clock, Timer, within
 from ..errors import CallboardError, ErrorCategory, ToolError
 from ..events.board import Board
 from ..execution.book import Book
@@ -136,7 +136,15 @@ class Scheduler:
 
     async def _bring(self, session_id: str) -> Session | None:
         """A session from memory or from the store. Nobody is logged in by that."""
-        return self._find(session_id) or await self.load(session_id)
+        session = self._sessions.get(session_id)
+        if session is None:
+            session = self._known.get(session_id)
+            if session is None:
+                return await self.load(session_id)
+            await self._restore(session)  # it was let go, and somebody holds it all the same
+            self._sessions[session_id] = session
+        session.last_used = self._clock.monotonic()
+        return session
 
     def _board(self, session_id: str) -> Board | None:
         session = self._known.get(session_id)
@@ -169,14 +177,11 @@ class Scheduler:
         if self._durable:
             await self._ownership.join()
         async with self._opening.setdefault(session_id, asyncio.Lock()):
-            away = session_id in self._known and session_id not in self._sessions
             session = await self._bring(session_id)
             if session is None:
                 return await self._create(session_id, user_id, view, quiet)
             if session.user_id != user_id:
                 raise _not_found(session_id)
-            if away:
-                await self._bring_back(session)
             given = View.of(
                 session.view.namespaces if namespaces is None else namespaces,
                 session.view.channel if channel is None else channel,
@@ -229,13 +234,6 @@ class Scheduler:
         """Writes what the sessions have to store; it counts what became of it."""
         return self._writer
 
-    def _find(self, session_id: str) -> Session | None:
-        session = self._sessions.get(session_id) or self._known.get(session_id)
-        if session is not None:
-            self._sessions[session_id] = session
-            session.last_used = self._clock.monotonic()
-        return session
-
     async def load(self, session_id: str) -> Session | None:
         """A session as it is stored: nobody is logged in by that."""
         try:
@@ -245,14 +243,14 @@ class Scheduler:
             raise
         if row is None:
             return None
-        if (known := self._find(session_id)) is not None:  # it was loaded for somebody else meanwhile
-            return known
+        if session_id in self._known:  # it was loaded for somebody else meanwhile
+            return await self._bring(session_id)
         session = self._make(session_id, row.user_id, View.of(row.namespaces, row.channel, row.allow), row)
         session.open, session.wake = row.open, None if row.wake is None else Wake(row.wake)
-        await self._bring_back(session, row)
+        await self._restore(session, row)
         return session
 
-    async def _bring_back(self, session: Session, row: SessionRow | None = None) -> None:
+    async def _restore(self, session: Session, row: SessionRow | None = None) -> None:
         try:
             await session.restore(row)
         except StoreError:
@@ -309,10 +307,7 @@ class Scheduler:
                 self._manager.cancel(execution)
         waiting = [each for each in session.open_executions if _holds_up(each)]
         if waiting:
-            done = asyncio.ensure_future(asyncio.wait([asyncio.ensure_future(self._ended(each)) for each in waiting]))
-            timer = self._clock.call_later(grace, done.cancel)
-            await asyncio.wait([done])
-            timer.cancel()
+            await within(self._clock, grace, self._all_ended(waiting))
         if left := [each for each in waiting if not each.terminal]:
             for execution in left:
                 self._manager.end(execution, _logged_out(execution))
@@ -331,8 +326,9 @@ class Scheduler:
         self._known.pop(session.id, None)
         self._manager.forget(session)
 
-    async def _ended(self, execution: Execution) -> None:
-        await self._manager.wait(execution)
+    async def _all_ended(self, executions: Iterable[Execution]) -> None:
+        for execution in executions:
+            await self._manager.wait(execution)
 
     def _let_go(self, session: Session) -> None:
         """Free what a session holds in memory, if everything of it is stored and nothing runs."""

@@ -5,7 +5,7 @@ what it writes goes through its ledger.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
+from ..clock import within
 from ..errors import CallboardError, ErrorCategory, RegistrationError, ToolError
 from ..events.board import Board, CursorExpired, Subscription
 from ..events.event import Event, Events, encode_event
@@ -236,32 +237,16 @@ class Session:
         if execution is None or execution.lost:
             row = await self._stored(execution_id)
             if row.completed_at is None:
-                await self._within(timeout, self._ended_elsewhere(execution_id))
+                await within(self._services.clock, timeout, self._ended_elsewhere(execution_id))
                 row = await self._stored(execution_id)
             return await self._outcome(row)
         if not execution.terminal:
-            await self._within(timeout, self._manager.wait(execution))
+            await within(self._services.clock, timeout, self._manager.wait(execution))
         if self.durable:
             await self.ledger.settle()
             if execution.lost:
                 return await self._outcome(await self._stored(execution_id))
         return execution.outcome()
-
-    async def _within(self, timeout: float | None, wait: Coroutine[Any, Any, None]) -> None:
-        """Wait for something, but not longer than that."""
-        if timeout is not None and timeout <= 0:
-            wait.close()
-            return
-        waiting = asyncio.ensure_future(wait)
-        timer = None if timeout is None else self._services.clock.call_later(timeout, waiting.cancel)
-        try:
-            await asyncio.wait([waiting])
-            if not waiting.cancelled():
-                waiting.result()  # raises what went wrong
-        finally:
-            waiting.cancel()
-            if timer is not None:
-                timer.cancel()
 
     async def _ended_elsewhere(self, execution_id: str) -> None:
         """Return when the board says that an execution of another process has ended."""
@@ -300,13 +285,18 @@ class Session:
             return text[start : start + max(0, min(limit if length is None else length, limit))]
         return excerpt(text, limit, execution_id)
 
-    async def history(self, limit: int = 1000) -> list[ExecutionRecord]:
-        """The records of the newest executions, those of earlier times and of other processes too, oldest first."""
+    async def history(self, limit: int = 1000, *, unfinished: bool = False) -> list[ExecutionRecord]:
+        """The records of the newest executions, those of earlier times and of other processes too, oldest first.
+
+        With `unfinished` only of those that have not ended.
+        """
         if not self.durable:
-            return self.executions()[-limit:]
+            now = self._services.clock.monotonic()
+            found = self.open_executions if unfinished else list(self.book.values())
+            return [execution.record(now) for execution in found[-limit:]]
         await self.ledger.settle()
         now = self._services.clock.time()
-        rows = await self._services.store.executions(self.id, limit=limit)
+        rows = await self._services.store.executions(self.id, unfinished=unfinished, limit=limit)
         return [record_of(row, now) for row in rows if row.is_call]
 
     # Stopping
@@ -443,8 +433,9 @@ class Session:
         return await self._talk().messages(waiting=waiting)
 
     async def interrupt(self) -> bool:
-        """Stop the turn that runs. False where none does."""
-        return await self._talk().interrupt()
+        """Stop the turn that runs, in whatever process, or that waits for a person. False where there is none."""
+        talk = self._services.conversation(self)
+        return talk is not None and await talk.interrupt()
 
     def _talk(self) -> Talk:
         if (talk := self._services.conversation(self)) is None:
@@ -548,10 +539,9 @@ class Session:
             await self.ledger.settle()
             await self._services.catch_up(self)
         last_seq = self.board.last_seq  # first: whatever comes while the rest is read, he reads after this
-        records = await self.history()
         return SessionSnapshot(
             last_seq=last_seq,
-            executions=tuple(record for record in records if not record.status.terminal),
+            executions=tuple(await self.history(unfinished=True)),
             requests=tuple(await self.requests()),
             unconsumed=await self.results.waiting(),
         )

@@ -163,9 +163,18 @@ class Store(Keys, Protocol):
     async def request(self, request_id: str) -> RequestRow | None: ...
 
     async def requests(
-        self, *, session_id: str | None = None, user_id: str | None = None, status: str | None = None, limit: int = 1000
+        self,
+        *,
+        session_id: str | None = None,
+        user_id: str | None = None,
+        status: str | None = None,
+        due: float | None = None,
+        limit: int = 1000,
     ) -> list[RequestRow]:
-        """Requests in the order in which they were made: the first `limit` that fit."""
+        """Requests in the order in which they were made: the first `limit` that fit.
+
+        With `due` those that expire at that time or before it.
+        """
         ...
 
     async def transcript(self, session_id: str, after: int = 0) -> list[bytes]:

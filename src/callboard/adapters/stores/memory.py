@@ -147,7 +147,13 @@ class MemoryStore:
         return self._requests.get(request_id)
 
     async def requests(
-        self, *, session_id: str | None = None, user_id: str | None = None, status: str | None = None, limit: int = 1000
+        self,
+        *,
+        session_id: str | None = None,
+        user_id: str | None = None,
+        status: str | None = None,
+        due: float | None = None,
+        limit: int = 1000,
     ) -> list[RequestRow]:
         rows = [
             row
@@ -155,6 +161,7 @@ class MemoryStore:
             if (session_id is None or row.session_id == session_id)
             and (user_id is None or row.user_id == user_id)
             and (status is None or row.status == status)
+            and (due is None or (row.expires_at is not None and row.expires_at <= due))
         ]
         return rows[:limit]
 

@@ -95,10 +95,12 @@ class Reading:
         rows = connection.execute(self._request, {"id": request_id}).mappings()
         return next((RequestRow(**row) for row in rows), None)
 
-    def requests(self, connection: Connection, limit: int, **wanted: str | None) -> list[RequestRow]:
+    def requests(self, connection: Connection, limit: int, due: float | None, **wanted: str | None) -> list[RequestRow]:
         wheres: list[ColumnElement[bool]] = [
             requests.c[name] == value for name, value in wanted.items() if value is not None
         ]
+        if due is not None:
+            wheres.append(requests.c.expires_at <= due)
         rows = connection.execute(_REQUEST.where(*wheres).order_by(requests.c.place).limit(limit))
         return [RequestRow(**row) for row in rows.mappings()]
 

@@ -115,10 +115,16 @@ class SqlStore:
         return await self._read(lambda c: self._reading.request(c, request_id), None)
 
     async def requests(
-        self, *, session_id: str | None = None, user_id: str | None = None, status: str | None = None, limit: int = 1000
+        self,
+        *,
+        session_id: str | None = None,
+        user_id: str | None = None,
+        status: str | None = None,
+        due: float | None = None,
+        limit: int = 1000,
     ) -> list[RequestRow]:
         wanted = {"session_id": session_id, "user_id": user_id, "status": status}
-        return await self._read(lambda c: self._reading.requests(c, limit, **wanted), [])
+        return await self._read(lambda c: self._reading.requests(c, limit, due, **wanted), [])
 
     async def transcript(self, session_id: str, after: int = 0) -> list[bytes]:
         return await self._read(lambda c: self._reading.transcript(c, session_id, min(after, _MOST)), [])
