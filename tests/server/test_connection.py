@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import re
+import socket
 from typing import Any
 
 import pytest
@@ -90,3 +91,9 @@ async def test_h3_a_run_brings_a_copy_of_a_long_conversation(plain: Served) -> N
     assert (await plain.post("/ag-ui", run(2_000_000))).status_code == 200
     assert (await plain.post("/ag-ui", run(9_000_000))).json()["code"] == "body_too_large"
     assert (await plain.post("/api/chat", run(2_000_000))).json()["code"] == "body_too_large"
+
+
+async def test_h1_small_answers_do_not_wait_for_what_the_client_says_next(plain: Served) -> None:
+    accepted = [server.sockets[0] for server in plain.server.servers]
+    assert accepted
+    assert all(each.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for each in accepted), "and so each connection"

@@ -73,4 +73,5 @@ def listen(host: str, port: int) -> socket.socket:
             f"Nothing can listen on {host}, port {port}: {why}. Choose another: --host, --port."
         ) from None
     made.setblocking(False)
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else small answers wait for the client's next word
     return made

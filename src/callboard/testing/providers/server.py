@@ -26,6 +26,7 @@ class LoopbackServer:
     async def start(self) -> str:
         """Begin to listen. Returns the address."""
         listener = socket.create_server(("127.0.0.1", 0))
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         address = f"http://127.0.0.1:{listener.getsockname()[1]}"
         log.addFilter(self._unexpected)
         await self._server.startup(sockets=[listener])
