@@ -1,6 +1,6 @@
 """The breakers of all tools. A tool that never failed has none, which makes asking free."""
 
-from ..clock import Clock
+from ..clock import Clock, Timer
 from ..errors import ToolError
 from ..tools.definition import Tool
 from ..tools.policies import BreakerPolicy
@@ -18,12 +18,20 @@ class Breakers:
         self._clock = clock
         self.known: dict[tuple[str, str | None], Breaker] = {}
         """Those that have something to remember. With none, every attempt is admitted and no success is news."""
+        self._timers: dict[tuple[str, str | None], Timer] = {}
+        """Of those that are open, until the time for a probe."""
+
+    def close(self) -> None:
+        """Nothing is to be recovered from any more."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
 
     def admit(self, execution: Execution) -> None:
         """Let an attempt through. Raises `BreakerOpen` with the time until the next probe where the breaker is open."""
         if (breaker := self.known.get(self._key(execution))) is not None:
             seconds = breaker.admit(execution.id, self._clock.monotonic())
-            self._show(execution, breaker)
+            self._show(execution.tool, breaker)
             if seconds is not None:
                 raise BreakerOpen(execution.name, seconds)
 
@@ -31,7 +39,7 @@ class Breakers:
         """An attempt gave a result."""
         if (breaker := self.known.get(key := self._key(execution))) is not None:
             breaker.succeeded(execution.id)
-            self._show(execution, breaker)
+            self._show(execution.tool, breaker)
             if breaker.pristine:
                 del self.known[key]
 
@@ -42,12 +50,14 @@ class Breakers:
             breaker = self.known[key] = Breaker(execution.tool.breaker or self._default)
         before = breaker.state
         breaker.failed(execution.id, failure.category, self._clock.monotonic())
-        self._show(execution, breaker)
+        tool = execution.tool
+        self._show(tool, breaker)
         if breaker.state is BreakerState.OPEN and before is not BreakerState.OPEN:
             # Nobody may call a tool that is hidden while it is open, so its time must come by itself.
-            self._clock.call_later(
-                self._policy(execution.tool).recovery_time, lambda: self._recover(execution, breaker)
-            )
+            if (timer := self._timers.get(key)) is not None:
+                timer.cancel()
+            recovery = self._policy(tool).recovery_time
+            self._timers[key] = self._clock.call_later(recovery, lambda: self._recover(key, tool, breaker))
         if breaker.pristine:
             del self.known[key]
 
@@ -63,11 +73,14 @@ class Breakers:
         """A session has ended: its own breakers go with it."""
         for key in [key for key in self.known if key[1] == scope.id]:
             del self.known[key]
+            if (timer := self._timers.pop(key, None)) is not None:
+                timer.cancel()
 
-    def _recover(self, execution: Execution, breaker: Breaker) -> None:
+    def _recover(self, key: tuple[str, str | None], tool: Tool, breaker: Breaker) -> None:
         """The recovery time is over: the next call is a probe, and whoever looks may know."""
+        del self._timers[key]
         if breaker.state is BreakerState.OPEN and not breaker.refused_for(self._clock.monotonic()):
-            self._show(execution, breaker, BreakerState.HALF_OPEN)
+            self._show(tool, breaker, BreakerState.HALF_OPEN)
 
     def _key(self, execution: Execution) -> tuple[str, str | None]:
         return execution.tool.name, execution.scope.id if self._policy(execution.tool).per_session else None
@@ -75,7 +88,7 @@ class Breakers:
     def _policy(self, tool: Tool) -> BreakerPolicy:
         return tool.breaker or self._default
 
-    def _show(self, execution: Execution, breaker: Breaker, state: BreakerState | None = None) -> None:
+    def _show(self, tool: Tool, breaker: Breaker, state: BreakerState | None = None) -> None:
         """The state of a tool's own breaker is among its statistics; that of a session's is nobody else's business."""
-        if not self._policy(execution.tool).per_session:
-            self._registry.counters_of(execution.tool).breaker = (state or breaker.state).value
+        if not self._policy(tool).per_session:
+            self._registry.counters_of(tool).breaker = (state or breaker.state).value

@@ -137,6 +137,7 @@ class ExecutionManager:
             for execution in self.live:
                 self._endings.give_up(execution)
             self._endings.deadlines.close()
+            self._breakers.close()
             await self._starter.close()
 
     @property

@@ -95,6 +95,11 @@ class Requests:
         self._waiting: dict[str, _Waiting] = {}
         self._closing: set[asyncio.Task[int]] = set()
 
+    async def close(self) -> None:
+        """Return when those that were being closed are."""
+        if self._closing:
+            await asyncio.wait(self._closing)
+
     # The asking side
 
     async def ask(self, session: "Session", execution: Execution, disown: Callable[[Execution], None]) -> Answer:

@@ -132,6 +132,9 @@ class Scheduler:
             await asyncio.wait(self._tasks)
         if self._durable:
             await self._writer.close()
+        await self._services.requests.close()
+        await self._services.workers.close()
+        if self._durable:
             await self._ownership.close()
 
     async def _bring(self, session_id: str) -> Session | None:

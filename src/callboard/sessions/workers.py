@@ -48,6 +48,11 @@ class Workers:
         self._owner = owner
         self._beginning: set[asyncio.Task[int]] = set()
 
+    async def close(self) -> None:
+        """Return when those that were about to begin have."""
+        if self._beginning:
+            await asyncio.wait(self._beginning)
+
     def get(self, kind: str) -> Tool | None:
         return self._by_kind.get(kind)
 
