@@ -9,7 +9,8 @@ from callboard import Runtime, Session
 from callboard.chat.floor import Floor
 from callboard.chat.rows import turn_call
 from callboard.chat.transcript import Input
-from callboard.storage.port import Change
+from callboard.storage.port import Change, StoreUnavailable
+from callboard.testing import ManualClock
 
 from .scripted import TOOLS, Script, check, gate, talk_of, told, until
 
@@ -222,6 +223,80 @@ async def test_c5_what_is_written_while_a_process_ends_is_told_by_the_next(share
         session = await runtime.open("s", "u")
         await until(session, "turn_finished")
         assert told(script.asked[0]) == ["Too late?"]
+
+
+async def test_m4_an_input_is_told_once_also_if_a_turn_elsewhere_ends_while_one_looks(
+    shared_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One reads the transcript, the other's turn tells the input and ends, and then one looks whose turn it is."""
+    reached, script, other = asyncio.Event(), Script(), Script()
+    script.turns.append([reached.set, gate("speak"), "One. "])
+    async with (
+        Runtime(TOOLS, model=script.model(), store=shared_url) as here,
+        Runtime(TOOLS, model=other.model(), store=shared_url) as there,
+    ):
+        mine, theirs = await here.open("s", "u"), await there.open("s", "u")
+        first = asyncio.ensure_future(mine.say("Here."))
+        await reached.wait()
+        looking, look = asyncio.Event(), Session.stored_call
+
+        async def looks_late(self: Session, call_id: str) -> Any:
+            if self is theirs:
+                looking.set()
+                await first
+            return await look(self, call_id)
+
+        monkeypatch.setattr(Session, "stored_call", looks_late)
+        second = asyncio.ensure_future(theirs.say("There."))
+        await looking.wait()
+        await until(mine, "user_input", 2)
+        gate("speak").set()
+        await second
+        assert await _inputs(theirs) == await _inputs(mine) == ["Here.", "There."]
+        assert [told(messages) for messages in (*script.asked[1:], *other.asked)] == [["There."]]
+        await check(theirs)
+
+
+async def test_e2_a_session_that_is_deleted_while_its_turn_runs_comes_to_rest(store_url: str) -> None:
+    reached = asyncio.Event()
+    script = Script([reached.set, gate("speak"), "Gone? "])
+    async with Runtime(TOOLS, model=script.model(), store=store_url) as runtime:
+        session = await runtime.open("s", "u")
+        saying = asyncio.ensure_future(session.say("Go."))
+        await reached.wait()
+        runtime.sessions.close(session)
+        await runtime.store.delete("s")
+        gate("speak").set()
+        async with asyncio.timeout(20):
+            await asyncio.wait([saying])
+            while session.is_processing:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+        assert (await (await runtime.open("s", "other")).say("Mine now?")).status == "finished"
+
+
+async def test_m5_a_late_result_wakes_the_session_when_the_store_answers_again(
+    shared_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script, clock = Script([("build", '{"what":"a"}')]), ManualClock()
+    async with Runtime(TOOLS, model=script.model(), store=shared_url, clock=clock) as runtime:
+        session = await runtime.open("s", "u")
+        await session.say("Go.")
+        failed, look = asyncio.Event(), Session.written_after
+
+        async def unavailable(*_: Any) -> Any:
+            failed.set()
+            raise StoreUnavailable("gone for a while")
+
+        monkeypatch.setattr(Session, "written_after", unavailable)
+        gate("a").set()
+        await failed.wait()
+        monkeypatch.setattr(Session, "written_after", look)
+        async with asyncio.timeout(20):
+            while session.is_processing:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+        await clock.advance(1.0)
+        await until(session, "turn_finished", 2)
+        assert told(script.asked[-1]) == ['"built a"']
 
 
 async def _waits_for_others(session: Session) -> None:

@@ -21,7 +21,7 @@ from ..events.event import encode_event
 from ..events.kinds import EventKind
 from ..execution.execution import Execution
 from ..sessions.session import Session
-from ..storage.port import Change, ExecutionWrite
+from ..storage.port import Change, ExecutionWrite, StoreUnavailable
 from ..storage.rows import ExecutionRow
 from ..turns import LimitReached, Turn, TurnLimits, TurnStatus, Usage, check_session
 from ..types import Wake
@@ -39,6 +39,8 @@ log = logging.getLogger("callboard.chat")
 
 WINDOW = 0.005
 """Seconds that a woken session waits for more results, so that several make one turn."""
+AGAIN = 1.0
+"""Seconds after which one tries again where the store did not answer."""
 _ENDS = frozenset({EventKind.TURN_FINISHED, EventKind.TURN_PAUSED, EventKind.TURN_FAILED, EventKind.TURN_INTERRUPTED})
 
 
@@ -101,7 +103,7 @@ class Conversation:
             turn = await asyncio.shield(self._running())
             if self._history.told >= number or (turn is not None and turn.status is not TurnStatus.FINISHED):
                 return turn or self._turn_about(number)
-            if self._leaving():
+            if self._leaving() or self._session.gone:
                 return Turn("", TurnStatus.INTERRUPTED, "", Usage())
 
     async def hear(self, data: Mapping[str, Any]) -> int:
@@ -119,7 +121,8 @@ class Conversation:
 
     def wake(self) -> None:
         """There may be something that the model was not told."""
-        self._go(WINDOW)
+        if not self._leaving():
+            self._go(WINDOW)
 
     def came_late(self, execution: Execution) -> None:
         """An execution ended whose result nobody waited for."""
@@ -208,12 +211,17 @@ class Conversation:
                         break
                 except FloorLost:
                     log.info("a turn of session %s is another process's", self._session.id)
+                if await self._session.is_gone():
+                    return None
                 await self._others()
             if turn is None and self._session.durable and not self._leaving():  # another process tells the model of it
                 await self._others()
+        except StoreUnavailable:  # whoever waits is told; and what came is not forgotten
+            self._session.later(AGAIN, self.wake)
+            raise
         finally:
             self._stopping = self._elsewhere = False
-            if self._more and not self._leaving():  # it came when the model was not asked any more
+            if self._more and not self._leaving() and not self._session.gone:  # it came when nothing was asked any more
                 asyncio.get_running_loop().call_soon(self._go, 0.0)
         return turn
 

@@ -101,7 +101,7 @@ class Floor:
         try:
             await self._history.add(entries, taken=taken, events=events, rows=rows)
         except Conflict:
-            if taken and await self._is_mine():
+            if not await self._history.refresh() and taken and await self._is_mine():
                 raise
             self._row = self._began = None
             raise FloorLost from None

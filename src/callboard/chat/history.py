@@ -66,13 +66,14 @@ class History:
         if not self._loaded:
             await self.refresh()
 
-    async def refresh(self) -> None:
-        """Read what other processes have written meanwhile."""
+    async def refresh(self) -> bool:
+        """Read what other processes have written meanwhile. False where they have written nothing."""
         async with self._one:
             self._loaded = True
             lines = await self._session.stored_transcript(self._read)
             self._read += len(lines)
             self._take_in([entry for line in lines if (entry := decode_entry(line)) is not None])
+            return bool(lines)
 
     async def look(self) -> bool:
         """Look for what the user wrote, or the system wants to be told. True where there is something."""
@@ -116,6 +117,7 @@ class History:
         transcript = [encode_entry(entry) for entry in entries]
         change = Change(self._session.id, executions=rows, taken=taken, transcript=transcript, events=events)
         async with self._one:
+            change.entries = self._read  # else it was composed without what another turn has said and told
             await self._session.write(change)
             self._read += len(entries)
             self._take_in(entries)

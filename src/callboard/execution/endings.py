@@ -14,6 +14,7 @@ from ..clock import Clock
 from ..errors import ErrorCategory, ToolError
 from ..events.event import encode_event, written
 from ..events.kinds import EventKind
+from ..storage.rows import WORKER
 from ..tools.registry import Registry
 from .breakers import Breakers
 from .deadlines import Deadlines
@@ -26,8 +27,6 @@ from .observer import Observer
 log = logging.getLogger("callboard.execution")
 
 _EXECUTING, _SUCCEEDED, _CANCELLED = Status.EXECUTING, Status.SUCCEEDED, ErrorCategory.CANCELLED
-WORKER = "worker"
-"""The kind of an execution of which nothing is told but the answer to the request of people that it serves."""
 
 
 class Endings:
@@ -55,7 +54,7 @@ class Endings:
     def tell(self, execution: Execution) -> None:
         """Post what was held back."""
         events, execution.unposted = execution.unposted, ()
-        if execution.kind is WORKER and execution.ended is None:
+        if execution.kind == WORKER and execution.ended is None:
             events = ()
         execution.scope.tell(events, execution)
 
@@ -181,7 +180,7 @@ class Endings:
         try:
             if self.observers or execution.late:
                 self._notify(execution)
-            if execution.kind is WORKER:
+            if execution.kind == WORKER:
                 events = (_response(execution, at, b""),)
             else:
                 events = (
@@ -208,7 +207,7 @@ class Endings:
         execution.arguments = execution.task = None
         try:
             self._notify(execution)
-            if execution.kind is WORKER:
+            if execution.kind == WORKER:
                 execution.unposted = (_response(execution, at, shown),)
                 self.tell(execution)
             else:

@@ -1,6 +1,7 @@
 """One execution while it lives: the mutable state behind an `ExecutionRecord`.
 
-Only the manager changes it. Its status moves by the table of `lifecycle`, and once it is terminal nothing changes.
+How it goes on and ends is the manager's to say, by the table of `lifecycle`, and an end is never changed. What its
+session notes on it is beside that: what is stored, what a person was asked, whose it is.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple, Protocol, cast
 from pydantic_core import from_json, to_json
 
 from ..errors import ToolError
-from ..storage.rows import RequestRow
+from ..storage.rows import TOOL, RequestRow
 from ..tools.definition import Tool
 from ..types import Mode
 from .lifecycle import Status
@@ -199,8 +200,8 @@ class Execution:
         self.parent_id: str | None = None
         """Its parent in a process that died."""
         self.task: asyncio.Task[None] | None = None
-        self.kind = "tool"
-        """`worker` for one that answers a request of people: then nothing of it is told but the answer."""
+        self.kind = TOOL
+        """`WORKER` for one that answers a request of people: then nothing of it is told but the answer."""
         self.late = False
         """Whether its caller was let go, so that its result will wait to be taken."""
         self.request: RequestRow | None = None

@@ -1,8 +1,8 @@
 """The execution manager: the one path that every call takes, whoever makes it and whatever its mode.
 
 It owns the tasks of all executions, from `async with` until its end. Below it are pure decisions (lifecycle, retry,
-breaker) and small mechanisms (places, deadlines); above it are sessions, which know who may call what. It knows no
-store and no protocol.
+breaker) and small mechanisms (places, deadlines); above it are sessions, which know who may call what. It speaks to no
+store and no protocol: what it tells a session, the session writes.
 """
 
 import asyncio
@@ -19,6 +19,7 @@ from ..clock import Clock
 from ..errors import ToolError
 from ..events.event import written
 from ..events.kinds import EventKind
+from ..storage.rows import WORKER
 from ..tools.arguments import AnyArguments
 from ..tools.definition import Tool
 from ..tools.document import encode, same_document, too_large
@@ -29,7 +30,7 @@ from ..types import Mode
 from .attempts import Attempts, which_attempt
 from .book import Book
 from .breakers import Breakers
-from .endings import WORKER, Endings
+from .endings import Endings
 from .execution import Execution, Priority, Scope
 from .failures import conflict, interrupted, presentable, timed_out
 from .lifecycle import Status, move

@@ -9,9 +9,8 @@ from pydantic_core import from_json, to_json
 
 from ..clock import Clock
 from ..errors import ToolError
-from ..storage.rows import ExecutionRow
+from ..storage.rows import WORKER, ExecutionRow
 from ..tools.definition import Tool
-from .endings import WORKER
 from .execution import Execution, Priority, Scope, acknowledgement
 from .lifecycle import Status
 from .outcome import Outcome, OutcomeStatus
@@ -69,7 +68,7 @@ def restored(row: ExecutionRow, tool: Tool, scope: Scope, clock: Clock) -> Execu
         execution.started = execution.queued + row.started_at - row.queued_at
     if tool.total_timeout is not None:
         execution.deadline = execution.queued + tool.total_timeout
-    execution.kind = WORKER if row.kind == WORKER else execution.kind
+    execution.kind = row.kind
     execution.fingerprint = row.fingerprint
     execution.shown = row.shown
     execution.status = Status(row.status)

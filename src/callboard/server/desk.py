@@ -34,8 +34,7 @@ class Desk:
         """A session of that user, to look at: nobody is logged in by that. Raises `Problem` (404)."""
         if not is_id(session_id):
             raise not_found("session")
-        sessions = self.runtime.sessions
-        session = sessions.find(session_id) or await sessions.load(session_id)
+        session = await self.runtime.sessions.bring(session_id)
         if session is None or session.user_id != user_id:
             raise not_found("session")
         return session

@@ -19,7 +19,7 @@ from ..events.problems import EventInvalid, EventTooLarge
 from ..sessions.requests import AnswerInvalid, RequestClosed
 from ..sessions.scheduler import SessionIdInvalid, SessionNotFound
 from ..sessions.session import CallIdInvalid
-from ..storage.port import StoreError, StoreUnavailable
+from ..storage.port import Conflict, StoreError, StoreUnavailable
 from ..tools.document import shorten
 
 log = logging.getLogger("callboard.server")
@@ -94,7 +94,7 @@ def problem_of(error: Exception) -> Problem:
             return error
         case HTTPException():
             return _of_http(error)
-        case SessionNotFound():
+        case SessionNotFound() | Conflict():  # nothing can be written to one that was deleted meanwhile
             return not_found("session")
         case ToolError() if error.category is ErrorCategory.NOT_FOUND:
             return Problem(404, "not_found", "Not found", error.message)

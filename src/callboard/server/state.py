@@ -38,7 +38,7 @@ async def state_of(desk: Desk, session: Session, after: int | None = None, limit
     return State(
         session_id=session.id,
         messages=messages[-MAX_LIST:],
-        is_processing=session.is_processing,
+        is_processing=snapshot.is_processing,
         pending_wallet_tx=wallet[0] if wallet else None,
         open_requests=requests,
         executions=[execution_info(record) for record in snapshot.executions[-MAX_LIST:]],

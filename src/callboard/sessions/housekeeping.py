@@ -4,11 +4,10 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 
-from ..storage.port import Change, Conflict, RequestWrite
+from ..storage.port import EVERYTHING, Change, Conflict, RequestWrite
 from .services import Services
 from .session import Session
 
-EVERYTHING = 1 << 60
 AT_ONCE = 200
 """How many of the stored sessions are looked at each time. All of them have their turn, also those nobody opens."""
 

@@ -16,14 +16,13 @@ from ..execution.failures import cancelled
 from ..execution.lifecycle import Status
 from ..execution.manager import NO_TOOL
 from ..execution.storing import restored
-from ..storage.port import Change, ExecutionWrite
-from ..storage.rows import INPUT, TURN, ExecutionRow, RequestRow
+from ..storage.port import EVERYTHING, Change, ExecutionWrite
+from ..storage.rows import INPUT, TURN, WORKER, ExecutionRow, RequestRow
 from .services import Services
 from .session import Session
 
 log = logging.getLogger("callboard.sessions")
 
-EVERYTHING = 1 << 60
 PAGE = 1_000
 """How many sessions are read at once."""
 
@@ -52,7 +51,7 @@ class Recovery:
             await self._take_execution_over(session, row)
 
     async def _take_execution_over(self, session: Session, row: ExecutionRow) -> None:
-        find = self._services.workers.get if row.kind == "worker" else self._services.registry.get
+        find = self._services.workers.get if row.kind == WORKER else self._services.registry.get
         tool = find(row.tool) or session.lent(row.tool)
         execution = restored(row, tool or NO_TOOL, session, self._clock)
         execution.request = await self._request_of(row)  # if it is open and the execution ends, it is withdrawn

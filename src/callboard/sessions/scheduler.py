@@ -6,7 +6,7 @@ dead processes left behind.
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -86,6 +86,8 @@ class Scheduler:
         self._sessions: dict[str, Session] = {}
         self._known: WeakValueDictionary[str, Session] = WeakValueDictionary()
         """Also those that were let go from memory, as long as somebody holds them: there is one per id."""
+        self._unsure: set[str] = set()
+        """Those that another process may have changed, or deleted, since they were last read."""
         self._opening: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """Each as long as somebody holds it or waits for it."""
         self._tasks: set[asyncio.Task[None]] = set()
@@ -94,6 +96,8 @@ class Scheduler:
         self._writer = Writer(store)
         self.restored = self.restore_failures = 0
         """How many sessions came back from the store, and how often that failed."""
+        self.deleted: list[Callable[[Session], None]] = []
+        """Who is told of a session that was deleted, here or by another process."""
         self.converse: Callable[[Session], Talk] | None = None
         """Makes the conversation of a session, where there is a model to talk to."""
         self._services = Services(
@@ -110,8 +114,8 @@ class Scheduler:
             owner=me.id,
             watchers=[],
         )
-        self._recovery = Recovery(self._services, self._bring)
-        self._housekeeping = Housekeeping(self._services, self._bring, keep_events=keep_events, keep_for=keep_for)
+        self._recovery = Recovery(self._services, self.bring)
+        self._housekeeping = Housekeeping(self._services, self.bring, keep_events=keep_events, keep_for=keep_for)
         self._ownership = Ownership(store, me, self._recovery.take_over, self._recovery.robbed, self._died)
 
     async def start(self) -> None:
@@ -137,17 +141,33 @@ class Scheduler:
         if self._durable:
             await self._ownership.close()
 
-    async def _bring(self, session_id: str) -> Session | None:
-        """A session from memory or from the store. Nobody is logged in by that."""
-        session = self._sessions.get(session_id)
-        if session is None:
-            session = self._known.get(session_id)
-            if session is None:
-                return await self.load(session_id)
-            await self._restore(session)  # it was let go, and somebody holds it all the same
-            self._sessions[session_id] = session
-        session.last_used = self._clock.monotonic()
-        return session
+    async def bring(self, session_id: str) -> Session | None:
+        """A session from memory or from the store, as it is now. Nobody is logged in by that."""
+        known = self._known.get(session_id)
+        if known is not None and session_id in self._unsure and not await self._reconciled(known):
+            known = None
+        if known is None:
+            return await self.load(session_id)
+        if session_id not in self._sessions:
+            await self._restore(known)  # it was let go, and somebody holds it all the same
+            self._sessions[session_id] = known
+        known.last_used = self._clock.monotonic()
+        return known
+
+    async def _reconciled(self, session: Session) -> bool:
+        """Take over what another process made of a session. False where it is deleted, whoever has its id now."""
+        self._unsure.discard(session.id)
+        try:
+            row = await self._store.session(session.id)
+        except BaseException:
+            self._unsure.add(session.id)
+            raise
+        if row is None or row.created_at != session.created_at:
+            self.close(session)
+            return False
+        if row.updated_at > session.updated_at:
+            session.take_over(row)
+        return True
 
     def _board(self, session_id: str) -> Board | None:
         session = self._known.get(session_id)
@@ -180,7 +200,7 @@ class Scheduler:
         if self._durable:
             await self._ownership.join()
         async with self._opening.setdefault(session_id, asyncio.Lock()):
-            session = await self._bring(session_id)
+            session = await self.bring(session_id)
             if session is None:
                 return await self._create(session_id, user_id, view, quiet)
             if session.user_id != user_id:
@@ -246,10 +266,10 @@ class Scheduler:
             raise
         if row is None:
             return None
-        if session_id in self._known:  # it was loaded for somebody else meanwhile
-            return await self._bring(session_id)
+        if (known := self._known.get(session_id)) is not None and known.created_at == row.created_at:
+            return await self.bring(session_id)  # it was loaded for somebody else meanwhile
         session = self._make(session_id, row.user_id, View.of(row.namespaces, row.channel, row.allow), row)
-        session.open, session.wake = row.open, None if row.wake is None else Wake(row.wake)
+        session.take_over(row)
         await self._restore(session, row)
         return session
 
@@ -275,6 +295,8 @@ class Scheduler:
             if other is None or other.user_id != user_id:
                 raise _not_found(session_id) from None
             return other
+        if self._durable and (row := await self._store.session(session_id)) is not None:
+            session.created_at = row.created_at  # another process of the same user may have been faster
         return session
 
     def _make(self, session_id: str, user_id: str, view: View, row: SessionRow | None) -> Session:
@@ -322,7 +344,10 @@ class Scheduler:
         self._let_go(session)
 
     def close(self, session: Session) -> None:
-        """Forget a session at once, after stopping what it runs."""
+        """Forget a session at once, after stopping what it runs: it is deleted."""
+        session.gone = True
+        for tell in self.deleted:
+            tell(session)
         for execution in session.open_executions:
             self._manager.cancel(execution)
         self._sessions.pop(session.id, None)
@@ -364,9 +389,10 @@ class Scheduler:
     def woken(self, session_id: str | None) -> None:
         """Another process wrote: in that session, or somewhere."""
         sessions = tuple(self._known.values()) if session_id is None else self.live([session_id])
+        self._unsure.update(session.id for session in sessions)
         watched = [session for session in sessions if session.board.watched]
         if watched:
-            self.spawn(self._boards.refresh({session.id: session.board for session in watched}))
+            self.spawn(self._refresh(watched))
         if self._services.requests.waiting_in(session_id):
             self.spawn(self._services.requests.look(session_id))
         talking = [session for session in sessions if session.is_processing]
@@ -377,6 +403,13 @@ class Scheduler:
             self.spawn(self._recovery.stop_cancelled([*busy]))
         if self._recover:
             self._ownership.look_soon()
+
+    async def _refresh(self, sessions: Sequence[Session]) -> None:
+        """Give those that are looked at what they miss."""
+        missing = await self._boards.refresh({session.id: session.board for session in sessions})
+        for session in sessions:
+            if session.id in missing:
+                await self._reconciled(session)
 
     def _died(self) -> None:
         if self.converse is not None:

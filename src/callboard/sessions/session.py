@@ -29,7 +29,7 @@ from ..execution.outcome import Outcome, OutcomeStatus
 from ..execution.record import ExecutionRecord
 from ..execution.storing import fingerprint_of, outcome_of, record_of
 from ..storage.port import Change, Conflict
-from ..storage.rows import ExecutionRow, RequestRow, SessionRow
+from ..storage.rows import TURN, ExecutionRow, RequestRow, SessionRow
 from ..tools.definition import Tool
 from ..tools.document import encode, shorten
 from ..tools.snapshot import Snapshot
@@ -67,6 +67,8 @@ class SessionSnapshot:
     """What people are asked, oldest first."""
     unconsumed: tuple[str, ...]
     """The executions whose late results wait to be taken, oldest first."""
+    is_processing: bool
+    """Whether a turn runs, in whatever process."""
 
 
 class Session:
@@ -85,6 +87,7 @@ class Session:
         "book",
         "created_at",
         "durable",
+        "gone",
         "id",
         "ledger",
         "open",
@@ -92,6 +95,7 @@ class Session:
         "running",
         "talk",
         "tell",
+        "updated_at",
         "user_id",
         "view",
         "wake",
@@ -116,13 +120,15 @@ class Session:
         self.board = board
         self.book = book
         self.ledger = ledger
-        self.created_at = created_at
+        self.created_at = self.updated_at = created_at
         self.wake: Wake | None = None
         """What late results do to it while it is idle; None: what their tools say."""
         self.talk: Talk | None = None
         """Its conversation, once there was anything to talk about."""
         self.open = True
         """False after a logout, until the next login."""
+        self.gone = False
+        """Whether it was deleted, here or by another process, as far as that is known here."""
         self._used = services.clock.monotonic()
         self.durable = ledger.durable
         self.tell = ledger.tell
@@ -449,6 +455,9 @@ class Session:
     def now(self) -> float:
         return self._services.clock.time()
 
+    def later(self, seconds: float, call: Callable[[], Any]) -> None:
+        self._services.clock.call_later(seconds, call)
+
     async def write(self, change: Change) -> int:
         """Write a change of this session, and know what it took."""
         taken = tuple(change.taken)
@@ -511,6 +520,13 @@ class Session:
         """The process that this is, as the store knows it."""
         return self._services.owner
 
+    async def is_gone(self) -> bool:
+        """Whether it is deleted, or its id is another session's by now."""
+        if self.durable and not self.gone:
+            row = await self._services.store.session(self.id)
+            self.gone = row is None or row.created_at != self.created_at
+        return self.gone
+
     async def stored_transcript(self, after: int = 0) -> list[bytes]:
         return await self._services.store.transcript(self.id, after)
 
@@ -524,6 +540,8 @@ class Session:
             try:
                 events = self.board.read(seq) if self.board.remembers(seq) else await self.board.recall(seq)
             except CursorExpired as expired:  # what lies before that is not kept any more
+                if expired.first <= seq + 1:  # nor is anything else: the session is deleted
+                    break
                 seq = expired.first - 1
                 continue
             told = (event for event, line in zip(events, events.encoded, strict=True) if _may_be_told(line))
@@ -539,11 +557,18 @@ class Session:
             await self.ledger.settle()
             await self._services.catch_up(self)
         last_seq = self.board.last_seq  # first: whatever comes while the rest is read, he reads after this
+        rows = await self._services.store.executions(self.id, unfinished=True) if self.durable else []
+        now = self._services.clock.time()
         return SessionSnapshot(
             last_seq=last_seq,
-            executions=tuple(await self.history(unfinished=True)),
+            executions=tuple(
+                [record_of(row, now) for row in rows if row.is_call]
+                if self.durable
+                else await self.history(unfinished=True)
+            ),
             requests=tuple(await self.requests()),
             unconsumed=await self.results.waiting(),
+            is_processing=self.is_processing or any(row.kind == TURN for row in rows),
         )
 
     async def events(self, after: int = 0, family: Family | str | None = None) -> AsyncGenerator[Event]:
@@ -592,8 +617,8 @@ class Session:
         return [execution for execution in self.book.values() if not execution.terminal]
 
     def row(self) -> SessionRow:
-        """What is stored of the session itself."""
-        view = self.view
+        """What is to be stored of the session itself, now."""
+        view, self.updated_at = self.view, self._services.clock.time()
         return SessionRow(
             id=self.id,
             user_id=self.user_id,
@@ -604,8 +629,14 @@ class Session:
             open=self.open,
             wake=self.wake,
             created_at=self.created_at,
-            updated_at=self._services.clock.time(),
+            updated_at=self.updated_at,
         )
+
+    def take_over(self, row: SessionRow) -> None:
+        """Be as it is stored."""
+        self.view, self.open = View.of(row.namespaces, row.channel, row.allow), row.open
+        self.wake, self.updated_at = None if row.wake is None else Wake(row.wake), row.updated_at
+        self.forget_tools()
 
     def forget_tools(self) -> None:
         """What it sees has changed."""
@@ -642,6 +673,8 @@ class Session:
 
     async def elsewhere(self, execution: Execution) -> Outcome:
         row = await self.stored_call(execution.call_id)
+        if row is None and await self.is_gone():
+            raise ToolError("The session was deleted.", category=ErrorCategory.NOT_FOUND)
         if row is None:
             raise ToolError("The call was lost.", category=ErrorCategory.UNKNOWN)
         if row.tool != execution.name or row.fingerprint != fingerprint_of(execution.document):

@@ -21,15 +21,13 @@ from ..execution.execution import Execution, Priority
 from ..execution.manager import ExecutionManager
 from ..execution.storing import fingerprint_of, row_of
 from ..storage.port import Change, Conflict, ExecutionWrite
+from ..storage.rows import WORKER
 from ..tools.definition import Tool
 from ..tools.document import encode, shorten
 from ..types import Mode
 
 if TYPE_CHECKING:
     from .session import Session
-
-
-_WORKER = "worker"
 
 
 class Workers:
@@ -76,7 +74,7 @@ class Workers:
         if (known := session.book.by_call(request_id)) is not None:
             await session.ledger.settle()  # it may have been posted in this very moment
             used = _Use(known.kind, known.name, fingerprint_of(known.document))
-            return _again(session, request_id, used, _Use(_WORKER, kind, fingerprint_of(document)))
+            return _again(session, request_id, used, _Use(WORKER, kind, fingerprint_of(document)))
         execution = self._manager.prepare(session, worker, document, request_id, Priority[request["priority"].upper()])
         begun = ExecutionWrite(row_of(execution, self._owner), self._owner, new=True)
         execution.stored = True  # or it will be, before anything else is told of it: it may be stopped at once
@@ -93,7 +91,7 @@ class Workers:
             self._manager.disown(execution)
             row = await session.stored_call(execution.call_id)
             used = None if row is None else _Use(row.kind, row.tool, row.fingerprint)
-            wanted = _Use(_WORKER, execution.name, fingerprint_of(execution.document))
+            wanted = _Use(WORKER, execution.name, fingerprint_of(execution.document))
             return _again(session, execution.call_id, used, wanted)
         except BaseException:
             self._manager.disown(execution)

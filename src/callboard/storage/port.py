@@ -68,6 +68,8 @@ class Change:
     """Executions that are asked to stop, whoever holds them. Those that have ended stay as they are."""
     transcript: Sequence[bytes] = ()
     """Entries that go to the end of the transcript: JSON documents."""
+    entries: int | None = None
+    """How many entries the transcript must have before these; `Conflict` where somebody else has written some."""
     events: Sequence[bytes] = field(default=())
     """Encoded events (see `events.event.encode_event`) for the end of the board: `{"kind":…,"at":…,"data":{…}}`."""
 
@@ -105,6 +107,10 @@ class Keys(Protocol):
     async def key_used(self, key_id: str, at: float) -> None:
         """Note when a key was last used. An earlier time than the stored one is ignored, and so is an unknown key."""
         ...
+
+
+EVERYTHING = 1 << 60
+"""A limit that is none."""
 
 
 class Store(Keys, Protocol):

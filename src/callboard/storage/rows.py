@@ -6,6 +6,8 @@ the entries of a transcript come back byte for byte.
 
 from dataclasses import dataclass
 
+TOOL, WORKER = "tool", "worker"
+"""The kinds of executions: a call of a tool, and the work on a request of people, of which only the answer is told."""
 TURN, INPUT = "turn", "input"
 """The kinds of rows that are no calls: a turn of the conversation, and an input that the model was not told of yet."""
 

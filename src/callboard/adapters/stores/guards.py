@@ -35,6 +35,8 @@ class KnownSession(Protocol):
     def calls(self) -> Container[str]: ...
     @property
     def unconsumed(self) -> Container[str]: ...
+    @property
+    def entries(self) -> int: ...
 
 
 def refusal(change: Change, session: KnownSession | None, requests: Mapping[str, KnownRequest]) -> Conflict | None:
@@ -46,6 +48,8 @@ def refusal(change: Change, session: KnownSession | None, requests: Mapping[str,
             return Conflict(f"The session {change.session_id} is another user's.")
     elif session is None:
         return Conflict(f"There is no session {change.session_id}.")
+    if change.entries is not None and change.entries != (0 if session is None else session.entries):
+        return Conflict(f"The transcript of session {change.session_id} does not have {change.entries} entries.")
     return (
         (_executions(change, session) if change.executions else None)
         or (_requests(change, requests) if change.requests else None)

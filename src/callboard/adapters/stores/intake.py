@@ -84,6 +84,10 @@ class Session:
         self.counted = False
         """Whether its last numbers moved."""
 
+    @property
+    def entries(self) -> int:
+        return self.last_entry
+
 
 class Intake:
     """A group of changes."""

@@ -35,6 +35,10 @@ class _Session:
     def last_seq(self) -> int:
         return self.first_seq + len(self.events) - 1
 
+    @property
+    def entries(self) -> int:
+        return len(self.transcript)
+
     def stored(self) -> SessionRow:
         return replace(self.row, last_seq=self.last_seq, first_seq=self.first_seq, unconsumed=tuple(self.unconsumed))
 

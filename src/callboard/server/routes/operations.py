@@ -27,6 +27,8 @@ async def ready(call: Call[Nothing, Nothing]) -> Health:
             await call.desk.runtime.store.sessions(limit=1)
     except (StoreError, TimeoutError):
         raise _not_ready("The store does not answer.") from None
+    if call.desk.runtime.sessions.writer.unavailable:
+        raise _not_ready("The store takes nothing in.")
     return Health()
 
 

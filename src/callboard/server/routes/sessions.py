@@ -53,7 +53,6 @@ async def _deleted(desk: Desk, session: Session) -> bool:
     """Stop everything of a session, and remove it."""
     await session.interrupt()
     await session.cancel_all()
-    desk.streams.end(session.id)
     desk.talking.discard(session)
     desk.runtime.sessions.close(session)
     await session.settle()

@@ -1,0 +1,96 @@
+"""Several servers on one store: what is done at one is so at all of them (D2, E2, H5)."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from callboard import Runtime, tool
+from tests.server.conftest import DEADLINE, TOOLS, Served, serve, take
+
+pytestmark = pytest.mark.anyio
+
+
+@tool
+async def hold() -> str:
+    """Hold a turn up."""
+    await held.wait()
+    return "done"
+
+
+held: asyncio.Event
+
+
+@pytest.fixture
+async def nodes(shared_url: str) -> AsyncGenerator[tuple[Served, Served]]:
+    global held
+    held = asyncio.Event()
+
+    def node() -> Runtime:
+        return Runtime([*TOOLS, hold], model="offline", store=shared_url)
+
+    async with serve(node()) as one, serve(node()) as other:
+        yield one, other
+
+
+async def until(asks: Callable[[], Awaitable[Any]], wanted: Callable[[Any], bool]) -> Any:
+    """What a node answers, as soon as it has heard of what was done at the other."""
+    async with asyncio.timeout(DEADLINE):
+        while not wanted(answer := await asks()):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    return answer
+
+
+async def test_e2_a_deleted_session_is_gone_everywhere_and_its_id_is_its_new_owners(
+    nodes: tuple[Served, Served],
+) -> None:
+    here, there = nodes
+    await here.session("x")
+    await here.post("/api/chat", {"session_id": "x", "message": "hello"})
+    async with here.stream("x") as stream:
+        assert (await there.client.delete("/api/sessions/x")).json() == {"deleted": True}
+        await take(stream, lambda sent: sent.event == "deleted")
+    await there.session("x", x_user="bob")
+    await there.post("/api/executions", {"session_id": "x", "tool": "pay", "arguments": {"amount": 5}}, x_user="bob")
+    (request,) = (await there.get("/api/requests", {"session_id": "x"}, x_user="bob")).json()["requests"]
+
+    assert (await here.get("/api/state", {"session_id": "x"})).status_code == 404
+    assert (await here.post("/api/chat", {"session_id": "x", "message": "hi"})).status_code == 404
+    answer = {"session_id": "x", "answer": {"approved": True}}
+    refused = await here.post(f"/api/requests/{request['request_id']}/answer", answer)
+    assert refused.status_code == 404
+    theirs = (await here.get("/api/state", {"session_id": "x"}, x_user="bob")).json()
+    assert [each["request_id"] for each in theirs["open_requests"]] == [request["request_id"]]
+
+
+async def test_g3_what_a_session_may_see_is_the_same_at_every_node(nodes: tuple[Served, Served]) -> None:
+    here, there = nodes
+    await here.session("x")
+    assert (await here.get("/api/state", {"session_id": "x"})).status_code == 200
+    assert (await there.post("/api/sessions", {"session_id": "x", "namespaces": ["none"]})).status_code in (200, 201)
+
+    async def tools() -> list[str]:
+        return [each["name"] for each in (await here.get("/api/tools", {"session_id": "x"})).json()["tools"]]
+
+    assert "add" not in await until(tools, lambda names: "add" not in names)
+    await there.post("/api/sessions/x/logout", {"grace": 1})
+
+    async def is_open() -> bool:
+        return (await here.get("/api/sessions/x")).json()["open"]
+
+    assert await until(is_open, lambda answer: not answer) is False
+
+
+async def test_h1_a_turn_that_runs_at_another_node_is_told(nodes: tuple[Served, Served]) -> None:
+    here, there = nodes
+    await here.session("x")
+    await there.get("/api/state", {"session_id": "x"})
+    await here.post("/api/chat", {"session_id": "x", "message": "hold {}"})
+
+    async def is_processing() -> bool:
+        return (await there.get("/api/state", {"session_id": "x"})).json()["is_processing"]
+
+    assert await until(is_processing, lambda answer: answer)
+    held.set()
+    assert not await until(is_processing, lambda answer: not answer)
