@@ -98,7 +98,14 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if (home := _HOMES.get(name)) is None:
         raise AttributeError(f"module 'callboard' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f".{home}", __name__), name)
+    try:
+        value = globals()[name] = getattr(import_module(f".{home}", __name__), name)
+    except ModuleNotFoundError as missing:
+        if name != "toolset":  # which alone needs more than the base
+            raise
+        from .errors import MissingExtraError
+
+        raise MissingExtraError("A toolset for Pydantic AI", "chat") from missing
     return value
 
 

@@ -6,12 +6,13 @@ from typing import Any
 
 import psycopg
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
 from callboard.adapters.stores.documents import storable, unwrapped, wrapped
 from callboard.adapters.stores.encoded import posted
 from callboard.events.event import encode_event
+from tests.examples import examples
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def exact(document: str | bytes) -> Any:
 
 @given(value=values, ascii_only=st.booleans(), spaces=st.booleans())
 @example(value={"longer than that": 1, "$json": "{}"}, ascii_only=True, spaces=False)
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(80, 1000, suppress=[HealthCheck.function_scoped_fixture])
 def test_e5_values_come_back_equal(connection: psycopg.Connection, value: Any, ascii_only: bool, spaces: bool) -> None:
     document = json.dumps(value, ensure_ascii=ascii_only, indent=1 if spaces else None)
     try:
@@ -54,7 +55,7 @@ def test_e5_values_come_back_equal(connection: psycopg.Connection, value: Any, a
 
 
 @given(token=tokens)
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60, 1000, suppress=[HealthCheck.function_scoped_fixture])
 def test_e5_numbers_come_back_equal_however_they_are_written(connection: psycopg.Connection, token: str) -> None:
     for document in (token, f"[{token}]", f'{{"n": {token} }}', f"[{token},1]"):
         assert exact(through(connection, document)) == exact(document)

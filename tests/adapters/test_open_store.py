@@ -46,12 +46,20 @@ def test_d2_address_that_cannot_be_read_is_not_repeated() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["postgresql://ann:s3cret@127.0.0.1:1/name", "postgresql://ann:s3cret@/name?host=/no/such/folder"]
+    ("url", "place"),
+    [
+        ("postgresql://ann:s3cret@127.0.0.1:1/name", "127.0.0.1:1"),
+        ("postgresql://ann:s3cret@[::1]:1/name", "[::1]:1"),
+        ("postgresql://ann:s3cret@/name?host=127.0.0.1&port=1", "127.0.0.1:1"),
+        ("postgresql://ann:s3cret@/name?host=127.0.0.1:1&host=127.0.0.1:2", "127.0.0.1:1, 127.0.0.1:2"),
+        ("postgresql://ann:s3cret@/name?host=/no/such/folder", "/no/such/folder"),
+    ],
 )
-async def test_d2_server_that_is_not_there_is_unavailable(url: str) -> None:
+async def test_d2_server_that_is_not_there_is_unavailable(url: str, place: str) -> None:
     with pytest.raises(StoreUnavailable) as caught:
         await open_store(url).open(lambda session_id: None)
-    assert str(caught.value) == "The PostgreSQL database name does not answer."
+    advice = "See that its server runs, and that this is its address."
+    assert str(caught.value) == f"The PostgreSQL database name at {place} does not answer. {advice}"
     with pytest.raises(StoreUnavailable):
         migrate(url)
 

@@ -130,10 +130,9 @@ async def test_d1_damaged_file_is_refused_and_left_as_it_is(path: Path, damage: 
     await filled(path)
     damage(path)
     before = content(path)
-    with pytest.raises(StoreError, match=r"^The SQLite file callboard\.db is not a whole database") as caught:
+    with pytest.raises(StoreError, match=rf"^The SQLite file {path} is not a whole database") as caught:
         await open_store(f"sqlite:///{path}").open(nobody)
     assert not isinstance(caught.value, StoreUnavailable), "trying again will not help"
-    assert str(path.parent) not in str(caught.value)
     assert content(path) == before
     assert [found.name for found in path.parent.iterdir()] == ["callboard.db"]
 
@@ -168,10 +167,9 @@ async def test_d1_file_damaged_while_in_use_is_an_error_that_says_so(path: Path)
 
 
 async def test_d1_missing_folder_is_named_as_the_reason(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"x\.db cannot be made: its folder does not exist") as caught:
+    with pytest.raises(StoreError, match=rf"{tmp_path}/no/x\.db cannot be made: its folder does not exist"):
         await open_store(f"sqlite:///{tmp_path}/no/x.db").open(nobody)
-    assert str(tmp_path) not in str(caught.value)
-    with pytest.raises(StoreError, match="is a folder"):
+    with pytest.raises(StoreError, match=rf"{tmp_path} is a folder\. Name a file in it\."):
         await open_store(f"sqlite:///{tmp_path}").open(nobody)
 
 
@@ -221,7 +219,7 @@ async def test_d1_file_that_was_removed_takes_nothing_any_more(path: Path, repla
 async def test_d1_file_that_may_not_be_written_is_unavailable(store: SqlStore) -> None:
     await store.commit([made()])
     on_connection(store, "PRAGMA query_only = ON")
-    with pytest.raises(StoreUnavailable, match="may not be written"):
+    with pytest.raises(StoreUnavailable, match=r"may not be written\. Give this user the right"):
         await store.commit([posts(1)])
 
 

@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SOURCE = Path(__file__).parents[2] / "src" / "callboard"
 
 LAZY = {
+    "__init__.py": {"errors"},
     "adapters/stores/__init__.py": {"memory", "sql"},
     "adapters/stores/revisions.py": {"migrations"},
     "adapters/stores/sql.py": {"postgres"},
@@ -79,3 +82,20 @@ def test_the_core_loads_only_pydantic_and_anyio() -> None:
         "idna",
         "sniffio",
     }
+
+
+@pytest.mark.parametrize(
+    ("missing", "statement", "extra"),
+    [
+        ("starlette", "from callboard.server.app import create_app", "server"),
+        ("ag_ui", "from callboard.server.app import create_app", "server"),
+        ("pydantic_ai", "from callboard import toolset", "chat"),
+        ("pydantic_ai", "import callboard; callboard.toolset", "chat"),
+    ],
+)
+def test_missing_package_is_named_by_its_extra(missing: str, statement: str, extra: str) -> None:
+    code = f"import sys; sys.modules[{missing!r}] = None; {statement}"
+    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=False)
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("callboard.errors.MissingExtraError: ")
+    assert last.endswith(f'pip install "callboard[{extra}]"')

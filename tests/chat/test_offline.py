@@ -4,16 +4,17 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard import Runtime
 from callboard.chat.model import ModelUnavailable, choose_model
-from callboard.chat.offline import MOST, WHAT_I_AM
-from callboard.chat.phrases import EXAMPLES, Task, calls_in
+from callboard.chat.offline import MOST, NAMED, WHAT_I_AM
+from callboard.chat.phrases import EXAMPLES, Task, calls_in, strangers_in
 from callboard.chat.sentences import sentence
 from callboard.toolkits import built_in
 from callboard.toolkits.demo import demo_tools
+from tests.examples import examples
 
 TASKS = [Task("xa-1", "build_report"), Task("xb-2", "send_payment")]
 TOOLS = (*demo_tools(0), *built_in())
@@ -88,6 +89,25 @@ def test_c6_phrases_mean_calls(text: str, calls: list[Any]) -> None:
     assert calls_in(text, NAMES, TASKS) == calls
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ('nope {"a": 1}', ["nope"]),
+        ('nope{"a": 1}', ["nope"]),
+        ('list tasks and nope {"a": 1}; calculate {"expression": "1"}\n  other  {}', ["nope", "other"]),
+        ('nope {} and nope {"a": 1}', ["nope"]),
+        ('think about the value {"a": 1}', []),
+        ('calculate {"expression": "1 and nope {}"}', []),
+        ("nope {a}", []),
+        ("nope {", []),
+        ("nope", []),
+        ("", []),
+    ],
+)
+def test_c6_names_with_arguments_that_no_tool_has(text: str, names: list[str]) -> None:
+    assert strangers_in(text, NAMES) == names
+
+
 @pytest.mark.parametrize(("tool", "phrase"), EXAMPLES)
 def test_c6_what_it_says_one_can_write_works_where_the_tool_is_there(tool: str, phrase: str) -> None:
     assert {name for name, _ in calls_in(phrase, NAMES)} == {tool}
@@ -99,7 +119,7 @@ words = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(60, 1000)
 @given(st.lists(words | st.text(max_size=20)).map("".join), st.lists(st.sampled_from([*NAMES, "other"])))
 def test_c6_any_text_names_only_tools_that_are_there(text: str, names: list[str]) -> None:
     for name, arguments in calls_in(text, names, TASKS):
@@ -114,7 +134,7 @@ json = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(60, 1000)
 @given(st.sampled_from(NAMES), st.dictionaries(st.just("execution_id") | st.text(), json), json, st.booleans())
 def test_c6_any_result_makes_a_sentence(tool: str, arguments: dict[str, Any], content: Any, failed: bool) -> None:
     assert sentence(tool, arguments, content, failed, TASKS).strip()
@@ -136,12 +156,16 @@ def test_c6_any_result_makes_a_sentence(tool: str, arguments: dict[str, Any], co
         "(" * 100_000 + "1",
         '{"a":' * 50_000,
         "cancel the " * 50_000,
+        "\n" * 100_000,
+        "; x {" * 50_000,
+        '; x {"a": "' * 20_000,
     ],
     ids=lambda text: f"{text[:12]}…",
 )
 def test_c6_a_hostile_text_takes_no_time(text: str) -> None:
     before = time.process_time()
     calls_in(text, NAMES, TASKS)
+    strangers_in(text, NAMES)
     assert time.process_time() - before < 2.0
 
 
@@ -187,6 +211,22 @@ async def test_c6_it_says_that_it_is_no_language_model_and_what_it_understands()
         assert WHAT_I_AM in turn.text
         assert "build a report on coffee" in turn.text
         assert "fetch" not in turn.text  # it sees no such tool
+
+
+@pytest.mark.anyio
+async def test_c6_a_tool_that_is_not_there_is_named_with_those_that_are() -> None:
+    async with Runtime(demo_tools(0), model="offline") as runtime:
+        session = await runtime.open("s", user_id="u", namespaces=["demo"])
+        turn = await session.say('nope {"a": 1}')
+        assert turn.text.startswith("There is no tool nope. I see these tools: ")
+        assert "calculate" in turn.text
+        assert WHAT_I_AM not in turn.text
+        turn = await session.say('nope {"a": 1} and what is 1 + 1')
+        assert turn.text.endswith("1 + 1 = 2.")
+        said = [event.data["text"] for event in session.board.read(0) if event.kind == "text"]
+        assert sum("There is no tool nope." in text for text in said) == 2
+        turn = await session.say("; ".join(f"no{number} {{}}" for number in range(50)))
+        assert turn.text.count("There is no tool") == NAMED
 
 
 @pytest.mark.anyio

@@ -4,7 +4,6 @@ import asyncio
 import os
 import select
 import signal
-import subprocess
 import sys
 import termios
 import time
@@ -18,6 +17,7 @@ from callboard import Runtime
 from callboard.adapters.stores import open_store
 from callboard.cli import app
 from callboard.storage.port import Change, Store
+from tests import forked
 from tests.cli import office
 from tests.contracts.rows import session_row
 
@@ -25,7 +25,6 @@ T = TypeVar("T")
 
 HERE = Path(__file__).parent
 PATIENCE = 30.0
-COMMAND = "from callboard.cli import main; main()"
 
 
 class Done(NamedTuple):
@@ -56,26 +55,21 @@ class Command:
 class Process:
     """A process that is watched: its input ends when `end` is called, at the latest with the `with` block."""
 
-    def __init__(self, *arguments: str, columns: int = 0, **environment: str) -> None:
+    def __init__(self, *arguments: str, script: str | None = None, columns: int = 0, **environment: str) -> None:
         given = {**os.environ, "PYTHONUTF8": "1", "TERM": "xterm-256color", **environment}
         for name in ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES", "CALLBOARD_STORE"):
             given.pop(name, None)
         reading, writing = os.openpty() if columns else os.pipe()
         if columns:
             termios.tcsetwinsize(reading, (40, columns))
-        self._process = subprocess.Popen(
-            [sys.executable, *arguments],
-            stdin=subprocess.PIPE,
-            stdout=writing,
-            stderr=subprocess.PIPE,
-            cwd=HERE,
-            env=given,
-            start_new_session=True,
+        theirs, self._input = os.pipe()
+        errors, erring = os.pipe()
+        self._process = forked.start(
+            *arguments, script=script, stdin=theirs, stdout=writing, stderr=erring, cwd=HERE, env=given
         )
-        os.close(writing)
-        assert self._process.stderr is not None
-        self._open = {"out": reading, "err": os.dup(self._process.stderr.fileno())}
-        self._process.stderr.close()
+        for end in (theirs, writing, erring):
+            os.close(end)
+        self._open = {"out": reading, "err": errors}
         self._got = {"out": b"", "err": b""}
 
     def until(self, text: str, stream: str = "out") -> str:
@@ -97,9 +91,7 @@ class Process:
 
     def end(self) -> Done:
         """End its input, and wait for its end."""
-        assert self._process.stdin is not None
-        if not self._process.stdin.closed:
-            self._process.stdin.close()
+        self._end_input()
         self._take(lambda: False)
         code = self._process.wait(PATIENCE)
         out, err = (self._got[name].decode().replace("\r\n", "\n") for name in ("out", "err"))
@@ -110,12 +102,15 @@ class Process:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        assert self._process.stdin is not None
-        if not self._process.stdin.closed:
-            self._process.stdin.close()
+        self._end_input()
         self.kill()
         for name in list(self._open):
             self.close(name)
+
+    def _end_input(self) -> None:
+        if self._input >= 0:
+            os.close(self._input)
+            self._input = -1
 
     def _take(self, enough: Callable[[], bool]) -> None:
         """Read until there is enough, or all there is."""
@@ -135,12 +130,12 @@ class Process:
 
 def callboard(url: str, *arguments: str, columns: int = 0, **environment: str) -> Process:
     """The command in a process of its own, with pipes, or with its output on a terminal of so many columns."""
-    return Process("-c", COMMAND, *arguments, "--store", url, columns=columns, **environment)
+    return Process(*arguments, "--store", url, columns=columns, **environment)
 
 
 def server(url: str, *names: str) -> Process:
     """A server that has called those tools, in the session s1 of ann, and carries them out."""
-    process = Process(office.__file__ or "", url, *names)
+    process = Process(url, *names, script=office.__file__)
     process.until("ready")
     return process
 

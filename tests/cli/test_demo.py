@@ -3,10 +3,8 @@
 import asyncio
 import json
 import os
-import pty
 import re
 import select
-import signal
 import sys
 import termios
 import time
@@ -25,7 +23,8 @@ from callboard.cli.tour import Tour
 from callboard.events.event import encode_event
 from callboard.sessions.requests import Approval
 from callboard.toolkits.demo import Delivery
-from tests.cli.commands import COMMAND, PATIENCE, Done
+from tests import forked
+from tests.cli.commands import PATIENCE, Done
 
 APPROVAL = Approval.model_json_schema()
 DELIVERY = Delivery.model_json_schema()
@@ -134,20 +133,27 @@ class Terminal:
         environment = {**os.environ, "TERM": "xterm-256color", "PYTHONUTF8": "1"}
         for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES"):
             environment.pop(name, None)
-        self._child, self._terminal = pty.fork()
-        if self._child == 0:
-            os.execve(sys.executable, [sys.executable, "-c", COMMAND, "demo", *arguments], environment)
+        self._terminal, theirs = os.openpty()
         termios.tcsetwinsize(self._terminal, (40, 120))
+        self._process = forked.start(
+            "demo",
+            *arguments,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            cwd=Path.cwd(),
+            env=environment,
+            terminal=True,
+        )
+        os.close(theirs)
         self._got = b""
-        self._code: int | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        if self._code is None:
-            os.kill(self._child, signal.SIGKILL)
-            os.waitpid(self._child, 0)
+        self._process.kill()
+        self._process.wait()
         os.close(self._terminal)
 
     def type(self, text: str) -> None:
@@ -167,9 +173,7 @@ class Terminal:
         """Wait for its end, and return its exit code."""
         while self._read():
             pass
-        _, status = os.waitpid(self._child, 0)
-        self._code = os.waitstatus_to_exitcode(status)
-        return self._code
+        return self._process.wait(PATIENCE)
 
     def _read(self) -> bytes:
         try:

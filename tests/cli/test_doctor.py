@@ -1,6 +1,7 @@
 """`callboard doctor`, as a user and as a script see it (O3)."""
 
 import json
+import re
 import socket
 import sqlite3
 import tomllib
@@ -15,6 +16,7 @@ from callboard.adapters.stores.addresses import postgres_url as for_driver
 from callboard.adapters.stores.migrations import migrate_to
 from callboard.adapters.stores.tables import REVISION, VERSION_TABLE
 from callboard.cli.checks import BORN, EXTRAS, Mark, check_clock, check_extras, check_python
+from callboard.cli.variables import unknown_variables
 from tests.cli.commands import Command, Done
 
 NAMES = ["python", "extras", "settings", "store", "clock", "model", "port", "identity"]
@@ -83,14 +85,16 @@ def test_o3_doctor_sees_a_good_database_and_its_clock(run: Command, postgres_url
     ("url", "said"),
     [
         ("mysql://host/name", "There is no store for 'mysql' addresses."),
-        ("postgresql://nobody:secret@127.0.0.1:1/x", "The PostgreSQL database x does not answer."),
-        ("sqlite:///no/such/folder/x.db", "its folder does not exist"),
+        ("postgresql://nobody:secret@127.0.0.1:1/x", "x at 127.0.0.1:1 does not answer. See that its server runs"),
+        ("sqlite:////no/such/folder/x.db", "/no/such/folder/x.db cannot be made: its folder does not exist. Make the"),
     ],
 )
 def test_o3_doctor_says_what_is_wrong_with_a_store(run: Command, url: str, said: str) -> None:
     done = run("doctor", "--json", "--store", url)
     assert done.code == 1
-    assert said in checks(done)["store"]["found"]
+    store = checks(done)["store"]
+    assert said in store["found"]
+    assert store["advice"] == "", "the error says what to do, and two would contradict each other"
     assert "secret" not in done.out + done.err
 
 
@@ -157,6 +161,29 @@ def test_o3_doctor_names_a_setting_that_cannot_be_used(
     assert done.code == 1
     [bad] = [each for each in checks(done).values() if each["state"] == "problem"]
     assert name in bad["found"]
+
+
+def test_o3_doctor_finds_a_setting_that_is_misspelt(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CALLBOARD_GATE_ANYTHING", "1")
+    assert checks(run("doctor", "--json"))["settings"]["state"] == "ok"
+    monkeypatch.setenv("CALLBOARD_MAX_THREAD", "5")
+    done = run("doctor", "--json")
+    settings = checks(done)["settings"]
+    assert (done.code, settings["state"]) == (0, "warning")
+    assert settings["found"] == "nothing reads: CALLBOARD_MAX_THREAD"
+    assert settings["advice"] == "Did you mean CALLBOARD_MAX_THREADS?"
+    monkeypatch.delenv("CALLBOARD_MAX_THREAD")
+    monkeypatch.setenv("CALLBOARD_XYZ", "5")
+    assert checks(run("doctor", "--json"))["settings"]["advice"] == "Remove what nothing reads."
+
+
+def test_o3_doctor_knows_every_variable_that_is_read() -> None:
+    root = Path(__file__).parents[2]
+    places = [each for name in ("src", "scripts", "docs") for each in (root / name).rglob("*")]
+    texts = [each.read_text() for each in places if each.suffix in (".py", ".md", "") and each.is_file()]
+    named = set(re.findall(r"CALLBOARD_[A-Z]+(?:_[A-Z]+)*\b", "".join(texts)))
+    assert {"CALLBOARD_STORE", "CALLBOARD_JWKS", "CALLBOARD_GAS_PRICE_URL", "CALLBOARD_TEST_POSTGRES"} <= named
+    assert unknown_variables(named) == {}
 
 
 def test_o3_doctor_knows_what_is_needed_here() -> None:

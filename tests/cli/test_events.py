@@ -5,7 +5,6 @@ import json
 import re
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,8 +34,8 @@ def notices(first: int, last: int) -> list[bytes]:
 
 
 @pytest.fixture
-def url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'board.db'}"
+def url(sqlite_url: str) -> str:
+    return sqlite_url
 
 
 @pytest.fixture
@@ -47,7 +46,7 @@ def run(url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
 @pytest.fixture(params=["sqlite", "postgresql"])
 def shared(request: pytest.FixtureRequest, url: str) -> str:
     """A store that several processes use."""
-    return url if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+    return url if request.param == "sqlite" else request.getfixturevalue("emptied_database")
 
 
 @pytest.fixture

@@ -118,10 +118,22 @@ def test_h5_a_key_that_is_not_there_is_not_revoked(run: Command) -> None:
 def test_o3_keys_need_a_store_that_stays(run: Command, tmp_path: Path) -> None:
     done = run("keys", "create", "--user", "ann", "--store", "memory://")
     assert (done.code, done.out) == (1, "")
-    missing = run("keys", "create", "--user", "ann", "--store", f"sqlite:///{tmp_path / 'none.db'}")
-    assert (missing.code, missing.out) == (1, "")
-    assert "callboard migrate" in missing.err
-    assert not (tmp_path / "none.db").exists()
+    for arguments in (("list",), ("revoke", "0" * 16)):
+        missing = run("keys", *arguments, "--store", f"sqlite:///{tmp_path / 'none.db'}")
+        assert (missing.code, missing.out) == (1, "")
+        assert "callboard migrate" in missing.err
+        assert not (tmp_path / "none.db").exists()
+
+
+def test_o3_the_first_key_makes_its_store(run: Command, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'new.db'}"
+    refused = run("keys", "create", "--user", "", "--store", url)
+    assert (refused.code, (tmp_path / "new.db").exists()) == (1, False)
+    done = run("keys", "create", "--user", "ann", "--store", url)
+    assert (done.code, bool(re.fullmatch(f"{KEY}\n", done.out))) == (0, True)
+    assert f"There was no file {tmp_path / 'new.db'}; it was made." in done.err
+    assert "it was made" not in run("keys", "create", "--user", "bob", "--store", url).err
+    assert [row.user_id for row in stored(url, lambda store: store.keys())] == ["ann", "bob"]
 
 
 def test_d2_keys_are_kept_in_postgresql(run: Command, postgres_url: str) -> None:

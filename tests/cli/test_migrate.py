@@ -62,8 +62,8 @@ def test_o3_a_database_of_an_old_revision_waits_for_migrate(run: Command, postgr
     [
         ("memory://", "A store in memory is seen by its own process only."),
         ("mysql://host/name", "There is no store for 'mysql' addresses."),
-        ("sqlite:///no/such/folder/x.db", "The SQLite file x.db cannot be made: its folder does not exist."),
-        ("postgresql://nobody:secret@127.0.0.1:1/x", "The PostgreSQL database x does not answer."),
+        ("sqlite:////no/such/folder/x.db", "The SQLite file /no/such/folder/x.db cannot be made: its folder does"),
+        ("postgresql://nobody:secret@127.0.0.1:1/x", "The PostgreSQL database x at 127.0.0.1:1 does not answer."),
     ],
 )
 def test_o3_migrate_says_what_is_wrong_with_an_address(run: Command, url: str, message: str) -> None:

@@ -18,8 +18,8 @@ from tests.contracts.rows import asks, made, request_row
 
 
 @pytest.fixture
-def url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'office.db'}"
+def url(sqlite_url: str) -> str:
+    return sqlite_url
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def run(url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
 @pytest.fixture(params=["sqlite", "postgresql"])
 def shared(request: pytest.FixtureRequest, url: str) -> str:
     """A store that several processes use."""
-    return url if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+    return url if request.param == "sqlite" else request.getfixturevalue("emptied_database")
 
 
 def requests(url: str) -> list[RequestRow]:

@@ -6,7 +6,6 @@ import os
 import re
 import select
 import signal
-import subprocess
 import sys
 import termios
 import time
@@ -18,16 +17,10 @@ import pytest
 
 from callboard.cli import app
 from callboard.cli.exits import Exit
+from tests import forked
 
 HERE = Path(__file__).parent
 PATIENCE = 30.0
-START = """
-import fcntl, sys, termios
-if sys.argv.pop(1) == "terminal":
-    fcntl.ioctl(2, termios.TIOCSCTTY, 0)
-from callboard.cli import main
-main()
-"""
 
 
 class Done(NamedTuple):
@@ -47,17 +40,21 @@ class Running:
         if terminal:
             termios.tcsetwinsize(self._read["err"][0], (30, 100))
         out, err = self._read["out"][1], self._read["err"][1]
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", START, "terminal" if terminal else "pipes", "tools", "run", *arguments],
-            stdin=err if terminal else subprocess.DEVNULL,
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        self.process = forked.start(
+            "tools",
+            "run",
+            *arguments,
+            stdin=err if terminal else nothing,
             stdout=out,
             stderr=err,
             cwd=folder,
             env=given,
-            start_new_session=True,
+            terminal=terminal,
+            anew="PYTHONIOENCODING" in environment,
         )
-        os.close(out)
-        os.close(err)
+        for end in (nothing, out, err):
+            os.close(end)
         self._open = {name: ends[0] for name, ends in self._read.items()}
         self.terminal = self._open["err"]
         self._got = {"out": b"", "err": b""}

@@ -30,7 +30,7 @@ def run(url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
 @pytest.fixture(params=["sqlite", "postgresql"])
 def shared(request: pytest.FixtureRequest, url: str) -> str:
     """A store that several processes use."""
-    return url if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+    return url if request.param == "sqlite" else request.getfixturevalue("emptied_database")
 
 
 def session(url: str, session_id: str = "s1") -> SessionRow:
@@ -94,7 +94,7 @@ def test_o3_the_option_comes_before_the_environment(run: Command, tmp_path: Path
         ("memory://", "A store in memory is seen by its own process only. Name another one with --store."),
         ("nonsense", "There is no store for 'nonsense' addresses."),
         ("sqlite:///", "A SQLite store needs a file: sqlite:///file.db."),
-        ("postgresql://nobody:secret@127.0.0.1:1/x", "The PostgreSQL database x does not answer."),
+        ("postgresql://nobody:secret@127.0.0.1:1/x", "The PostgreSQL database x at 127.0.0.1:1 does not answer."),
     ],
 )
 def test_o3_a_store_that_cannot_be_used_is_an_error(run: Command, url: str, message: str) -> None:
@@ -112,7 +112,8 @@ def test_o3_a_file_of_something_else_is_left_alone(run: Command, tmp_path: Path)
     done = run("sessions", "list")
     assert (done.code, done.err) == (
         1,
-        "error: The SQLite file office.db is a database of something else. Choose another name for Callboard's.\n",
+        f"error: The SQLite file {tmp_path}/office.db is a database of something else. Choose another name for "
+        "Callboard's.\n",
     )
     assert (tmp_path / "office.db").read_bytes() == before
 

@@ -45,8 +45,7 @@ async def test_e5_damaged_file_is_refused_and_left_as_it_is(damage: str, tmp_pat
             await session.call("echo", {"text": f"{number} " * 100})
     path.write_bytes(DAMAGES[damage](path.read_bytes()))
     before = contents(tmp_path)
-    with pytest.raises(StoreError, match=r"callboard\.db") as refused:
+    with pytest.raises(StoreError, match=f"^The SQLite file {path} "):
         async with Runtime([echo], store=f"sqlite:///{path}"):
             pass
-    assert str(tmp_path) not in str(refused.value)
     assert contents(tmp_path) == before

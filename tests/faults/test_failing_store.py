@@ -13,7 +13,7 @@ from callboard.storage.writer import Writer
 
 pytestmark = pytest.mark.anyio
 
-SOON = 10.0
+SOON = 20.0
 
 
 @tool

@@ -73,7 +73,7 @@ async def test_x10_call_that_another_process_made_does_not_take_others_down_with
     assert sorted(ran) == ["c1", "c2"]
     [request] = await here.requests()
     await here.answer(request.id, {"approved": True})
-    assert (await here.result(asked.execution_id, timeout=10)).value == "c3"
+    assert (await here.result(asked.execution_id, timeout=20)).value == "c3"
 
 
 async def test_x10_what_a_refused_call_had_called_is_not_stored_and_does_not_run(pair: tuple[Session, Session]) -> None:
@@ -125,7 +125,7 @@ async def test_x10_edited_call_is_still_the_call_that_was_made(pair: tuple[Sessi
     asked = await here.call("pay", {"name": "c1"}, call_id="c1")
     [request] = await here.requests()
     await here.answer(request.id, {"approved": True, "arguments": {"name": "edited"}})
-    assert (await here.result(asked.execution_id, timeout=10)).value == "edited"
+    assert (await here.result(asked.execution_id, timeout=20)).value == "edited"
     for session in pair:
         assert (await session.call("pay", {"name": "c1"}, call_id="c1")).value == "edited"
         refused = await session.call("pay", {"name": "other"}, call_id="c1")

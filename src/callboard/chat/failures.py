@@ -18,6 +18,7 @@ from pydantic_ai.exceptions import (
 )
 
 from ..errors import CallboardError
+from ..storage.port import StoreError
 
 log = logging.getLogger("callboard.chat")
 
@@ -38,6 +39,9 @@ _REASONS: tuple[tuple[type[ModelAPIError], str], ...] = (  # those that say more
 
 def reason_of(error: Exception) -> str:
     """What people are told of the error that ended a turn."""
+    if isinstance(error, StoreError):  # which says where the store is, and that is for operators alone
+        log.error("a turn failed: %s", error)
+        return "The store cannot be used at the moment. Try again."
     if isinstance(error, CallboardError):
         return str(error)
     if isinstance(error, ModelAPIError):  # nothing of ours failed: where it happened says nothing

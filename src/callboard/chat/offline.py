@@ -20,12 +20,14 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
 
-from .phrases import Call, Task, calls_in, examples
+from .phrases import Call, Task, calls_in, examples, strangers_in
 from .sentences import sentence
 
 WHAT_I_AM = "I am not a language model: I am Callboard's offline model, and pick tools by a few phrases."
 MOST = 20
 """How many calls it makes at once."""
+NAMED = 5
+"""How many names that are no tool's it repeats."""
 
 
 def offline_model(pace: float = 0.0) -> FunctionModel:
@@ -55,10 +57,13 @@ def _answer(messages: Sequence[ModelMessage], names: Sequence[str]) -> tuple[str
             arguments = made.get(result.tool_call_id, {})
             said.append(sentence(result.tool_name, arguments, result.content, result.outcome != "success", tasks))
     prompts = [_text(part) for part in parts if isinstance(part, UserPromptPart)]
-    calls = calls_in(" and ".join(prompts), names, tasks) if prompts else []
+    asked = " and ".join(prompts)
+    calls, strangers = calls_in(asked, names, tasks), strangers_in(asked, names)
+    if strangers:
+        said.append(f"{' '.join(f'There is no tool {name}.' for name in strangers[:NAMED])} {_tools(names)}")
     if len(calls) > MOST:
         said.append(f"That is too much at once; I make the first {MOST} calls.")
-    elif prompts and not calls:
+    elif prompts and not calls and not strangers:
         said.append(_help(names))
     if not said and not calls:
         said.append("I have nothing to add.")
@@ -98,8 +103,12 @@ def _tasks(messages: Sequence[ModelMessage]) -> list[Task]:
 def _help(names: Sequence[str]) -> str:
     phrases = "".join(f"\n- {example}" for example in examples(names))
     known = f"You can write, for example:{phrases}\nOr write" if phrases else "Write"
-    tools = f"I see these tools: {', '.join(names)}." if names else "I see no tools."
-    return f'{WHAT_I_AM}\n{known} the name of a tool with its arguments, as in NAME {{"argument": "value"}}. {tools}'
+    how = f'{known} the name of a tool with its arguments, as in NAME {{"argument": "value"}}.'
+    return f"{WHAT_I_AM}\n{how} {_tools(names)}"
+
+
+def _tools(names: Sequence[str]) -> str:
+    return f"I see these tools: {', '.join(names)}." if names else "I see no tools."
 
 
 def _words(text: str) -> Iterator[str]:

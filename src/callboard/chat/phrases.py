@@ -15,7 +15,8 @@
 | `status of x1-1`, `result of the report`, `cancel it` | the other `task_…` tools, by id, by tool, or the newest |
 | `NAME {"argument": …}` | any tool that the session sees, by its name |
 
-Sentences joined by `and` or `;` are carried out together. A phrase whose tool is not there stands for nothing.
+Sentences joined by `and` or `;` are carried out together. A phrase whose tool is not there stands for nothing; a name
+with arguments that is no tool's is told apart from that.
 """
 
 import json
@@ -70,6 +71,13 @@ def calls_in(text: str, names: Sequence[str], tasks: Sequence[Task] = ()) -> lis
     return [call for call in found if call[0] in names]
 
 
+def strangers_in(text: str, names: Sequence[str]) -> list[str]:
+    """Names with arguments that no tool has."""
+    _, rest = _named(text[:MAX_TEXT], frozenset(names))
+    rest = re.sub(r"[^\S\n]+", " ", rest)
+    return list(dict.fromkeys(name[1] for name in _STRANGER.finditer(rest) if _object_at(rest, name.end())))
+
+
 def _named(text: str, names: frozenset[str]) -> tuple[list[Call], str]:
     """Calls that are written as a name and JSON, and the rest of the text."""
     found: list[Call] = []
@@ -78,14 +86,21 @@ def _named(text: str, names: frozenset[str]) -> tuple[list[Call], str]:
     for name in re.finditer(r"(?<![\w-])([\w-]{1,128}) ?(?=\{)", text):
         if name.start() < place or name[1] not in names:
             continue
-        try:
-            arguments, end = _JSON.raw_decode(text, name.end())
-        except (ValueError, RecursionError):
+        if (given := _object_at(text, name.end())) is None:
             continue
+        arguments, end = given
         found.append((name[1], arguments))
         rest.append(text[place : name.start()])
         place = end
     return found, " and ".join([*rest, text[place:]])
+
+
+def _object_at(text: str, place: int) -> tuple[dict[str, Any], int] | None:
+    """The JSON object that begins there, and where it ends."""
+    try:
+        return _JSON.raw_decode(text, place)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _no_constant(name: str) -> None:
@@ -93,6 +108,7 @@ def _no_constant(name: str) -> None:
 
 
 _JSON = json.JSONDecoder(parse_constant=_no_constant)
+_STRANGER = re.compile(r"(?:^|[;\n]| and ) ?([\w-]{1,128}) ?(?=\{)")
 
 
 # Each reading takes a phrase on one line, and gives the calls that it stands for, if any.

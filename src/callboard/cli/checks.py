@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 from ..adapters.stores import open_store
 from ..errors import CallboardError
-from ..settings import Settings
+from ..settings import PREFIX, Settings
 from ..storage.port import Store, StoreError
+from .variables import unknown_variables
 
 OLDEST_PYTHON = (3, 11)
 BORN = 1_767_225_600.0
@@ -102,20 +103,27 @@ def check_settings() -> Check:
         Settings.from_environment()
     except CallboardError as error:
         return Check("settings", Mark.PROBLEM, str(error), "Correct the environment variable.")
-    names = sorted(name for name in os.environ if name.startswith("CALLBOARD_"))
+    names = sorted(name for name in os.environ if name.startswith(PREFIX))
+    try:
+        unknown = unknown_variables(names)
+    except ModuleNotFoundError:  # of the server, whose variables are not known then
+        unknown = dict[str, str | None]()
+    if unknown:
+        meant = [near for near in unknown.values() if near]
+        advice = f"Did you mean {', '.join(meant)}?" if meant else "Remove what nothing reads."
+        return Check("settings", Mark.WARNING, f"nothing reads: {', '.join(unknown)}", advice)
     return Check("settings", Mark.OK, f"from the environment: {', '.join(names)}" if names else "the defaults")
 
 
 def check_store(url: str) -> tuple[Check, bool]:
-    """Whether the store can be used, and whether it has keys."""
+    """Whether the store can be used, and whether it has keys. Its errors say themselves what to do."""
     if url == "memory://":
         return Check("store", Mark.WARNING, "in memory", "Everything is gone when the server ends. Use --store."), False
     try:
         opened = open_store(url)
         look = import_module("callboard.adapters.stores.sql").look(url)
     except CallboardError as error:
-        advice = "Correct --store or CALLBOARD_STORE, or start its server."
-        return Check("store", Mark.PROBLEM, str(error), advice), False
+        return Check("store", Mark.PROBLEM, str(error)), False
     kind = url.partition(":")[0]
     if look.revision is None:
         return Check("store", Mark.OK, f"{kind}: empty; the first server makes its tables"), False
@@ -126,7 +134,7 @@ def check_store(url: str) -> tuple[Check, bool]:
     try:
         keys = asyncio.run(_has_keys(opened))
     except StoreError as error:
-        return Check("store", Mark.PROBLEM, str(error), "See to it that it can be read and written."), False
+        return Check("store", Mark.PROBLEM, str(error)), False
     return Check("store", Mark.OK, f"{kind}: at the newest revision, {look.newest}"), keys
 
 

@@ -6,13 +6,14 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from ..adapters.stores import open_store
 from ..storage.keys import PREFIX, key_state, new_key, read_key
 from ..storage.port import Store
 from ..storage.rows import KeyRow
 from .console import AsJson, err, fail, out, print_json, print_line
 from .exits import Exit
 from .records import key_data
-from .store import DEFAULT, Address, say, visit
+from .store import DEFAULT, Address, missing_file, refuse_memory, say, visit, visit_opened
 from .tables import Column, show_table
 from .words import one_line, span
 
@@ -50,7 +51,7 @@ def create_key(
     """Make a key, and print it. It is shown this once: the store has only its hash.
 
     From the first key on, a server of this store lets nobody in without
-    one, on this machine either.
+    one, on this machine either. A store that is not there yet is made.
     """
     now = time.time()
     row, text = new_key(user, now, name=name, expires_at=None if days is None else now + days * DAY)
@@ -60,7 +61,11 @@ def create_key(
         await store.add_key(row)
         return first
 
-    first = visit(store, add)
+    refuse_memory(store)
+    missing = missing_file(store)
+    first = visit_opened(open_store(store), add)
+    if missing:
+        say(f"There was no file {missing}; it was made.")
     if as_json:
         print_json({**key_data(row, now), "key": text})
         return

@@ -70,11 +70,17 @@ def visit_opened(
 def require(url: str) -> None:
     """Raises `StoreError` for a store that cannot be looked into from here: one in memory, a file that is not there."""
     refuse_memory(url)
-    if url.startswith(_FILE) and not Path(name := url.removeprefix(_FILE)).exists():
+    if name := missing_file(url):
         raise StoreError(
             f"There is no file {name}. Name the store with --store or in CALLBOARD_STORE; a new one is made by a "
             "runtime, or by: callboard migrate"
         )
+
+
+def missing_file(url: str) -> str | None:
+    """The name of a store's file that is not there; None for one that is, and for any other store."""
+    name = url.removeprefix(_FILE)
+    return name if url.startswith(_FILE) and not Path(name).exists() else None
 
 
 def say(message: str) -> None:

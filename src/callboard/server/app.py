@@ -6,28 +6,33 @@ from itertools import groupby
 from typing import Any, cast
 
 from pydantic_core import to_json
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp
 
-from ..errors import CallboardError
-from ..protocols import agui
+from ..errors import CallboardError, MissingExtraError
 from ..runtime import Runtime
 from ..sessions.session import Session
-from .desk import Desk
-from .endpoint import JSON, Resource, user_of
-from .fixed import FixedRoutes
-from .headers import SafeHeaders
-from .limits import BodyLimits, LimitBodies
-from .openapi import openapi
-from .page import page_routes
-from .problems import problem_of
-from .routes import chat, events, executions, operations, requests, sessions, tools
-from .streams import Streams
+
+try:
+    from starlette.applications import Starlette
+    from starlette.exceptions import HTTPException
+    from starlette.middleware import Middleware
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import BaseRoute, Route
+    from starlette.types import ASGIApp
+
+    from ..protocols import agui
+    from .desk import Desk
+    from .endpoint import JSON, Resource, user_of
+    from .fixed import FixedRoutes
+    from .headers import SafeHeaders
+    from .limits import BodyLimits, LimitBodies
+    from .openapi import openapi
+    from .page import page_routes
+    from .problems import problem_of
+    from .routes import chat, events, executions, operations, requests, sessions, tools
+    from .streams import Streams
+except ModuleNotFoundError as missing:
+    raise MissingExtraError("The server", "server") from missing
 
 ENDPOINTS = [
     *sessions.ENDPOINTS,
@@ -57,6 +62,7 @@ def create_app(
     must be running while the app serves; with `begin_runtime` it begins and ends with the app.
     """
     desk = Desk(runtime, Streams(runtime.clock) if streams is None else streams, metrics)
+    runtime.sessions.deleted.append(lambda session: desk.streams.end(session.id))
     middleware = [Middleware(SafeHeaders), Middleware(LimitBodies, limits or BodyLimits())]
     if guard is not None:
         middleware.append(Middleware(cast("Any", _guarded), guard))

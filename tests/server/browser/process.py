@@ -4,13 +4,11 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from pathlib import Path
-from typing import Self
+from typing import Self, TextIO
 
+from tests import forked
 from tests.server.browser.chromium import DEADLINE
-
-PROGRAM = (sys.executable, "-c", "from callboard.cli import main; main()")
 
 
 class Serving:
@@ -22,7 +20,8 @@ class Serving:
         self._options = options
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("CALLBOARD_")}
         self._environment = {**inherited, "PYTHONUNBUFFERED": "1", **environment}
-        self._process: subprocess.Popen[str] | None = None
+        self._process: forked.Forked | subprocess.Popen[bytes] | None = None
+        self._said: TextIO | None = None
         self._port = "0"
         self.url = ""
 
@@ -34,13 +33,11 @@ class Serving:
 
     def start(self) -> str:
         """Start it, and wait until it listens. Returns its address."""
-        command = [*PROGRAM, "serve", "--port", self._port, "--grace", "1", *self._options]
-        with (self._folder / "stderr").open("a") as log:
-            self._process = subprocess.Popen(
-                command, cwd=self._folder, env=self._environment, stdout=subprocess.PIPE, stderr=log, text=True
-            )
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
+        reading, writing = os.pipe()
+        self._process = self._begin("serve", "--port", self._port, "--grace", "1", *self._options, stdout=writing)
+        os.close(writing)
+        self._said = os.fdopen(reading)
+        for line in self._said:
             if found := re.search(r"http://127\.0\.0\.1:(\d+)", line):
                 self.url, self._port = found[0], found[1]
                 return self.url
@@ -51,19 +48,26 @@ class Serving:
         if (process := self._process) is None:
             return
         self._process = None
-        assert process.stdout is not None
         process.send_signal(number)
         try:
             process.wait(DEADLINE)
         finally:
             process.kill()
             process.wait()
-            process.stdout.close()
+            if self._said is not None:
+                self._said.close()
 
     def run(self, *command: str) -> str:
         """What another command says that uses the same store."""
-        asked = [*PROGRAM, *command]
-        done = subprocess.run(
-            asked, cwd=self._folder, env=self._environment, capture_output=True, text=True, timeout=60, check=True
-        )
-        return done.stdout.strip()
+        return forked.run(*command, cwd=self._folder, env=self._environment).strip()
+
+    def _begin(self, *arguments: str, stdout: int) -> "forked.Forked | subprocess.Popen[bytes]":
+        with open(os.devnull) as nothing, (self._folder / "stderr").open("a") as log:
+            return forked.start(
+                *arguments,
+                stdin=nothing.fileno(),
+                stdout=stdout,
+                stderr=log.fileno(),
+                cwd=self._folder,
+                env=self._environment,
+            )

@@ -1,12 +1,14 @@
 """How the page looks and is used: on a telephone, in the dark, without a mouse."""
 
+import json
+import re
 from typing import Any
 
 import pytest
 
 from tests.server.browser.tab import SHIFT, Tab
 
-CONTRAST = """(() => {
+_COLOURS = """
   const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
   const light = (colour) => {
     canvas.fillStyle = colour;
@@ -22,13 +24,22 @@ CONTRAST = """(() => {
     }
     return "white";
   };
+  const contrast = (colour, element) => {
+    const [one, other] = [light(colour), light(behind(element))].sort((a, b) => b - a);
+    return Math.round(((one + 0.05) / (other + 0.05)) * 100) / 100;
+  };
+"""
+CONTRAST = f"""(() => {{
+  {_COLOURS}
   return $$(".text, .card strong, .status, .card dt, .card dd, .question, button, .connection span, label")
     .filter((each) => seen(each) && each.innerText.trim())
-    .map((each) => {
-      const [one, other] = [light(getComputedStyle(each).color), light(behind(each))].sort((a, b) => b - a);
-      return [each.innerText.trim(), Math.round(((one + 0.05) / (other + 0.05)) * 100) / 100];
-    });
-})()"""
+    .map((each) => [each.innerText.trim(), contrast(getComputedStyle(each).color, each)]);
+}})()"""
+FOCUS = f"""(() => {{
+  {_COLOURS}
+  const composer = getComputedStyle($("#composer")).borderTopColor;
+  return [composer, contrast(composer, $("#composer")), contrast(composer, document.body)];
+}})()"""
 
 
 def a_conversation(tab: Tab, url: str) -> None:
@@ -94,3 +105,76 @@ def test_h1_everything_can_be_done_with_the_keyboard(offline: str, tab: Tab) -> 
     tab.press("Enter")
     tab.until_said("2 + 2 = 4.")
     assert "2 + 2 = 4." in tab.until("$('#announcer').textContent")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_h1_where_the_focus_is_does_not_look_like_an_error(offline: str, tab: Tab, scheme: str) -> None:
+    prefer(tab, scheme)
+    tab.open(offline)
+    tab.click("$('#message')")
+    colour, inside, outside = tab.see(FOCUS)
+    red, _, blue = map(int, re.findall(r"\d+", colour)[:3])
+    assert blue > red, colour
+    assert min(inside, outside) >= 3
+
+
+def turn(tab: Tab, width: int, height: int) -> None:
+    """Hold the phone in another way, and wait until the page has seen it."""
+    tab.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=2, mobile=True)
+    tab.until(f"innerWidth === {width}")
+    tab.see("new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))")
+
+
+def test_h1_who_is_at_the_end_stays_there_when_the_phone_is_turned(offline: str, tab: Tab) -> None:
+    below = "document.body.scrollHeight - innerHeight - Math.ceil(scrollY)"
+    a_conversation(tab, offline)
+    tab.push("Back")
+    turn(tab, 800, 375)
+    tab.see("scrollTo(0, document.body.scrollHeight)")
+    tab.until(f"{below} <= 1")
+    turn(tab, 375, 800)
+    assert tab.see(below) <= 1
+    turn(tab, 800, 375)
+    assert tab.see(below) <= 1
+    tab.see("scrollTo(0, 0)")
+    tab.until("scrollY === 0 && seen($('#jump'))")
+    turn(tab, 375, 800)
+    assert tab.see("scrollY") == 0
+
+
+def test_h1_a_question_out_of_sight_is_pointed_at(offline: str, tab: Tab) -> None:
+    tab.open(offline)
+    turn(tab, 375, 450)
+    tab.say("pay 5 EUR to Ada and deliver the lamp")
+    tab.until("$$('.asked').filter(seen).length === 2 && !seen($('#stop'))")
+    tab.see("scrollTo(0, document.body.scrollHeight)")
+    tab.until("$('#waiting').innerText.endsWith('2 questions wait for you ↑')")
+    tab.push("Approve")
+    tab.until_status("send_payment", "succeeded")
+    tab.see("scrollTo(0, 0)")
+    tab.until("$('#waiting').innerText === 'A question waits for you ↓'")
+    turn(tab, 375, 1600)
+    assert not tab.see("seen($('#waiting'))"), "it is in sight now"
+    turn(tab, 375, 400)
+    tab.see("scrollTo(0, 0)")
+    tab.until("seen($('#waiting'))")
+    tab.see("$('#waiting').click()")  # a real click would bring its own place into view first
+    tab.until("document.activeElement.matches('.asked select') && !seen($('#waiting'))")
+
+
+def test_h1_cards_speak_as_people_write(offline: str, tab: Tab) -> None:
+    tab.open(offline)
+    call = {
+        "tool": "look_up",
+        "status": "failed",
+        "arguments": {"url": "x", "utc_offset": "+01:00", "urls_of_ids": 2},
+        "seconds": 0.0001,
+        "error": {"message": "one\ntwo"},
+        "errors": [],
+        "partials": [],
+    }
+    card = f"new Card({json.dumps(call)}, {{}}).element"
+    tab.see(f"import('/cards.js').then(({{ Card }}) => void $('#timeline').append({card}))")
+    assert tab.see("$('.card .status').innerText") == "failed at once"
+    assert tab.see("$$('.card dt').map((each) => each.innerText)") == ["URL", "UTC offset", "Urls of ids"]
+    assert tab.see("$('.card .blame').innerText") == "one\ntwo"

@@ -1,6 +1,7 @@
 """A PostgreSQL database: how it is reached, what its errors mean, and how groups that were cut off are found again."""
 
 import json
+import os
 import re
 import time
 import uuid
@@ -51,16 +52,18 @@ machine is gone, and others wait for the rows that it has locked."""
 FORGOTTEN = 86_400.0
 """After how many seconds the last group of a store that was not closed is of no interest any more."""
 
+_SILENT = "does not answer. See that its server runs, and that this is its address"
+
 _UNAVAILABLE = {
-    "08": "does not answer",
-    "25006": "takes no changes at the moment",
-    "28": "does not let this user in",
-    "40": "is too busy",
-    "42501": "does not let this user read or write its tables",
-    "53": "has no room, memory or connections left",
-    "55": "is locked by another process",
-    "57": "stopped while it was used",
-    "58": "cannot be used: its server reports an error of the system",
+    "08": _SILENT,
+    "25006": "takes no changes at the moment. If its server is a standby, name the primary one",
+    "28": "does not let this user in. Correct the user or the password",
+    "40": "is too busy. Try again",
+    "42501": "does not let this user read or write its tables. Grant it the right to",
+    "53": "has no room, memory or connections left. Make room, or allow more connections",
+    "55": "is locked by another process. Try again",
+    "57": "stopped while it was used. Try again when its server runs",
+    "58": "cannot be used: its server reports an error of the system. Its log says which",
 }
 """What may be over after a while, by PostgreSQL's codes and classes of codes."""
 
@@ -83,12 +86,13 @@ _noted = (
 
 
 class PostgresDatabase:
-    """One database of a server, which any number of processes may use. Errors name it without its password."""
+    """One database of a server, which any number of processes may use. Errors say where it is, and never for whom."""
 
     def __init__(self, url: URL) -> None:
         self._noting: tuple[str, Mapping[str, Any]] | None = None
         """The statement that notes a group, made once."""
-        self.name = f"The PostgreSQL database {url.database or ''}".rstrip()
+        self.name = " ".join(filter(None, ("The PostgreSQL database", url.database, _place(url))))
+        self._unusable = f"{self.name} cannot be used. Its server's log says why."
         self.instance = uuid.uuid4().hex
         """Who writes, as others see it."""
         self._engine = create_engine(
@@ -107,7 +111,7 @@ class PostgresDatabase:
                 revision = stored_revision(connection)
                 empty = revision is None and is_empty(connection)
         except DBAPIError as error:
-            raise self.explained(error) or StoreError(f"{self.name} cannot be used.") from error
+            raise self.explained(error) or StoreError(self._unusable) from error
         if empty:
             self.migrate()
         elif revision != REVISION:
@@ -122,7 +126,7 @@ class PostgresDatabase:
                 connection.execute(select(func.pg_advisory_xact_lock(MIGRATING)))
                 return upgrade(connection, self.name)
         except DBAPIError as error:
-            raise self.explained(error) or StoreError(f"{self.name} cannot be migrated.") from error
+            raise self.explained(error) or StoreError(self._unusable) from error
 
     def look(self) -> Look:
         try:
@@ -130,7 +134,7 @@ class PostgresDatabase:
                 revision = stored_revision(connection)
                 now = connection.execute(select(func.extract("epoch", func.clock_timestamp()))).scalar_one()
         except DBAPIError as error:
-            raise self.explained(error) or StoreError(f"{self.name} cannot be used.") from error
+            raise self.explained(error) or StoreError(self._unusable) from error
         if revision is not None:
             require_known(revision, self.name)
         return Look(revision, REVISION, float(now))
@@ -222,7 +226,17 @@ def _state(error: Exception) -> str | None:
     return cause.sqlstate if isinstance(cause, psycopg.Error) else None
 
 
+def _place(url: URL) -> str:
+    """Where its server is, as the address says it: `at host:port`, or at the folder of its socket."""
+    given = url.normalized_query
+    port = str(url.port or ",".join(given.get("port", ())) or os.environ.get("PGPORT", "5432"))
+    if url.host:
+        return f"at [{url.host}]:{port}" if ":" in url.host else f"at {url.host}:{port}"
+    hosts = [host if host[:1] == "/" or ":" in host else f"{host}:{port}" for host in given.get("host", ())]
+    return f"at {', '.join(hosts)}" if hosts else ""
+
+
 def _refused(cause: Exception) -> str:
-    """Why there is no connection: in the server's own words where it gave any, without where it was looked for."""
+    """Why there is no connection: in the server's own words where it gave any."""
     said = re.search(r"FATAL:\s+(.+)", str(cause))
-    return f"refused: {said[1]}" if said else "does not answer"
+    return f"refused: {said[1]}" if said else _SILENT

@@ -33,27 +33,32 @@ CHECKED = 8 << 20
 
 _HEADER = b"SQLite format 3\0"
 
+_LOCKED = "is locked by another process. Try again, or end that process"
+_UNREAD = "may not be read. Give this user the right to read and write it"
+_UNWRITTEN = "may not be written. Give this user the right to write it and its folder"
+
 _UNAVAILABLE = {
-    sqlite3.SQLITE_PERM: "may not be read",
-    sqlite3.SQLITE_BUSY: "is locked by another process",
-    sqlite3.SQLITE_LOCKED: "is locked by another process",
-    sqlite3.SQLITE_NOMEM: "cannot be used: there is no memory left",
-    sqlite3.SQLITE_READONLY: "may not be written",
-    sqlite3.SQLITE_IOERR: "cannot be read or written: the disk reports an error",
-    sqlite3.SQLITE_FULL: "cannot grow: the disk is full",
-    sqlite3.SQLITE_CANTOPEN: "cannot be opened: it was removed, or its folder may not be used",
-    sqlite3.SQLITE_PROTOCOL: "is locked by another process",
-    sqlite3.SQLITE_AUTH: "may not be read",
+    sqlite3.SQLITE_PERM: _UNREAD,
+    sqlite3.SQLITE_BUSY: _LOCKED,
+    sqlite3.SQLITE_LOCKED: _LOCKED,
+    sqlite3.SQLITE_NOMEM: "cannot be used: there is no memory left. Free some",
+    sqlite3.SQLITE_READONLY: _UNWRITTEN,
+    sqlite3.SQLITE_IOERR: "cannot be read or written: the disk reports an error. See to the disk",
+    sqlite3.SQLITE_FULL: "cannot grow: the disk is full. Make room on it",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened: it was removed, or its folder may not be used. Look at its folder",
+    sqlite3.SQLITE_PROTOCOL: _LOCKED,
+    sqlite3.SQLITE_AUTH: _UNREAD,
 }
 """What may be over after a while, by SQLite's primary codes."""
 
 
 class SqliteDatabase:
-    """One file, in WAL mode. Errors name it without its folder."""
+    """One file, in WAL mode. Errors name it with its folder: they are for operators."""
 
     def __init__(self, path: str) -> None:
         self._path = Path(path).absolute()
-        self.name = f"The SQLite file {self._path.name}"
+        self.name = f"The SQLite file {self._path}"
+        self._unusable = f"{self.name} cannot be used. See that it can be read and written."
         self._engine = create_engine(
             "sqlite+pysqlite://", creator=self._connection, poolclass=NullPool, hide_parameters=True
         )
@@ -83,7 +88,7 @@ class SqliteDatabase:
                 connection.commit()
                 return migrated
         except (sqlite3.Error, DBAPIError) as error:
-            raise self.explained(error) or StoreError(f"{self.name} cannot be used.") from error
+            raise self.explained(error) or StoreError(self._unusable) from error
 
     def look(self) -> Look:
         self._require_folder()
@@ -94,11 +99,11 @@ class SqliteDatabase:
             with self._engine.connect() as connection:
                 revision = stored_revision(connection)
         except (sqlite3.Error, DBAPIError) as error:
-            raise self.explained(error) or StoreError(f"{self.name} cannot be used.") from error
+            raise self.explained(error) or StoreError(self._unusable) from error
         if revision is not None:
             require_known(revision, self.name)
         if not os.access(self._path, os.W_OK):
-            raise StoreUnavailable(f"{self.name} may not be written.")
+            raise StoreUnavailable(f"{self.name} {_UNWRITTEN}.")
         return Look(revision, REVISION)
 
     def connect(self, *, writes: bool) -> Connection:
@@ -131,7 +136,7 @@ class SqliteDatabase:
             return error
         cause = error.orig if isinstance(error, DBAPIError) else error
         if not isinstance(cause, sqlite3.Error):
-            return StoreUnavailable(f"{self.name} cannot be used.") if isinstance(cause, OSError) else None
+            return StoreUnavailable(self._unusable) if isinstance(cause, OSError) else None
         code = getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             return self._damaged()
@@ -198,9 +203,9 @@ class SqliteDatabase:
         except FileNotFoundError:
             return
         except IsADirectoryError as error:
-            raise StoreError(f"{self.name} is a folder.") from error
+            raise StoreError(f"{self.name} is a folder. Name a file in it.") from error
         except OSError as error:
-            raise StoreUnavailable(f"{self.name} may not be read.") from error
+            raise StoreUnavailable(f"{self.name} {_UNREAD}.") from error
         if size == 0:
             return
         if header != _HEADER:

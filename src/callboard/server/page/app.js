@@ -24,6 +24,7 @@ let sessionId = null;
 let drawing = false;
 let stale = false;
 let ready = false;
+let left = 0; // how far the end was below the window when one last looked
 let generation = 0; // of connections: what an older one still wants does not matter
 
 const timeline = find("timeline");
@@ -60,12 +61,10 @@ function draw() {
     for (const item of state.items) render(item);
     find("welcome").hidden = !ready || state.items.length > 0;
     find("stop").hidden = !state.processing;
-    const waiting = find("waiting");
     const count = state.requests.size;
-    write(waiting, count === 1 ? "A question waits for you ↑" : `${count} questions wait for you ↑`);
     document.title = count ? `(${count}) Callboard` : "Callboard";
-    if (follow) scrollTo({ top: document.body.scrollHeight });
-    jumpable();
+    if (follow) stay(0);
+    else jumpable();
   });
 }
 
@@ -98,12 +97,27 @@ function reset() {
   stale = true;
 }
 
-const atEnd = () => innerHeight + scrollY >= document.body.scrollHeight - NEAR;
+const below = () => document.body.scrollHeight - innerHeight - scrollY;
+const atEnd = () => below() <= NEAR;
 
 function jumpable() {
+  left = below();
   find("jump").hidden = atEnd();
-  const [call] = state.requests.values();
-  find("waiting").hidden = !call || Boolean(shown.get(call.key)?.inSight && state.requests.size === 1);
+  const asking = unseen();
+  const count = state.requests.size;
+  find("waiting").hidden = !asking;
+  if (asking) write(find("waiting"), `${count === 1 ? "A question waits" : `${count} questions wait`} for you ${asking.way}`);
+}
+
+/** The first card whose question is out of sight. */
+const unseen = () => [...state.requests.values()].map((call) => shown.get(call.key)).find((card) => card?.way);
+
+/** Whoever is at the end stays there, also where a turned phone has room for less. */
+function stay(distance) {
+  for (let round = 0; round < 2; round++) { // what is shown in the first one takes room itself
+    scrollBy({ top: below() - distance });
+    jumpable();
+  }
 }
 
 function announce(text) {
@@ -273,11 +287,9 @@ find("stop").addEventListener("click", stop);
 find("reconnect").addEventListener("click", () => stream?.retry());
 find("new-session").addEventListener("click", fresh);
 find("jump").addEventListener("click", () => scrollTo({ top: document.body.scrollHeight, behavior: "smooth" }));
-find("waiting").addEventListener("click", () => {
-  const [call] = state.requests.values();
-  shown.get(call?.key)?.focus();
-});
+find("waiting").addEventListener("click", () => unseen()?.focus());
 addEventListener("scroll", jumpable, { passive: true });
+addEventListener("resize", () => (left <= NEAR ? stay(left) : jumpable()));
 addEventListener("pagehide", () => stream?.close());
 addEventListener("pageshow", (event) => event.persisted && connect(sessionId));
 

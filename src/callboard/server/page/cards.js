@@ -52,7 +52,7 @@ export class Card {
     const ended = ENDED.has(call.status);
     this.element.dataset.status = call.status;
     const attempt = call.attempt > 1 || call.errors.length ? ` (attempt ${call.attempt} of ${call.maximum})` : "";
-    const spent = ended && call.seconds !== null && call.seconds !== undefined ? ` in ${seconds(call.seconds)}` : "";
+    const spent = ended && call.seconds !== null && call.seconds !== undefined ? ` ${within(call.seconds)}` : "";
     write(this.status, (WORDS[call.status] ?? call.status) + attempt + spent);
     this.cancel.hidden = ended || !call.executionId;
     this.#progress(call, ended);
@@ -192,10 +192,11 @@ export class Card {
     this.held = null;
   }
 
-  /** Whether what it asks can be seen. */
-  get inSight() {
+  /** Where one has to scroll to see what it asks; nowhere if it is in sight. */
+  get way() {
     const place = this.asked.getBoundingClientRect();
-    return place.bottom > 80 && place.top < innerHeight - 120;
+    if (place.bottom <= 80) return "↑";
+    return place.top >= innerHeight - 120 ? "↓" : "";
   }
 
   /** Bring what it asks to the person. */
@@ -228,6 +229,10 @@ function short(value) {
   if (Array.isArray(value) && value.every((each) => typeof each !== "object")) value = value.join(", ");
   const text = typeof value === "string" ? value : JSON.stringify(value);
   return text.length > LONG ? `${text.slice(0, LONG)}…` : text;
+}
+
+function within(duration) {
+  return duration < 0.0005 ? "at once" : `in ${seconds(duration)}`;
 }
 
 function seconds(duration) {

@@ -2,6 +2,8 @@
 
 import { make } from "./elements.js";
 
+const CAPITALS = new Set(["api", "html", "http", "id", "ip", "json", "sql", "uri", "url", "utc"]);
+
 let count = 0;
 
 /** The fields for a schema: `{element, read}`; `read` gives the answer, or throws an error that says what is wrong. */
@@ -106,6 +108,9 @@ function resolved(schema, root) {
 }
 
 export function title(name) {
-  const words = String(name).replaceAll("_", " ");
+  const words = String(name)
+    .split(/[_ ]/)
+    .map((word) => (CAPITALS.has(word) ? word.toUpperCase() : word))
+    .join(" ");
   return words.charAt(0).toUpperCase() + words.slice(1);
 }

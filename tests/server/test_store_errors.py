@@ -1,0 +1,62 @@
+"""Errors of the store say operators where it is. Nobody who comes over HTTP is told (H6)."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from pydantic_ai.messages import ModelMessage
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+from callboard import Runtime
+from callboard.adapters.stores import open_store
+from callboard.storage.port import StoreError
+from tests.server.conftest import TOOLS, Served, serve
+
+pytestmark = pytest.mark.anyio
+
+RUN = {"threadId": "new", "runId": "r", "messages": [], "tools": [], "context": [], "state": {}, "forwardedProps": {}}
+
+
+@pytest.mark.parametrize(
+    ("url", "place"),
+    [
+        ("sqlite:////no/such/folder/board.db", "/no/such/folder"),
+        ("postgresql://ann:s3cret@127.0.0.1:1/board", "127.0.0.1:1"),
+    ],
+)
+async def test_h6_where_a_store_is_is_told_to_nobody(
+    plain: Served, monkeypatch: pytest.MonkeyPatch, url: str, place: str
+) -> None:
+    with pytest.raises(StoreError, match=place) as caught:
+        await open_store(url).open(lambda _: None)
+
+    async def fail(*args: Any, **options: Any) -> Any:
+        raise caught.value
+
+    for method in ("session", "sessions"):
+        monkeypatch.setattr(plain.runtime.store, method, fail)
+    answers = [
+        await plain.get("/api/sessions"),
+        await plain.get("/readyz"),
+        await plain.get("/api/state", {"session_id": "new"}),
+        await plain.post("/api/sessions", {"session_id": "new"}),
+        await plain.post("/ag-ui", RUN),
+    ]
+    assert {answer.status_code for answer in answers} == {503}
+    assert not [answer.text for answer in answers if place in answer.text or "board" in answer.json()["detail"]]
+
+
+async def test_h6_a_turn_that_the_store_ended_does_not_say_where_it_is(caplog: pytest.LogCaptureFixture) -> None:
+    async def fail(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str]:
+        raise StoreError("The PostgreSQL database x at db.internal:5432 does not answer.")
+        yield ""
+
+    async with serve(Runtime(TOOLS, model=FunctionModel(stream_function=fail))) as served:
+        await served.session("s")
+        session = await served.runtime.open("s", user_id="local")
+        turn = await session.say("hello")
+        assert (turn.status, turn.error) == ("failed", "The store cannot be used at the moment. Try again.")
+        for path in ("/api/state", "/api/requests", "/api/executions"):
+            assert "internal" not in (await served.get(path, {"session_id": "s"})).text
+        assert not [event for event in session.board.read(0) if b"internal" in event.encoded]
+    assert "db.internal:5432" in caplog.text
