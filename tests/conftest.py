@@ -12,8 +12,11 @@ from typing import Any, NoReturn
 
 import psycopg
 import pytest
+from sqlalchemy import Dialect
 
 from callboard.adapters.stores import open_store
+from callboard.adapters.stores.writing import Writing
+from tests import examples, forked
 from tests.servers import OwnPostgres, Postgres, Unavailable, postgres_server
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -28,6 +31,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run the long tests too")
     parser.addoption("--kills", type=int, help="how often the crash tests kill a process, on each store")
     parser.addoption("--update-golden", action="store_true", help="write the golden files anew instead of comparing")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    forked.fresh = examples.slow = config.getoption("--slow")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -90,6 +97,19 @@ def postgres_url(postgres: Postgres) -> Iterator[str]:
     """A new, empty PostgreSQL database for one test, as `postgresql://…`; other processes can use it too."""
     with postgres.database() as url:
         yield url
+
+
+@pytest.fixture(scope="session", autouse=True)
+def statements() -> Iterator[None]:
+    """Have all stores of a kind share their statements, which never change: compiling them takes longer than a test."""
+    made: dict[str, Writing] = {}
+
+    def shared(dialect: Dialect) -> Writing:
+        return made.get(dialect.name) or made.setdefault(dialect.name, Writing(dialect))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("callboard.adapters.stores.groups.Writing", shared)
+        yield
 
 
 # Stores in which there is nothing yet

@@ -181,7 +181,14 @@ def test_tests_without_a_server_are_skipped_and_say_why(monkeypatch: pytest.Monk
         without("PostgreSQL", Unavailable("it is too hot"))
 
 
-def test_tests_without_a_server_fail_in_ci(tmp_path: Path) -> None:
+def test_tests_without_a_server_fail_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(pytest.fail.Exception, match=r"^PostgreSQL cannot be had: it is too hot$"):
+        without("PostgreSQL", Unavailable("it is too hot"))
+
+
+@pytest.mark.slow
+def test_whole_run_without_a_server_fails_in_ci(tmp_path: Path) -> None:
     unusable = tmp_path / ("too long for a socket's name " * 4)
     unusable.mkdir()
     environment = {**os.environ, "TMPDIR": str(unusable), "CI": "true"}

@@ -41,7 +41,7 @@ def _check(found: dict[str, Any]) -> None:
 
 
 def test_c5_a_conversation_goes_on_after_a_kill_at_any_point(store: str, tmp_path: Path) -> None:
-    found = _kill(store, tmp_path, random.randint(1, 20), 20)
+    found = _kill(store, tmp_path, random.randint(1, 30), 30)
     assert len(found) > 2
     assert not found[-1]["killed"]
     for each in found:

@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
 
 from callboard.chat.rendering import TASK_RESULT, late_id, problems, render, repaired, unanswered
 from callboard.chat.transcript import Answered, Entry, Input, Late, Noted, Said, decode_entry, encode_entry
+from tests.examples import examples
 
 
 def said(text: str = "", *calls: str) -> Said:
@@ -28,7 +29,7 @@ histories = st.builds(lambda first, rest: [Input(first), *rest], texts, st.lists
 
 
 @given(histories)
-@settings(max_examples=400)
+@examples(120, 2000)
 def test_c5_any_history_reads_in_valid_pairs_at_every_moment(history: list[Entry]) -> None:
     for length in range(1, len(history) + 1):
         assert problems(render(history[:length])) == []

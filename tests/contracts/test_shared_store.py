@@ -15,7 +15,7 @@ from .rows import asks, event, execution_row, finished_row, held, made, new, own
 
 pytestmark = pytest.mark.anyio
 
-SOON = 10.0
+SOON = 20.0
 """How many seconds something may take that takes milliseconds."""
 
 

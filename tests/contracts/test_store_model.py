@@ -5,11 +5,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from callboard.adapters.stores.memory import MemoryStore
 from callboard.storage.port import Change, Conflict, ExecutionWrite, RequestWrite, Store
+from tests.examples import examples
 
 from .rows import NOW, event, execution_row, owner_row, request_row, session_row
 
@@ -156,7 +157,7 @@ def comparable(result: Any) -> Any:
 
 
 @given(drawn=st.lists(steps(), max_size=12))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(20, 300, suppress=[HealthCheck.function_scoped_fixture])
 async def test_e5_database_says_what_memory_says(shared_store: Store, drawn: list[tuple[str, Step]]) -> None:
     await emptied(shared_store)
     memory = MemoryStore()

@@ -20,6 +20,7 @@ from pydantic import BaseModel
 
 import callboard.sessions.ownership as ownership
 from callboard import BreakerPolicy, Runtime
+from callboard.adapters.stores import sqlite
 
 from .load import ALL_DAY, BESIDE, USER, Visitor, rest, until_idle
 from .tools import TOOLS, WORKERS, scene
@@ -46,6 +47,8 @@ class Options(BaseModel, frozen=True):
     """What the first visitor of the first session does, step by step, before it waits to be killed."""
     pace: float = 1.0
     """Signs of life, and how long one waits for them, as a part of what is usual."""
+    busy: float = sqlite.BUSY
+    """Seconds for which it tries again where a file cannot be written."""
     machine: str | None = None
     """The name of another machine, for a child that is not to be known as a process of this one."""
 
@@ -110,6 +113,7 @@ def run(options: Options) -> None:
     """The whole life of a child."""
     scene.witness = witness = Witness(options.witness, options.who)
     ownership.BEAT, ownership.LEASE = options.pace * ownership.BEAT, options.pace * ownership.LEASE
+    sqlite.BUSY = options.busy
     if options.machine is not None:
         machine = options.machine
         ownership._machine = lambda: machine

@@ -20,15 +20,9 @@ def stages() -> Iterator[Stages]:
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+def any_store(request: pytest.FixtureRequest) -> str:
     """The address of an empty store of each kind that several processes can share."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path / 'callboard.db'}"
-        return
-    postgres: Postgres = request.getfixturevalue("postgres")
-    with postgres.database() as url:
-        migrate(url)
-        yield url
+    return request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "shared_postgres")
 
 
 @pytest.fixture
@@ -40,7 +34,7 @@ def shared_postgres(postgres: Postgres) -> Iterator[str]:
 
 
 @pytest.fixture
-def file_stage(tmp_path: Path, stages: Stages) -> Iterator[Stage]:
+def file_stage(sqlite_url: str, tmp_path: Path, stages: Stages) -> Iterator[Stage]:
     """A stage on a SQLite file."""
-    with stages(f"sqlite:///{tmp_path / 'callboard.db'}", tmp_path) as made:
+    with stages(sqlite_url, tmp_path) as made:
         yield made

@@ -102,7 +102,7 @@ def test_b6_store_that_cannot_be_made_says_why(tmp_path: Path, stages: Stages) -
     with small_disk(tmp_path / "disk") as disk:
         fill(disk)
         with stages(f"sqlite:///{disk / 'callboard.db'}", tmp_path / "stage") as here:
-            child = here.start()
+            child = here.start(busy=0.2)
             assert child.ended() == 1
             [fault] = [fact for fact in child.facts() if fact["what"] == "fault"]
             assert "StoreUnavailable" in fault["trace"]

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
@@ -156,18 +156,37 @@ async def until(condition: Callable[[], object]) -> None:
             await asyncio.sleep(0.005)
 
 
+class Hurried:
+    """`asyncio`, except that nobody sleeps for long."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(asyncio, name)
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(min(seconds, 0.002))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def hurry() -> Generator[None]:
+    """Have servers of this process look more often at whether they are to end, which is most of a short test's time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("uvicorn.server.asyncio", Hurried())
+        patch.setattr("callboard.server.serving.TICK", 0.002)
+        yield
+
+
 @asynccontextmanager
-async def serve(runtime: Runtime, **options: Any) -> AsyncGenerator[Served]:
+async def serve(runtime: Runtime, *, grace: float = 5.0, **options: Any) -> AsyncGenerator[Served]:
     """Serve a runtime that is not running yet."""
     async with runtime:
         app = create_app(runtime, guard=as_user, **options)
-        server = serving(app, grace=5.0)
+        server = serving(app, grace=grace)
         made = listen("127.0.0.1", 0)
         port: int = made.getsockname()[1]
         url = f"http://127.0.0.1:{port}"
         running = asyncio.create_task(server.serve(sockets=[made]))
         try:
-            async with httpx2.AsyncClient(base_url=url, timeout=DEADLINE) as client:
+            async with httpx2.AsyncClient(base_url=url, timeout=DEADLINE, verify=False) as client:
                 assert (
                     await client.get("/healthz")
                 ).status_code == 200  # it waits for the server, which listens already
@@ -178,10 +197,18 @@ async def serve(runtime: Runtime, **options: Any) -> AsyncGenerator[Served]:
             made.close()
 
 
+@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
+def served_url(request: pytest.FixtureRequest) -> str:
+    """The address of a store. One database is as the other: the suite of all stores sees to that."""
+    if request.param == "memory":
+        return "memory://"
+    return request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "emptied_database")
+
+
 @pytest.fixture
-async def served(store_url: str) -> AsyncGenerator[Served]:
+async def served(served_url: str) -> AsyncGenerator[Served]:
     """A server with the offline model, on each store."""
-    async with serve(Runtime(TOOLS, workers=WORKERS, model="offline", store=store_url)) as running:
+    async with serve(Runtime(TOOLS, workers=WORKERS, model="offline", store=served_url)) as running:
         yield running
 
 

@@ -6,11 +6,10 @@ import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Self, TextIO
 
 import httpx2
 import pytest
@@ -18,60 +17,74 @@ from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from callboard import Runtime
+from tests import forked
 from tests.server.conftest import DEADLINE, TOOLS, serve
 
-COMMAND = [sys.executable, "-c", "from callboard.cli import main; main()", "serve"]
 
+class Command:
+    """`callboard serve` in a process of its own, and what it says."""
 
-def environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith("CALLBOARD_")}
+    def __init__(self, folder: Path, *options: str, **environment: str) -> None:
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("CALLBOARD_")}
+        given = {name: value for name, value in inherited.items() if not name.endswith("_API_KEY")}
+        (out, saying), (err, complaining) = os.pipe(), os.pipe()
+        with open(os.devnull) as nothing:
+            self.process = forked.start(
+                "serve",
+                *options,
+                stdin=nothing.fileno(),
+                stdout=saying,
+                stderr=complaining,
+                cwd=folder,
+                env={**given, **environment},
+            )
+        os.close(saying)
+        os.close(complaining)
+        self.out, self.err = os.fdopen(out), os.fdopen(err)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.out.close()
+        self.err.close()
+
+    def address(self, lines: TextIO) -> str:
+        """The address that it says."""
+        for line in lines:
+            if found := re.search(r"http://[\w.:\[\]]+:\d+", line):
+                return found[0]
+        raise AssertionError(self.err.read())
+
+    def terminate(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(DEADLINE)
 
 
 @contextmanager
-def started(folder: Path, *options: str) -> Generator[tuple[subprocess.Popen[str], str]]:
-    """The command in a process of its own, and the address that it prints."""
-    with subprocess.Popen(
-        [*COMMAND, "--port", "0", *options],
-        cwd=folder,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            assert process.stdout is not None
-            lines = process.stderr if "--json" in options else process.stdout
-            assert lines is not None
-            for line in lines:
-                if found := re.search(r"http://[\w.:\[\]]+:\d+", line):
-                    break
-            else:
-                raise AssertionError(process.stderr.read() if process.stderr else "")
-            yield process, found[0]
-        finally:
-            process.kill()
-
-
-def ended(process: subprocess.Popen[str]) -> int:
-    process.send_signal(signal.SIGTERM)
-    return process.wait(DEADLINE)
+def started(folder: Path, *options: str) -> Generator[tuple[Command, str]]:
+    """The command, and the address that it prints."""
+    with Command(folder, "--port", "0", *options) as command:
+        yield command, command.address(command.err if "--json" in options else command.out)
 
 
 def test_h6_sigterm_ends_streams_with_a_number_to_come_back_with(tmp_path: Path) -> None:
-    with started(tmp_path) as (process, url), httpx2.Client(base_url=url, timeout=DEADLINE) as client:
+    with started(tmp_path) as (command, url), httpx2.Client(base_url=url, timeout=DEADLINE, verify=False) as client:
         assert client.post("/api/sessions", json={"session_id": "s"}).status_code == 201
         with client.stream("GET", "/api/chat/stream", params={"session_id": "s"}) as stream:
             lines = stream.iter_lines()
             while next(lines) != "event: snapshot":
                 pass
             assert client.post("/api/chat", json={"session_id": "s", "message": "hello"}).status_code == 202
-            process.send_signal(signal.SIGTERM)
+            command.process.send_signal(signal.SIGTERM)
             seen = list(lines)  # until the server ends it
-        assert process.wait(DEADLINE) == 0
+        assert command.process.wait(DEADLINE) == 0
     kinds = [line.removeprefix("event: ") for line in seen if line.startswith("event: ")]
     assert kinds[-2:] == ["turn_finished", "goodbye"], kinds
     last = max(int(line.removeprefix("id: ")) for line in seen if line.startswith("id: "))
-    with started(tmp_path) as (process, url), httpx2.Client(base_url=url, timeout=DEADLINE) as client:
+    with started(tmp_path) as (command, url), httpx2.Client(base_url=url, timeout=DEADLINE, verify=False) as client:
         state = client.get("/api/state", params={"session_id": "s"}).json()
         assert state["last_seq"] == last
         assert [each["role"] for each in state["messages"]] == ["user", "assistant"]
@@ -80,7 +93,7 @@ def test_h6_sigterm_ends_streams_with_a_number_to_come_back_with(tmp_path: Path)
         ) as stream:
             numbers = [line for line in _first(stream, last - 1) if line.startswith("id: ")]
         assert numbers == [f"id: {number}" for number in range(2, last + 1)]
-        assert ended(process) == 0
+        assert command.terminate() == 0
 
 
 @pytest.mark.anyio
@@ -91,7 +104,7 @@ async def test_h6_runs_of_ag_ui_end_too_and_their_clients_can_come_back() -> Non
 
     model = FunctionModel(stream_function=respond, model_name="held")
     body = {"threadId": "t", "runId": "r", "messages": [{"id": "u", "role": "user", "content": "Count!"}]}
-    async with serve(Runtime(TOOLS, model=model)) as served, asyncio.timeout(DEADLINE):
+    async with serve(Runtime(TOOLS, model=model), grace=0) as served, asyncio.timeout(DEADLINE):
         events: list[dict[str, str]] = []
         async with served.client.stream("POST", "/ag-ui", json=body) as response:
             async for line in response.aiter_lines():
@@ -116,7 +129,7 @@ def _first(stream: httpx2.Response, frames: int) -> Generator[str]:
 
 
 def test_d1_the_command_makes_a_file_here_and_prints_one_address(tmp_path: Path) -> None:
-    with started(tmp_path) as (process, url):
+    with started(tmp_path) as (command, url):
         assert url.startswith("http://127.0.0.1:")
         assert httpx2.get(f"{url}/readyz").json() == {"status": "ok"}
         assert (tmp_path / "callboard.db").exists()
@@ -125,18 +138,15 @@ def test_d1_the_command_makes_a_file_here_and_prints_one_address(tmp_path: Path)
         assert {"get_current_time", "think"} <= tools
         assert httpx2.get(f"{url}/healthz", headers={"host": "evil.example"}).status_code in (200, 400, 403, 421)
         assert httpx2.get(f"{url}/api/tools", headers={"host": "evil.example"}).status_code in (400, 403, 421)
-        assert ended(process) == 0
-        assert process.stderr is not None
-        assert process.stderr.read() == ""
+        assert command.terminate() == 0
+        assert command.err.read() == ""
 
 
 def test_o2_logs_are_lines_of_json_where_that_is_wanted(tmp_path: Path) -> None:
-    with started(tmp_path, "--json") as (process, _):
-        assert ended(process) == 0
-        assert process.stdout is not None
-        assert process.stderr is not None
-        assert process.stdout.read() == ""
-        assert {json.loads(line)["level"] for line in process.stderr} == {"INFO"}
+    with started(tmp_path, "--json") as (command, _):
+        assert command.terminate() == 0
+        assert command.out.read() == ""
+        assert {json.loads(line)["level"] for line in command.err} == {"INFO"}
 
 
 @pytest.mark.parametrize(
@@ -148,19 +158,17 @@ def test_o2_logs_are_lines_of_json_where_that_is_wanted(tmp_path: Path) -> None:
     ],
 )
 def test_h5_what_cannot_be_served_is_said_in_one_line(tmp_path: Path, options: list[str], said: str) -> None:
-    env = {name: value for name, value in environment().items() if not name.endswith("_API_KEY")}
-    done = subprocess.run([*COMMAND, *options], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 1
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.stderr.count("\n") == 1
+    with Command(tmp_path, *options) as command:
+        assert command.process.wait(DEADLINE) == 1
+        said_of_it = command.err.read()
+    assert said in said_of_it
+    assert "Traceback" not in said_of_it
+    assert said_of_it.count("\n") == 1
 
 
 def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        done = subprocess.run(
-            [*COMMAND, "--port", str(port)], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60
-        )
-    assert done.returncode == 1
-    assert f"port {port}: Address already in use" in done.stderr
+        with Command(tmp_path, "--port", str(port)) as command:
+            assert command.process.wait(DEADLINE) == 1
+            assert f"port {port}: Address already in use" in command.err.read()

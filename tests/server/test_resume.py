@@ -4,19 +4,18 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from callboard import Runtime
+from tests.examples import examples
 from tests.server.conftest import DEADLINE, TOOLS, serve
 
 BREAKS = st.lists(st.tuples(st.integers(0, 40), st.booleans()), max_size=12)
 """After how many events a connection is dropped, and whether the client says where it stands in the header."""
 
 
-@settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
+@examples(5, 100, suppress=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(breaks=BREAKS, bursts=st.lists(st.integers(1, 30), min_size=1, max_size=10), in_memory=st.booleans())
 def test_h2_random_drops_and_cursors_leave_no_gap_and_no_repeat(
     breaks: list[tuple[int, bool]], bursts: list[int], in_memory: bool, tmp_path_factory: pytest.TempPathFactory

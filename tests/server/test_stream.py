@@ -307,7 +307,7 @@ def _ids(got: bytes) -> list[bytes]:
 async def test_a_client_that_leaves_is_forgotten(plain: Served) -> None:
     session = await opened(plain, "leave")
     async with (
-        httpx2.AsyncClient(base_url=plain.url) as client,
+        httpx2.AsyncClient(base_url=plain.url, verify=False) as client,
         client.stream("GET", "/api/chat/stream", params={"session_id": "leave"}) as response,
     ):
         assert response.status_code == 200

@@ -818,4 +818,4 @@ async def test_m3_an_answer_given_where_the_tool_is_not_known_waits_for_a_proces
                     break
     async with Runtime([knock], store=shared_url) as runtime:
         session = await runtime.open("s", "u")
-        assert (await session.result(asked.execution_id, timeout=10)).value == "come in"
+        assert (await session.result(asked.execution_id, timeout=20)).value == "come in"

@@ -70,7 +70,7 @@ async def test_m2_a_report_shows_its_stages_and_chapters_and_comes_late() -> Non
         session = await runtime.open("s", user_id="u")
         outcome = await session.call("build_report", {"subject": "tea", "chapters": 2})
         assert outcome.status == "started"
-        final = await session.result(outcome.execution_id, timeout=10)
+        final = await session.result(outcome.execution_id, timeout=20)
         assert final.value["title"] == "All about tea"
         assert len(final.value["chapters"]) == 2
         told: list[Any] = [event.data for event in session.board.read(0)]
@@ -99,7 +99,7 @@ async def test_m3_a_payment_waits_for_a_person_and_a_delivery_is_what_he_says() 
         payment, delivery = await session.requests()
         await session.answer(payment.id, {"approved": True})
         await session.answer(delivery.id, {"how": "to a neighbour"})
-        paid, delivered = [await session.result(each.execution_id, timeout=10) for each in waiting]
+        paid, delivered = [await session.result(each.execution_id, timeout=20) for each in waiting]
         assert paid.value["amount"] == "12.50"
         assert delivered.value == {"how": "to a neighbour", "ring": True, "note": ""}
 

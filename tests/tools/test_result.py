@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Annotated, Any, Generic, TypeVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, TypeAdapter
 from pydantic_core import from_json, to_json
@@ -19,6 +19,7 @@ from callboard import Registry, Tool, ToolContext, ToolError, dynamic_tool, tool
 from callboard.nesting import DEEPEST, READABLE, is_deeper
 from callboard.testing import Harness
 from callboard.tools.result import Result
+from tests.examples import examples
 
 pytestmark = pytest.mark.anyio
 
@@ -375,7 +376,7 @@ wrappers = st.tuples(st.sampled_from(["list", "object", "first", "last"]), strin
 
 
 @given(st.lists(wrappers, max_size=8), st.sampled_from([1, 20, 47, 48, 60]), st.integers(0, 3))
-@settings(max_examples=150, deadline=None)
+@examples(60, 1000)
 def test_t5_depth_is_seen_whatever_is_in_the_strings(pattern: list[tuple[str, str]], times: int, more: int) -> None:
     value: Any = 1
     for kind, text in [*pattern * times, *[("list", "")] * more][:250]:

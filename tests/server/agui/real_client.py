@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ def program(name: str) -> str:
     return found
 
 
+@cache
 def node() -> str:
     """Node itself: what is on the path may be a script that starts it, and would not be ended with it."""
     asked = [program("node"), "-p", "process.execPath"]

@@ -3,10 +3,11 @@
 import json
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard.protocols.agui.copy import Call, Copy, Line
+from tests.examples import examples
 from tests.server.agui.stage import EVENT, Page
 
 
@@ -109,7 +110,7 @@ def step(transcript: Transcript, kind: str, value: Any) -> None:
             transcript.late()
 
 
-@settings(max_examples=300, deadline=None)
+@examples(100, 2000)
 @given(
     before=st.lists(STEP, max_size=8),
     kept=st.lists(st.booleans(), max_size=12),
