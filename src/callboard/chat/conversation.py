@@ -233,8 +233,7 @@ class Conversation:
     async def _has_work(self) -> bool:
         await self._history.load()
         self._joined()
-        wrote = await self._history.look()
-        self._found = await self._session.results.waiting()
+        wrote, self._found = await asyncio.gather(self._history.look(), self._session.results.waiting())
         if wrote:
             return True
         if open_calls := self._history.open_calls():
