@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from callboard import Runtime, tool
+from callboard import Runtime, ToolError, tool
 from tests.server.conftest import DEADLINE, TOOLS, Served, serve, take
 
 pytestmark = pytest.mark.anyio
@@ -94,3 +94,17 @@ async def test_h1_a_turn_that_runs_at_another_node_is_told(nodes: tuple[Served, 
     assert await until(is_processing, lambda answer: answer)
     held.set()
     assert not await until(is_processing, lambda answer: not answer)
+
+
+async def test_m3_nobody_answers_what_is_asked_of_the_new_owner_of_his_sessions_id(shared_url: str) -> None:
+    """One holds a session that was deleted, and has not been told yet."""
+    async with Runtime(TOOLS, store=shared_url) as here, Runtime(TOOLS, store=shared_url) as there:
+        mine = await here.open("x", "ann")
+        await there.store.delete("x")
+        theirs = await there.open("x", "bob")
+        await theirs.call("pay", {"amount": 5})
+        (request,) = await theirs.requests()
+        assert await mine.requests() == []
+        with pytest.raises(ToolError, match="There is no request"):
+            await mine.answer(request.id, {"approved": True})
+        assert await theirs.requests() == [request]

@@ -208,12 +208,12 @@ class Requests:
 
     async def open(self, session: "Session") -> list[RequestRow]:
         """What people of a session are asked, and can still answer."""
-        rows = await self._store.requests(session_id=session.id, status="open")
+        rows = await self._store.requests(session_id=session.id, user_id=session.user_id, status="open")
         return [row for row in rows if not self._is_over(row)]
 
     async def _row(self, session: "Session", request_id: str) -> RequestRow:
         row = await self._store.request(request_id)
-        if row is None or row.session_id != session.id:
+        if row is None or (row.session_id, row.user_id) != (session.id, session.user_id):  # ids change hands
             raise ToolError(f"There is no request {shorten(request_id, 80)!r}.", category=ErrorCategory.NOT_FOUND)
         if row.status == "open" and self._is_over(row):
             row = replace(row, status="expired", answered_at=self._clock.time())

@@ -378,6 +378,7 @@ class Scheduler:
             self.spawn(self._housekeeping.trim(tuple(self._sessions)))
             if self._recover:
                 self.spawn(self._housekeeping.expire())
+            self._unsure.intersection_update(self._known)
             before = self._clock.monotonic() - self._idle_after
             for session in [each for each in self._sessions.values() if each.last_used <= before]:
                 if isinstance(session.ledger, StoreLedger) and session.ledger.idle:
