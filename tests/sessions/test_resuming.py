@@ -1,18 +1,22 @@
 """What goes on in another process keeps what was promised for it: its time, and an end (E5)."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from callboard import Runtime, tool
 from callboard.execution.manager import MOST_INTERRUPTIONS
+from callboard.storage.port import Change, ExecutionWrite
+from callboard.storage.rows import SessionRow
 from callboard.testing import ManualClock
 
-from .conftest import SOON, ended
+from .conftest import SOON, ended, stored
 
 pytestmark = pytest.mark.anyio
 
-begun = asyncio.Event()
+begun: asyncio.Event
+going: asyncio.Event
 
 
 @tool(mode="background", idempotent=True, total_timeout=60)
@@ -25,7 +29,8 @@ async def dig() -> str:
 
 @pytest.fixture(autouse=True)
 def _fresh() -> None:
-    begun.clear()
+    global begun, going
+    begun, going = asyncio.Event(), asyncio.Event()
 
 
 async def test_e5_time_that_passed_in_a_dead_process_counts(shared_url: str) -> None:
@@ -79,3 +84,38 @@ async def test_e5_call_with_which_process_after_process_ends_is_not_begun_for_ev
             assert (result.status, result.error.category) == ("failed", "interrupted")
             assert f"begun {MOST_INTERRUPTIONS} times" in result.error.message
             assert not begun.is_set()
+
+
+@tool(mode="background")
+async def crunch() -> str:
+    """Crunch numbers, once."""
+    begun.set()
+    await going.wait()
+    return "crunched"
+
+
+async def test_e5_results_are_those_that_are_stored_also_where_a_process_was_taken_for_dead(
+    shared_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with asyncio.timeout(SOON), Runtime([crunch], store=shared_url) as runtime:
+        session = await runtime.open("s1", "ann")
+        outcome = await session.call("crunch")
+        await begun.wait()
+        await session.settle()
+        async with stored(shared_url) as store:  # another process has ended it, and this one does not know
+            row = await store.execution("s1", outcome.execution_id)
+            assert row is not None
+            error = b'{"category":"interrupted","message":"The system stopped.","retryable":false}'
+            ended = replace(row, status="failed", error=error, completed_at=row.queued_at + 1, owner=None)
+            await store.commit([Change("s1", executions=[ExecutionWrite(ended)], late=[row.id])])
+        read = runtime.store.session
+
+        async def meanwhile(session_id: str) -> SessionRow | None:
+            going.set()
+            while not session.execution(outcome.execution_id).status.terminal:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+            return await read(session_id)
+
+        monkeypatch.setattr(runtime.store, "session", meanwhile)
+        (result,) = await session.take_results()
+        assert (result.status, result.error and result.error.category) == ("failed", "interrupted")

@@ -134,6 +134,7 @@ class Execution:
         "queued_at",
         "request",
         "scope",
+        "settled",
         "shown",
         "started",
         "status",
@@ -208,6 +209,8 @@ class Execution:
         """What a person is asked before it runs."""
         self.stored = self.lost = False
         """Whether the store knows it, or is about to; and whether it is another process's by now, or nobody's."""
+        self.settled = False
+        """Whether the store has taken its end: before that, it may be another process's without knowing it."""
         self.fingerprint = ""
         """A hash of the arguments, once it is needed."""
 

@@ -129,6 +129,12 @@ class _Told:
             self._rows = {each: row_of(each, owner) for each in self.executions}
         return self._rows
 
+    def settle(self, owner: str) -> None:
+        """It is written: so is the end of those that it says have ended."""
+        rows = self.freeze(owner)
+        for execution in self.executions:
+            execution.settled = execution.settled or rows[execution].completed_at is not None
+
     def change(self, session_id: str, owner: str) -> Change:
         rows = self.freeze(owner)
         return Change(
@@ -273,6 +279,7 @@ class StoreLedger:
             if isinstance(each, _Asked):
                 self._answer(each, result)
             elif not isinstance(result, Conflict):
+                each.settle(self._owner)
                 self._board.receive(result, [line for _, line in each.events])
             elif len(families := each.families()) > 1:
                 again += families  # one of them is not ours any more: which one?

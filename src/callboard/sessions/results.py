@@ -55,9 +55,11 @@ class LateResults:
         return () if row is None else row.unconsumed
 
     async def outcomes(self, ids: tuple[str, ...]) -> list[Outcome]:
-        """How executions ended."""
-        found = {each: self._book[each].outcome() for each in ids if self._book.holds(each)}
-        if self._ledger.durable and len(found) < len(ids):
+        """How executions ended: as it is stored, which this process knows by itself only of ends that it has stored."""
+        durable = self._ledger.durable
+        known = {each: self._book[each] for each in ids if self._book.holds(each)}
+        found = {each: execution.outcome() for each, execution in known.items() if execution.settled or not durable}
+        if durable and len(found) < len(ids):
             missing = [each for each in ids if each not in found]
             rows = await self._store.executions(self._session_id, ids=missing, limit=len(missing))
             found.update({row.id: outcome_of(row) for row in rows})
