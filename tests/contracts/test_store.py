@@ -378,6 +378,22 @@ async def test_requests_are_listed_in_the_order_of_their_making(store: Store) ->
     assert await store.requests(limit=2) == rows[:2]
 
 
+async def test_c5_entries_are_taken_only_where_the_transcript_is_as_long_as_its_writer_knows_it(store: Store) -> None:
+    unknown = Change("a", session=session_row("a"), transcript=[b"{}"], entries=1)
+    (result,) = await store.commit([unknown])
+    assert isinstance(result, Conflict)
+    await store.commit([made("a")])
+    first = Change("a", transcript=[b'{"n":1}', b'{"n":2}'], entries=0)
+    late = Change("a", transcript=[b'{"n":3}'], entries=0, events=[event()])
+    next_one = Change("a", transcript=[b'{"n":4}'], entries=2)
+    results = await store.commit([first, late, next_one])
+    assert [isinstance(each, Conflict) for each in results] == [False, True, False], "also within one group"
+    assert await store.transcript("a") == [b'{"n":1}', b'{"n":2}', b'{"n":4}']
+    assert (await store.heads(["a"])) == {"a": 0}, "nothing of it was written"
+    (result,) = await store.commit([Change("a", events=[event()], entries=2)])
+    assert isinstance(result, Conflict), "also where nothing is added to it"
+
+
 async def test_m3_requests_whose_time_is_over_are_found_among_any_number_of_others(store: Store) -> None:
     await store.commit([made("a")])
     rows = [request_row(f"{number}", "a", expires_at=at) for number, at in enumerate([None, NOW + 2, NOW + 1, None])]

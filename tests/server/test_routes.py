@@ -199,6 +199,14 @@ async def test_h1_probes_and_metrics(plain: Served) -> None:
     assert (counted.text, counted.headers["content-type"].partition(";")[0]) == ("callboard_up 1\n", "text/plain")
 
 
+async def test_h6_a_server_whose_store_takes_nothing_in_is_not_ready(plain: Served) -> None:
+    plain.runtime.sessions.writer.unavailable = True
+    refused = await plain.get("/readyz")
+    assert (refused.status_code, refused.json()["code"]) == (503, "not_ready")
+    plain.runtime.sessions.writer.unavailable = False
+    assert (await plain.get("/readyz")).status_code == 200
+
+
 async def test_h1_without_a_model_everything_but_the_chat_works() -> None:
     async with serve(Runtime(TOOLS)) as served:
         await served.session("mute")
