@@ -187,7 +187,6 @@ def test_tests_without_a_server_fail_in_ci(monkeypatch: pytest.MonkeyPatch) -> N
         without("PostgreSQL", Unavailable("it is too hot"))
 
 
-@pytest.mark.slow
 def test_whole_run_without_a_server_fails_in_ci(tmp_path: Path) -> None:
     unusable = tmp_path / ("too long for a socket's name " * 4)
     unusable.mkdir()

@@ -44,7 +44,7 @@ def exact(document: str | bytes) -> Any:
 
 @given(value=values, ascii_only=st.booleans(), spaces=st.booleans())
 @example(value={"longer than that": 1, "$json": "{}"}, ascii_only=True, spaces=False)
-@examples(80, 1000, suppress=[HealthCheck.function_scoped_fixture])
+@examples(300, 1000, suppress=[HealthCheck.function_scoped_fixture])
 def test_e5_values_come_back_equal(connection: psycopg.Connection, value: Any, ascii_only: bool, spaces: bool) -> None:
     document = json.dumps(value, ensure_ascii=ascii_only, indent=1 if spaces else None)
     try:
@@ -55,7 +55,7 @@ def test_e5_values_come_back_equal(connection: psycopg.Connection, value: Any, a
 
 
 @given(token=tokens)
-@examples(60, 1000, suppress=[HealthCheck.function_scoped_fixture])
+@examples(200, 1000, suppress=[HealthCheck.function_scoped_fixture])
 def test_e5_numbers_come_back_equal_however_they_are_written(connection: psycopg.Connection, token: str) -> None:
     for document in (token, f"[{token}]", f'{{"n": {token} }}', f"[{token},1]"):
         assert exact(through(connection, document)) == exact(document)

@@ -187,7 +187,7 @@ async def _live(seed: int, store: str, restarts: int) -> None:
 
 @pytest.fixture
 def histories(request: pytest.FixtureRequest) -> int:
-    return 10_000 if request.config.getoption("--slow") else 60
+    return 10_000 if request.config.getoption("--slow") else 300
 
 
 async def test_c5_random_histories_are_valid_at_every_moment(histories: int) -> None:
@@ -202,7 +202,7 @@ async def test_c5_random_histories_are_valid_at_every_moment(histories: int) -> 
 
 async def test_c5_random_histories_with_restarts_are_valid_at_every_moment(shared_url: str, histories: int) -> None:
     first = random.randrange(1 << 30)
-    for seed in range(first, first + histories // 20):
+    for seed in range(first, first + histories // 30):
         try:
             await _live(seed, shared_url, 2)
         except BaseException as error:

@@ -41,8 +41,8 @@ def _check(found: dict[str, Any]) -> None:
 
 
 def test_c5_a_conversation_goes_on_after_a_kill_at_any_point(store: str, tmp_path: Path) -> None:
-    found = _kill(store, tmp_path, random.randint(1, 30), 30)
-    assert len(found) > 2
+    found = _kill(store, tmp_path, random.randint(1, 14), 14)
+    assert len(found) > 3
     assert not found[-1]["killed"]
     for each in found:
         _check(each)

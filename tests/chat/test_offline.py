@@ -119,7 +119,7 @@ words = st.sampled_from(
 )
 
 
-@examples(60, 1000)
+@examples(300, 1000)
 @given(st.lists(words | st.text(max_size=20)).map("".join), st.lists(st.sampled_from([*NAMES, "other"])))
 def test_c6_any_text_names_only_tools_that_are_there(text: str, names: list[str]) -> None:
     for name, arguments in calls_in(text, names, TASKS):
@@ -134,7 +134,7 @@ json = st.recursive(
 )
 
 
-@examples(60, 1000)
+@examples(300, 1000)
 @given(st.sampled_from(NAMES), st.dictionaries(st.just("execution_id") | st.text(), json), json, st.booleans())
 def test_c6_any_result_makes_a_sentence(tool: str, arguments: dict[str, Any], content: Any, failed: bool) -> None:
     assert sentence(tool, arguments, content, failed, TASKS).strip()

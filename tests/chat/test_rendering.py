@@ -29,7 +29,7 @@ histories = st.builds(lambda first, rest: [Input(first), *rest], texts, st.lists
 
 
 @given(histories)
-@examples(120, 2000)
+@examples(400, 2000)
 def test_c5_any_history_reads_in_valid_pairs_at_every_moment(history: list[Entry]) -> None:
     for length in range(1, len(history) + 1):
         assert problems(render(history[:length])) == []

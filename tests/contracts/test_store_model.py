@@ -157,7 +157,7 @@ def comparable(result: Any) -> Any:
 
 
 @given(drawn=st.lists(steps(), max_size=12))
-@examples(20, 300, suppress=[HealthCheck.function_scoped_fixture])
+@examples(60, 300, suppress=[HealthCheck.function_scoped_fixture])
 async def test_e5_database_says_what_memory_says(shared_store: Store, drawn: list[tuple[str, Step]]) -> None:
     await emptied(shared_store)
     memory = MemoryStore()

@@ -17,7 +17,7 @@ QUICK = 0.4
 
 
 @pytest.mark.parametrize(
-    ("seconds", "immediate"), [(1.5 * QUICK * LEASE, False), pytest.param(10.0, True, marks=pytest.mark.slow)]
+    ("seconds", "immediate"), [(2 * QUICK * LEASE, False), pytest.param(10.0, True, marks=pytest.mark.slow)]
 )
 def test_b6_database_that_comes_back_finds_everybody_alive(
     seconds: float, immediate: bool, own_postgres: OwnPostgres, tmp_path: Path, stages: Stages

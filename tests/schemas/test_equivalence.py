@@ -23,7 +23,7 @@ from callboard.schemas.dialects import DIALECTS
 from callboard.schemas.walk import children
 
 QUICK = settings(
-    max_examples=40,
+    max_examples=100,
     derandomize=True,
     database=None,
     deadline=None,

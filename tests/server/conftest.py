@@ -197,18 +197,10 @@ async def serve(runtime: Runtime, *, grace: float = 5.0, **options: Any) -> Asyn
             made.close()
 
 
-@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
-def served_url(request: pytest.FixtureRequest) -> str:
-    """The address of a store. One database is as the other: the suite of all stores sees to that."""
-    if request.param == "memory":
-        return "memory://"
-    return request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "emptied_database")
-
-
 @pytest.fixture
-async def served(served_url: str) -> AsyncGenerator[Served]:
+async def served(store_url: str) -> AsyncGenerator[Served]:
     """A server with the offline model, on each store."""
-    async with serve(Runtime(TOOLS, workers=WORKERS, model="offline", store=served_url)) as running:
+    async with serve(Runtime(TOOLS, workers=WORKERS, model="offline", store=store_url)) as running:
         yield running
 
 

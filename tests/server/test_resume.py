@@ -15,7 +15,7 @@ BREAKS = st.lists(st.tuples(st.integers(0, 40), st.booleans()), max_size=12)
 """After how many events a connection is dropped, and whether the client says where it stands in the header."""
 
 
-@examples(5, 100, suppress=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@examples(8, 100, suppress=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(breaks=BREAKS, bursts=st.lists(st.integers(1, 30), min_size=1, max_size=10), in_memory=st.booleans())
 def test_h2_random_drops_and_cursors_leave_no_gap_and_no_repeat(
     breaks: list[tuple[int, bool]], bursts: list[int], in_memory: bool, tmp_path_factory: pytest.TempPathFactory

@@ -26,7 +26,7 @@ class Held:
 
 
 @pytest.fixture
-async def held(served_url: str) -> AsyncGenerator[Held]:
+async def held(store_url: str) -> AsyncGenerator[Held]:
     may = asyncio.Event()
 
     async def respond(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str]:
@@ -34,7 +34,7 @@ async def held(served_url: str) -> AsyncGenerator[Held]:
         yield "Well."
 
     model = FunctionModel(stream_function=respond, model_name="held")
-    async with serve(Runtime(TOOLS, model=model, store=served_url)) as served:
+    async with serve(Runtime(TOOLS, model=model, store=store_url)) as served:
         await served.session("s")
         try:
             yield Held(served, may)

@@ -112,8 +112,7 @@ async def test_e5_results_are_those_that_are_stored_also_where_a_process_was_tak
 
         async def meanwhile(session_id: str) -> SessionRow | None:
             going.set()
-            while not session.execution(outcome.execution_id).status.terminal:  # noqa: ASYNC110
-                await asyncio.sleep(0)
+            await runtime.manager.wait(session.book[outcome.execution_id])
             return await read(session_id)
 
         monkeypatch.setattr(runtime.store, "session", meanwhile)

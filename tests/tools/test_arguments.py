@@ -655,14 +655,14 @@ def check_outcome(found: Any) -> None:
 
 
 @given(name=st.sampled_from(sorted(GOOD)), value=values)
-@examples(80, 1500)
+@examples(300, 1500)
 async def test_t5_any_json_value_gives_a_value_or_a_validation_error(name: str, value: Any) -> None:
     check_outcome(await outcome(name, value))
     check_outcome(await outcome(name, json.dumps(value)))
 
 
 @given(name=st.sampled_from(sorted(GOOD)), data=st.binary(max_size=60) | st.text(max_size=60))
-@examples(80, 1000)
+@examples(200, 1000)
 async def test_t5_any_text_gives_a_value_or_a_validation_error(name: str, data: bytes | str) -> None:
     check_outcome(await outcome(name, data))
 
@@ -718,7 +718,7 @@ def written_documents(draw: st.DrawFn, of: st.SearchStrategy[Any]) -> Document:
 
 
 @given(document=written_documents(documents))
-@examples(80, 2000)
+@examples(400, 2000)
 @pytest.mark.parametrize(("name", "key"), [("anything", "value"), ("dynamic", "any")])
 async def test_t5_duplicates_are_always_found_and_never_made_up(name: str, key: str, document: Document) -> None:
     found = await outcome(name, f'{{"{key}": {document.text}}}')
@@ -735,7 +735,7 @@ forecasts = st.fixed_dictionaries(
 
 
 @given(document=written_documents(forecasts))
-@examples(80, 1000)
+@examples(200, 1000)
 async def test_t5_duplicates_are_found_whatever_defaults_are_filled_in(document: Document) -> None:
     found = await outcome("weather", document.text)
     if document.twice:

@@ -376,7 +376,7 @@ wrappers = st.tuples(st.sampled_from(["list", "object", "first", "last"]), strin
 
 
 @given(st.lists(wrappers, max_size=8), st.sampled_from([1, 20, 47, 48, 60]), st.integers(0, 3))
-@examples(60, 1000)
+@examples(150, 1000)
 def test_t5_depth_is_seen_whatever_is_in_the_strings(pattern: list[tuple[str, str]], times: int, more: int) -> None:
     value: Any = 1
     for kind, text in [*pattern * times, *[("list", "")] * more][:250]:

@@ -266,8 +266,10 @@ class Scheduler:
             raise
         if row is None:
             return None
-        if (known := self._known.get(session_id)) is not None and known.created_at == row.created_at:
-            return await self.bring(session_id)  # it was loaded for somebody else meanwhile
+        if (known := self._known.get(session_id)) is not None:
+            if known.created_at == row.created_at:  # it was loaded for somebody else meanwhile
+                return await self.bring(session_id)
+            self.close(known)
         session = self._make(session_id, row.user_id, View.of(row.namespaces, row.channel, row.allow), row)
         session.take_over(row)
         await self._restore(session, row)

@@ -217,9 +217,7 @@ class Session:
             priority = _priority(priority)
         try:
             document = arguments if isinstance(arguments, bytes) else _document(arguments)
-            tool = self._found.get(name) if self._found_at == self._registry.version else None
-            if tool is None:
-                tool = self._find(name)
+            tool = self.find(name)
         except ToolError as error:
             return self._manager.refuse(self, shorten(name, 80).encode(errors="replace").decode(), call_id, error)
         return self._manager.call(self, tool, document, call_id, priority)
@@ -557,18 +555,19 @@ class Session:
             await self.ledger.settle()
             await self._services.catch_up(self)
         last_seq = self.board.last_seq  # first: whatever comes while the rest is read, he reads after this
-        rows = await self._services.store.executions(self.id, unfinished=True) if self.durable else []
-        now = self._services.clock.time()
+        now, processing = self._services.clock.time(), self.is_processing
+        if self.durable:
+            rows = await self._services.store.executions(self.id, unfinished=True)
+            executions = [record_of(row, now) for row in rows if row.is_call]
+            processing = processing or any(row.kind == TURN for row in rows)
+        else:
+            executions = await self.history(unfinished=True)
         return SessionSnapshot(
             last_seq=last_seq,
-            executions=tuple(
-                [record_of(row, now) for row in rows if row.is_call]
-                if self.durable
-                else await self.history(unfinished=True)
-            ),
+            executions=tuple(executions),
             requests=tuple(await self.requests()),
             unconsumed=await self.results.waiting(),
-            is_processing=self.is_processing or any(row.kind == TURN for row in rows),
+            is_processing=processing,
         )
 
     async def events(self, after: int = 0, family: Family | str | None = None) -> AsyncGenerator[Event]:

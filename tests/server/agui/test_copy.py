@@ -110,7 +110,7 @@ def step(transcript: Transcript, kind: str, value: Any) -> None:
             transcript.late()
 
 
-@examples(100, 2000)
+@examples(300, 2000)
 @given(
     before=st.lists(STEP, max_size=8),
     kept=st.lists(st.booleans(), max_size=12),
