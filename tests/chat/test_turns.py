@@ -21,6 +21,7 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls
 
 from callboard import Registry, Runtime, ToolContext, tool
 from callboard.chat import completion
+from callboard.testing import ManualClock
 from callboard.testing.providers import AnthropicDouble, Text, Turn, Usage
 from callboard.turns import TurnLimits
 
@@ -277,6 +278,25 @@ async def test_c4_inputs_that_arrive_during_a_turn_keep_their_order(store_url: s
         texts = {(await turn).text for turn in turns}
         assert texts == {"One.\n\ntold 5"}  # all of them joined the turn that ran
         assert told(script.asked[1]) == ["1", "2", "3", "4", "5"]
+        await check(session)
+
+
+async def test_b8_an_input_is_kept_until_the_model_is_told_of_it(store_url: str) -> None:
+    reached, clock = asyncio.Event(), ManualClock()
+    script = Script([reached.set, gate("speak"), "One."])
+    async with Runtime(TOOLS, model=script.model(), store=store_url, clock=clock, keep_events=4) as runtime:
+        session = await runtime.open("s", "u")
+        turn = asyncio.ensure_future(session.say("Go."))
+        await reached.wait()
+        for number in range(20):
+            await session.post({"kind": "user_input", "text": str(number)})
+        await clock.advance(60.0)
+        while tasks := runtime.sessions._tasks:
+            await asyncio.wait(tasks)
+        gate("speak").set()
+        await turn
+        assert told(script.asked[1]) == [str(number) for number in range(20)]
+        assert await runtime.store.executions("s", unfinished=True) == []
         await check(session)
 
 

@@ -105,6 +105,12 @@ def new(row: ExecutionRow) -> Change:
     return Change(row.session_id, executions=[ExecutionWrite(row, new=True)])
 
 
+def heard(row: ExecutionRow) -> Change:
+    """A change that posts an input, of which the model is to be told."""
+    posted = encode_event("user_input", NOW, b'{"text":"Hi.","input_id":"%s"}' % row.id.encode())
+    return Change(row.session_id, executions=[ExecutionWrite(row, new=True)], events=[posted])
+
+
 def held(row: ExecutionRow, by: str | None = None) -> Change:
     return Change(row.session_id, executions=[ExecutionWrite(row, held_by=by)])
 

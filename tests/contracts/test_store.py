@@ -10,7 +10,7 @@ import pytest
 
 from callboard.adapters.stores import open_store
 from callboard.storage.port import Change, Conflict, ExecutionWrite, Page, RequestWrite, Store, StoreError
-from callboard.storage.rows import ExecutionRow, SessionRow
+from callboard.storage.rows import INPUT, ExecutionRow, SessionRow
 
 from .rows import (
     NOW,
@@ -18,6 +18,7 @@ from .rows import (
     event,
     execution_row,
     finished_row,
+    heard,
     held,
     made,
     new,
@@ -184,6 +185,20 @@ async def test_b8_oldest_events_are_forgotten_by_age(store: Store) -> None:
     row = await store.session("s")
     assert row is not None
     assert (row.first_seq, row.last_seq) == (5, 4)
+
+
+async def test_b8_nothing_is_forgotten_from_the_first_input_on_of_which_nobody_was_told(store: Store) -> None:
+    inputs = [execution_row(f"i{number}", kind=INPUT) for number in range(3)]
+    await store.commit([made(), posts(1), *(heard(row) for row in inputs), posts(5, 6)])
+    await store.commit([new(execution_row("x")), Change("s", events=[event(kind="user_input")])])
+    assert await store.trim("s", keep=0, before=NOW + 9) == 2, "what came before the first one is forgotten"
+    await store.commit([held(finished_row("i1", kind=INPUT))])
+    assert await store.trim("s", keep=1, before=0.0) == 2, "the first one still waits"
+    await store.commit([held(finished_row("i0", kind=INPUT))])
+    assert await store.trim("s", keep=1, before=0.0) == 4
+    assert await store.trim("s", keep=4, before=0.0) == 4, "what is kept anyway is kept"
+    await store.commit([held(finished_row("i2", kind=INPUT))])
+    assert await store.trim("s", keep=1, before=0.0) == 7, "other work that goes on holds nothing up"
 
 
 # Executions

@@ -115,6 +115,8 @@ class Conversation:
         event = encode_event(EventKind.USER_INPUT, self._session.now(), to_json({**data, "input_id": row.id}))
         rows = [ExecutionWrite(row, row.owner, new=True)]
         number = await self._session.write(Change(self._session.id, executions=rows, events=(event,)))
+        if not self._session.durable:  # a board in memory may forget it before the turn gets to it
+            await self._history.look()
         self._nudged.set()
         self._go(0.0)
         return number

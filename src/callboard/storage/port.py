@@ -152,7 +152,8 @@ class Store(Keys, Protocol):
     async def trim(self, session_id: str, *, keep: int, before: float) -> int:
         """Forget events beyond the newest `keep`, and those from before a time. Returns the first kept number.
 
-        What is kept has no gaps: one from before that time stays if one that is not stands before it.
+        What is kept has no gaps: one from before that time stays if one that is not stands before it. Whatever is asked
+        for, an input (`input_id` in the data of its event) whose row is unfinished stays, with all that comes after it.
         """
         ...
 

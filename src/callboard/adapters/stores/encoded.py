@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 from pydantic_core import from_json
 
+from ...events.kinds import EventKind
+
 
 class Posted(NamedTuple):
     """The kind of an event, and its time in seconds since 1970."""
@@ -30,6 +32,14 @@ def _beginning(text: bytes) -> Posted | None:
         return _read(text + b"}")
     except ValueError:
         return None
+
+
+def input_of(event: bytes) -> str | None:
+    """The id of the row that an input has until the model is told of it, if it has one."""
+    if posted(event).kind != EventKind.USER_INPUT:
+        return None
+    fields: dict[str, dict[str, Any]] = from_json(event)
+    return fields.get("data", {}).get("input_id")
 
 
 def _read(event: bytes) -> Posted:

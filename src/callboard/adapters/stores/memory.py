@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from ...storage.port import Change, Conflict, Page
-from ...storage.rows import ExecutionRow, KeyRow, OwnerRow, RequestRow, SessionRow
-from .encoded import posted
+from ...storage.rows import INPUT, ExecutionRow, KeyRow, OwnerRow, RequestRow, SessionRow
+from .encoded import input_of, posted
 from .guards import refusal
 
 
@@ -121,6 +121,9 @@ class MemoryStore:
         gone = max(0, len(session.events) - keep)
         while gone < len(session.events) and posted(session.events[gone]).at < before:
             gone += 1
+        untold = {row.id for row in session.executions.values() if row.kind == INPUT and row.completed_at is None}
+        if untold:
+            gone = next((place for place, line in enumerate(session.events[:gone]) if input_of(line) in untold), gone)
         del session.events[:gone]
         session.first_seq += gone
         return session.first_seq
