@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from callboard import Runtime, Session
+from callboard import Runtime, Session, ToolError
 from callboard.chat.floor import Floor
 from callboard.chat.rows import turn_call
 from callboard.chat.transcript import Input
 from callboard.storage.port import Change, StoreUnavailable
+from callboard.storage.rows import ExecutionRow
 from callboard.testing import ManualClock
 
 from .scripted import TOOLS, Script, check, gate, talk_of, told, until
@@ -331,6 +332,63 @@ async def test_d2_whoever_waits_for_a_turn_goes_on_with_it_when_its_process_ends
         await until(theirs, "tool_executing")
         assert await theirs.interrupt(), "it is a turn of this process now"
         assert (await turn).status == "interrupted"
+
+
+async def test_e2_nobody_waits_for_anything_of_a_session_that_is_deleted_elsewhere(shared_url: str) -> None:
+    script = Script([("slow", "{}")])
+    async with (
+        Runtime(TOOLS, model=script.model(), store=shared_url) as here,
+        Runtime(TOOLS, model=Script().model(), store=shared_url) as there,
+        Runtime(store=shared_url, recover=False) as third,
+    ):
+        mine, theirs = await here.open("s", "u"), await there.open("s", "u")
+        turn = asyncio.ensure_future(mine.say("Here."))
+        [executing] = await until(mine, "tool_executing")
+        second = asyncio.ensure_future(theirs.say("There."))
+        result = asyncio.ensure_future(theirs.result(executing.data["execution_id"]))
+        reader = asyncio.ensure_future(_read_to_the_end(theirs))
+        await _waits_for_others(theirs)
+        assert await third.store.delete("s")
+        async with asyncio.timeout(20):
+            assert (await turn).status == (await second).status == "interrupted"
+            with pytest.raises(ToolError, match="no execution"):
+                await result
+            assert "tool_executing" in await reader
+            for session in (mine, theirs):
+                await _rests(session)
+                assert not await session.interrupt()
+
+
+async def _read_to_the_end(session: Session) -> list[str]:
+    return [event.kind async for event in session.events(0)]
+
+
+async def test_e2_an_interrupt_ends_also_if_the_session_is_deleted_before_one_waits_for_its_turn(
+    shared_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reached = asyncio.Event()
+    script = Script([reached.set, gate("never")])
+    async with (
+        Runtime(TOOLS, model=script.model(), store=shared_url) as here,
+        Runtime(TOOLS, model=Script().model(), store=shared_url) as there,
+        Runtime(store=shared_url, recover=False) as third,
+    ):
+        mine, theirs = await here.open("s", "u"), await there.open("s", "u")
+        turn = asyncio.ensure_future(mine.say("Here."))
+        await reached.wait()
+        look = Floor.holder
+
+        async def deleted_meanwhile(floor: Floor) -> ExecutionRow | None:
+            row = await look(floor)
+            await third.store.delete("s")
+            while "s" not in there.sessions._unsure:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+            return row
+
+        monkeypatch.setattr(Floor, "holder", deleted_meanwhile)
+        async with asyncio.timeout(20):
+            assert await theirs.interrupt()
+            assert (await turn).status == "interrupted"
 
 
 @pytest.mark.parametrize("model", [True, False])

@@ -112,6 +112,21 @@ async def test_b1_follow_gives_what_is_there_and_what_comes() -> None:
     assert got == [2, 3, 4, 5, 6]
 
 
+async def test_b1_follow_ends_with_the_board_after_what_is_there() -> None:
+    board = filled(2)
+
+    async def read(after: int) -> list[int]:
+        return [event.seq async for event in board.follow(after)]
+
+    waiting = [asyncio.create_task(read(after)) for after in (0, 2)]
+    await settle()
+    board.append(note(3))
+    board.end()
+    assert [await each for each in waiting] == [[1, 2, 3], [3]]
+    assert await read(1) == [2, 3], "also for those who come later"
+    assert not board.watched
+
+
 async def test_b8_reader_whose_cursor_expired_is_told_so() -> None:
     board = filled(25, retention=10)
     assert board.first_seq == 12

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from callboard import Runtime, ToolError, tool
+from callboard import Runtime, Session, ToolError, tool
 from tests.server.conftest import DEADLINE, TOOLS, Served, serve, take
 
 pytestmark = pytest.mark.anyio
@@ -62,6 +62,22 @@ async def test_e2_a_deleted_session_is_gone_everywhere_and_its_id_is_its_new_own
     assert refused.status_code == 404
     theirs = (await here.get("/api/state", {"session_id": "x"}, x_user="bob")).json()
     assert [each["request_id"] for each in theirs["open_requests"]] == [request["request_id"]]
+
+
+async def test_e2_a_deletion_that_comes_too_late_leaves_the_new_owner_of_the_id_alone(
+    nodes: tuple[Served, Served], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = nodes
+    await here.session("x")
+
+    async def changes_hands(session: Session) -> bool:
+        await there.runtime.store.delete("x")
+        await there.session("x", x_user="bob")
+        return False
+
+    monkeypatch.setattr(Session, "interrupt", changes_hands)
+    assert (await here.client.delete("/api/sessions/x")).json() == {"deleted": False}
+    assert (await there.get("/api/state", {"session_id": "x"}, x_user="bob")).status_code == 200
 
 
 async def test_g3_what_a_session_may_see_is_the_same_at_every_node(nodes: tuple[Served, Served]) -> None:

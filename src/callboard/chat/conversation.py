@@ -8,7 +8,7 @@ go on. Whoever writes meanwhile is answered: the open call is acknowledged, and 
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from ..events.event import encode_event
 from ..events.kinds import EventKind
 from ..execution.execution import Execution
 from ..sessions.session import Session
-from ..storage.port import Change, ExecutionWrite, StoreUnavailable
+from ..storage.port import Change, Conflict, ExecutionWrite, StoreUnavailable
 from ..storage.rows import ExecutionRow
 from ..turns import LimitReached, Turn, TurnLimits, TurnStatus, Usage, check_session
 from ..types import Wake
@@ -101,7 +101,9 @@ class Conversation:
         number = await self._session.post({"kind": EventKind.USER_INPUT, "text": text})
         while True:
             turn = await asyncio.shield(self._running())
-            if self._history.told >= number or (turn is not None and turn.status is not TurnStatus.FINISHED):
+            deleted = turn is None and self._session.gone
+            told = self._history.told >= number or (turn is not None and turn.status is not TurnStatus.FINISHED)
+            if told and not deleted:
                 return turn or self._turn_about(number)
             if self._leaving() or self._session.gone:
                 return Turn("", TurnStatus.INTERRUPTED, "", Usage())
@@ -152,10 +154,11 @@ class Conversation:
             return True
         after = self._session.board.last_seq
         if (row := await self._floor.holder()) is not None:
-            await self._session.ledger.write(Change(self._session.id, cancel=[row.id]))
+            with suppress(Conflict):  # it is deleted, and the turn with it
+                await self._session.ledger.write(Change(self._session.id, cancel=[row.id]))
             await self._ended_elsewhere(after)
             return True
-        if not self._history.open_calls():
+        if self._session.gone or not self._history.open_calls():
             return False
         self._stopping = True
         await asyncio.wait([self._go(0.0)])
@@ -321,11 +324,11 @@ class Conversation:
             self._nudged.set()
 
     async def _others(self) -> None:
-        """Return when no other process has a turn here: it has ended, or is this one's now."""
+        """Return when no other process has a turn here: it has ended, is this one's now, or the session is deleted."""
         while True:
             self._handed_over.clear()
             after = self._session.board.last_seq
-            if self._floor.held or await self._floor.holder() is None:
+            if self._floor.held or self._session.gone or await self._floor.holder() is None:
                 self._elsewhere = False
                 return
             self._elsewhere = True
@@ -335,10 +338,10 @@ class Conversation:
             finally:
                 for way in ways:
                     way.cancel()
-                await asyncio.wait(ways)
+                await asyncio.gather(*ways, return_exceptions=True)  # one looks again, whatever became of them
 
     async def _ended_elsewhere(self, after: int) -> None:
-        """Return when a turn has ended, in another process."""
+        """Return when a turn has ended, in another process, or the session is deleted."""
         async with aclosing(self._session.events(after)) as events:
             async for event in events:
                 if event.kind in _ENDS:

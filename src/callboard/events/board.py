@@ -48,6 +48,7 @@ class Board:
 
     __slots__ = (
         "_archive",
+        "_ended",
         "_first",
         "_flushing",
         "_followers",
@@ -63,6 +64,7 @@ class Board:
         self._lines: list[bytes] = []
         self._first = after + 1
         self._archive = archive
+        self._ended = False
         self._retention = retention
         self._limit = 2 * retention
         self._waiting: list[asyncio.Future[None]] = []
@@ -136,6 +138,11 @@ class Board:
         self._lines = []
         self._first = after + 1
 
+    def end(self) -> None:
+        """Nothing comes any more, since the session is deleted: nobody goes on waiting for it."""
+        self._ended = True
+        self._wake()
+
     def shrink(self) -> None:
         """Keep nothing in memory that can be read from the archive."""
         if self._archive is not None and not self.watched:
@@ -169,8 +176,8 @@ class Board:
         return Events(after + 1, self._lines[start:] if limit is None else self._lines[start : start + limit])
 
     async def wait(self, after: int) -> None:
-        """Return as soon as there is an event after the cursor."""
-        while self.last_seq <= after:
+        """Return as soon as there is an event after the cursor, or none will come."""
+        while self.last_seq <= after and not self._ended:
             future = asyncio.get_running_loop().create_future()
             self._waiting.append(future)
             try:
@@ -181,13 +188,15 @@ class Board:
                 raise
 
     async def follow(self, after: int = 0) -> AsyncGenerator[Event]:
-        """Every event after the cursor, those that are there and those that come. Ends only when it is left.
+        """Every event after the cursor, those that are there and those that come, until it is left or the board ends.
 
         Raises `CursorExpired`.
         """
         with self.attended():
             while True:
                 await self.wait(after)
+                if self.last_seq <= after:
+                    return
                 for event in self.read(after) if self.remembers(after) else await self.recall(after):
                     after = event.seq
                     yield event

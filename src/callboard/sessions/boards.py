@@ -33,7 +33,7 @@ class Boards:
         for session_id, board in boards.items():
             if heads.get(session_id, 0) > board.last_seq:
                 await self.catch_up(session_id, board)
-        return {session_id for session_id, board in boards.items() if heads.get(session_id, 0) < board.last_seq}
+        return {session_id for session_id, board in boards.items() if heads.get(session_id, -1) < board.last_seq}
 
     async def catch_up(self, session_id: str, board: Board) -> None:
         """Give a board what it does not know yet."""

@@ -174,6 +174,8 @@ class Scheduler:
         return None if session is None else session.board
 
     async def _catch_up(self, session: Session) -> None:
+        if session.id in self._unsure:
+            await self._reconciled(session)
         await self._boards.catch_up(session.id, session.board)
 
     def _conversation(self, session: Session) -> Talk | None:
@@ -348,8 +350,11 @@ class Scheduler:
     def close(self, session: Session) -> None:
         """Forget a session at once, after stopping what it runs: it is deleted."""
         session.gone = True
+        session.board.end()
         for tell in self.deleted:
             tell(session)
+        if session.talk is not None:
+            session.talk.stop()
         for execution in session.open_executions:
             self._manager.cancel(execution)
         self._sessions.pop(session.id, None)

@@ -50,8 +50,10 @@ async def delete(call: Call[Nothing, Nothing]) -> Deleted:
 
 
 async def _deleted(desk: Desk, session: Session) -> bool:
-    """Stop everything of a session, and remove it."""
+    """Stop everything of a session, and remove it. False where another process did that meanwhile."""
     await session.interrupt()
+    if await session.is_gone():  # whoever has its id by now keeps it
+        return False
     await session.cancel_all()
     desk.talking.discard(session)
     desk.runtime.sessions.close(session)
