@@ -61,7 +61,9 @@ THIRD = [
     "INSERT INTO api_keys (id, user_id, name, digest, created_at, expires_at, revoked_at, last_used_at)"
     " VALUES ('old', 'ann', 'laptop', 'd', 1800000000.0, NULL, NULL, NULL)",
 ]
-CONTENTS = {"0001": FIRST, "0002": SECOND, "0003": THIRD, "0004": [*THIRD, "UPDATE sessions SET wake = 'wait'"]}
+FOURTH = [*THIRD, "UPDATE sessions SET wake = 'wait'"]
+FIFTH = [*FOURTH, "UPDATE sessions SET writes = 7"]
+CONTENTS = {"0001": FIRST, "0002": SECOND, "0003": THIRD, "0004": FOURTH, "0005": FIFTH}
 """What a database of each revision holds, as that revision wrote it."""
 
 
@@ -90,10 +92,10 @@ def at_revision(engine: Engine, revision: str) -> None:
             connection.exec_driver_sql(text.replace("%", "%%"))
 
 
-async def check(store: Store, wake: str | None) -> None:
+async def check(store: Store, wake: str | None, writes: int) -> None:
     """Everything of `CONTENTS` is there, and goes on."""
     fields: dict[str, Any] = {"channel": "voice", "allow": ("t",), "tools": ("t",), "unconsumed": ("y",), "wake": wake}
-    assert await store.sessions() == [session_row(last_seq=3, first_seq=2, **fields)]
+    assert await store.sessions() == [session_row(last_seq=3, first_seq=2, writes=writes, **fields)]
     page = await store.events("s", 0, 9)
     assert [json.loads(line)["data"]["n"] for line in page.lines] == [2, 3]
     assert (page.first, page.first_seq, page.last_seq) == (2, 2, 3)
@@ -132,7 +134,7 @@ async def test_d2_database_of_every_revision_is_brought_to_the_newest(url: str, 
     try:
         kept = key_row("old", name="laptop", digest="d")
         assert await store.keys() == ([kept] if revision >= "0003" else [])
-        await check(store, "wait" if revision >= "0004" else None)
+        await check(store, "wait" if revision >= "0004" else None, 7 if revision >= "0005" else 0)
     finally:
         await store.close()
     assert await asyncio.to_thread(migrate, url) == (REVISION, REVISION)

@@ -19,6 +19,7 @@ def session_row(session_id: str = "s", **fields: Any) -> SessionRow:
         "open": True,
         "created_at": NOW,
         "updated_at": NOW,
+        "writes": 1,
     }
     return SessionRow(id=session_id, **filled | fields)
 

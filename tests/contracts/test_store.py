@@ -71,7 +71,7 @@ async def test_e7_session_comes_back_as_it_was_written(store: Store) -> None:
 
 
 async def test_e7_where_its_board_stands_is_not_the_writers_to_say(store: Store) -> None:
-    await one(store, Change("s", session=session_row(last_seq=9, first_seq=4, unconsumed=("x",))))
+    await one(store, Change("s", session=session_row(last_seq=9, first_seq=4, unconsumed=("x",), writes=9)))
     assert await store.session("s") == session_row()
 
 
@@ -79,9 +79,27 @@ async def test_e2_session_is_written_again_by_its_user_alone(store: Store) -> No
     await one(store, made())
     later = session_row(tools=("x",), open=False, created_at=NOW + 5, updated_at=NOW + 5)
     await one(store, Change("s", session=later))
-    assert await store.session("s") == replace(later, created_at=NOW), "it was made once"
+    assert await store.session("s") == replace(later, created_at=NOW, writes=2), "it was made once"
     await refused(store, Change("s", session=session_row(user_id="bob"), events=[event()]), "another user")
-    assert await store.session("s") == replace(later, created_at=NOW)
+    assert await store.session("s") == replace(later, created_at=NOW, writes=2)
+
+
+async def test_e2_of_two_rows_of_a_session_the_newer_has_more_writes_whatever_the_clocks_say(store: Store) -> None:
+    async def writes() -> int:
+        row = await store.session("s")
+        assert row is not None
+        return row.writes
+
+    assert await store.commit([made(), made(updated_at=NOW - 9)]) == [0, 0]
+    assert await writes() == 2
+    await one(store, posts(1))
+    await refused(store, Change("s", session=session_row(), taken=["x"]), "waits to be consumed")
+    assert await writes() == 2, "nothing was written of the session itself"
+    await one(store, made(updated_at=NOW - 99))
+    assert await writes() == 3
+    await store.delete("s")
+    await one(store, made())
+    assert await writes() == 1
 
 
 async def test_e2_change_of_a_session_that_is_not_there(store: Store) -> None:

@@ -4,18 +4,20 @@ import asyncio
 import json
 import sqlite3
 import unicodedata
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
 import pytest
 from psycopg.rows import dict_row
 
-from callboard import Runtime, ToolContext, ToolError, tool
+from callboard import Runtime, Session, ToolContext, ToolError, tool
 from callboard.sessions.scheduler import SessionIdInvalid, SessionNotFound
 from callboard.storage.port import StoreError
+from callboard.storage.rows import SessionRow
 from callboard.testing import ManualClock
 
-from .conftest import Make, board_of, ended, stored
+from .conftest import SOON, Make, board_of, ended, stored
 
 pytestmark = pytest.mark.anyio
 
@@ -97,6 +99,59 @@ async def test_e2_same_user_in_two_runtimes_at_once_has_one_session(shared_url: 
         await second.notice("two")
         texts = [[event.data["message"] for event in await board_of(session)] for session in (first, second)]
         assert texts == [["one", "two"]] * 2
+
+
+async def _seen(runtime: Runtime, wanted: Callable[[Session], bool]) -> Session:
+    """The session as a runtime brings it, as soon as it has heard of what another one did."""
+    async with asyncio.timeout(SOON):
+        while (session := await runtime.sessions.bring("s")) is None or not wanted(session):  # noqa: ASYNC110
+            await asyncio.sleep(0)
+    return session
+
+
+@pytest.mark.parametrize("behind", [0.0, 2.0, 86_400.0])
+async def test_g6_what_is_said_of_a_session_holds_in_every_process_whatever_their_clocks_say(
+    shared_url: str, behind: float
+) -> None:
+    fast, slow = ManualClock(), ManualClock(ManualClock().time() - behind)
+    async with (
+        Runtime(TOOLS, store=shared_url, clock=fast) as here,
+        Runtime(TOOLS, store=shared_url, clock=slow) as there,
+    ):
+        await here.open("s", "ann")
+        for namespace, one, other in (("time", there, here), ("files", here, there), ("time", there, here)):
+            await one.open("s", "ann", namespaces=[namespace])
+            session = await _seen(other, lambda found, only=namespace: found.view.namespaces == frozenset([only]))
+            assert {tool.namespace for tool in session.tools()} == {namespace}
+        await (await there.open("s", "ann")).close()
+        await _seen(here, lambda found: not found.open)
+        await here.open("s", "ann")
+        await _seen(there, lambda found: found.open)
+
+
+async def test_g6_who_reads_a_session_late_does_not_undo_what_was_said_of_it_meanwhile(
+    shared_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Runtime(TOOLS, store=shared_url) as here, Runtime(TOOLS, store=shared_url) as there:
+        mine = await here.open("s", "ann")
+        await there.open("s", "ann", channel="voice")
+        here.sessions.woken("s")
+        has_read, goes_on, read = asyncio.Event(), asyncio.Event(), here.store.session
+
+        async def late(session_id: str) -> SessionRow | None:
+            row = await read(session_id)
+            has_read.set()
+            await goes_on.wait()
+            return row
+
+        monkeypatch.setattr(here.store, "session", late)
+        reading = asyncio.ensure_future(here.sessions.bring("s"))
+        await has_read.wait()
+        monkeypatch.setattr(here.store, "session", read)
+        await here.open("s", "ann", namespaces=["time"])
+        goes_on.set()
+        assert await reading is mine
+        assert [each.name for each in mine.tools()] == ["now"]
 
 
 async def test_e2_sessions_are_isolated(make: Make) -> None:

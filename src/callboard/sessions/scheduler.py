@@ -165,7 +165,7 @@ class Scheduler:
         if row is None or row.created_at != session.created_at:
             self.close(session)
             return False
-        if row.updated_at > session.updated_at:
+        if row.writes > session.writes:
             session.take_over(row)
         return True
 
@@ -216,7 +216,7 @@ class Scheduler:
             if given != session.view or quiet is not session.wake or not session.open:
                 session.view, session.wake, session.open = given, quiet, True
                 session.forget_tools()
-                await session.ledger.write(Change(session.id, session=session.row()))
+                await self._write(session)
             if session.results:
                 self._recovery.wake(session)
             return session
@@ -301,7 +301,14 @@ class Scheduler:
             return other
         if self._durable and (row := await self._store.session(session_id)) is not None:
             session.created_at = row.created_at  # another process of the same user may have been faster
+            session.take_over(row)
         return session
+
+    async def _write(self, session: Session) -> None:
+        """Store a session itself, and be as it is stored then: another process may write it in the same moment."""
+        await session.ledger.write(Change(session.id, session=session.row()))
+        if self._durable:
+            await self._reconciled(session)
 
     def _make(self, session_id: str, user_id: str, view: View, row: SessionRow | None) -> Session:
         archive = self._boards.archive(session_id) if self._durable else None
@@ -342,9 +349,9 @@ class Scheduler:
                 self._manager.end(execution, _logged_out(execution))
             names = ", ".join(sorted({each.name for each in left}))
             await session.notice(f"Work was still running at the logout and was ended: {names}.", tools=names)
-        session.open = False
         await session.ledger.settle()
-        await session.ledger.write(Change(session.id, session=session.row()))
+        session.open = False
+        await self._write(session)
         self._let_go(session)
 
     def close(self, session: Session) -> None:

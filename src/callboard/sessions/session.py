@@ -95,10 +95,10 @@ class Session:
         "running",
         "talk",
         "tell",
-        "updated_at",
         "user_id",
         "view",
         "wake",
+        "writes",
     )
 
     def __init__(
@@ -120,7 +120,9 @@ class Session:
         self.board = board
         self.book = book
         self.ledger = ledger
-        self.created_at = self.updated_at = created_at
+        self.created_at = created_at
+        self.writes = 0
+        """How often it had been written when it was last read, in whatever process."""
         self.wake: Wake | None = None
         """What late results do to it while it is idle; None: what their tools say."""
         self.talk: Talk | None = None
@@ -617,7 +619,7 @@ class Session:
 
     def row(self) -> SessionRow:
         """What is to be stored of the session itself, now."""
-        view, self.updated_at = self.view, self._services.clock.time()
+        view = self.view
         return SessionRow(
             id=self.id,
             user_id=self.user_id,
@@ -628,13 +630,13 @@ class Session:
             open=self.open,
             wake=self.wake,
             created_at=self.created_at,
-            updated_at=self.updated_at,
+            updated_at=self._services.clock.time(),
         )
 
     def take_over(self, row: SessionRow) -> None:
         """Be as it is stored."""
         self.view, self.open = View.of(row.namespaces, row.channel, row.allow), row.open
-        self.wake, self.updated_at = None if row.wake is None else Wake(row.wake), row.updated_at
+        self.wake, self.writes = None if row.wake is None else Wake(row.wake), row.writes
         self.forget_tools()
 
     def forget_tools(self) -> None:

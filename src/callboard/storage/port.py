@@ -57,7 +57,7 @@ class Change:
     session: SessionRow | None = None
     """The session itself: made if it is not there. `Conflict` where it is there for another user.
 
-    When it was made, and what waits to be consumed, stay as they are."""
+    When it was made, and what waits to be consumed, stay as they are; `writes` goes up by one."""
     executions: Sequence[ExecutionWrite] = ()
     requests: Sequence[RequestWrite] = ()
     late: Sequence[str] = ()

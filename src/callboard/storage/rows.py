@@ -37,6 +37,8 @@ class SessionRow:
     """The executions whose late results nobody has taken, oldest first. Changed by `Change.late` and `Change.taken`."""
     wake: str | None = None
     """What late results do to it while it is idle; None: what their tools say."""
+    writes: int = 0
+    """How often it was written: of two, the one with more is the newer. Given by the store."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

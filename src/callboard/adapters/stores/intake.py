@@ -65,14 +65,15 @@ class Session:
 
     __slots__ = (
         *("calls", "counted", "executions", "id", "last_entry", "last_execution", "last_seq", "row", "there"),
-        *("unconsumed", "unconsumed_before", "user_id"),
+        *("unconsumed", "unconsumed_before", "user_id", "writes"),
     )
 
-    def __init__(self, session_id: str, last_seq: int, last_entry: int, last_execution: int) -> None:
+    def __init__(self, session_id: str, last_seq: int, last_entry: int, last_execution: int, writes: int) -> None:
         self.id = session_id
         self.last_seq = last_seq
         self.last_entry = last_entry
         self.last_execution = last_execution
+        self.writes = writes
         self.there = True
         self.user_id = ""
         self.unconsumed: dict[str, None] = {}
@@ -136,6 +137,7 @@ class Intake:
             session.there = True
             session.user_id = change.session.user_id
             session.row = change.session
+            session.writes += 1
         for row, values in executions:
             self._take_execution(session, row, values)
         for row, values in requests:

@@ -45,7 +45,7 @@ class _Session:
     def write(self, change: Change) -> None:
         """Take in a change that fits."""
         if change.session is not None:
-            self.row = replace(change.session, created_at=self.row.created_at)
+            self.row = replace(change.session, created_at=self.row.created_at, writes=self.row.writes + 1)
         for write in change.executions:
             row = write.row
             known = self.executions.get(row.id)
@@ -242,7 +242,7 @@ class MemoryStore:
             return conflict
         if session is None:
             assert change.session is not None
-            session = self._sessions[change.session_id] = _Session(change.session)
+            session = self._sessions[change.session_id] = _Session(replace(change.session, writes=0))
         for write in change.requests:
             self._requests[write.row.id] = write.row
         session.write(change)

@@ -18,7 +18,7 @@ _SESSION = select(
     *(sessions.c.id, session_tool_state.c.user_id, session_tool_state.c.namespaces, sessions.c.channel),
     *(sessions.c.allow, session_tool_state.c.available_tools, sessions.c.open, session_tool_state.c.created_at),
     *(session_tool_state.c.updated_at, sessions.c.last_seq, sessions.c.first_seq),
-    *(session_tool_state.c.unconsumed_results, sessions.c.wake),
+    *(session_tool_state.c.unconsumed_results, sessions.c.wake, sessions.c.writes),
 ).join(session_tool_state, session_tool_state.c.session_id == sessions.c.id)
 
 _REQUEST = select(*(requests.c[name] for name in RequestRow.__dataclass_fields__))
@@ -138,6 +138,7 @@ def _session(row: Row[*tuple[Any, ...]]) -> SessionRow:
         first_seq=row.first_seq,
         unconsumed=_names(row.unconsumed_results) or (),
         wake=row.wake,
+        writes=row.writes,
     )
 
 

@@ -18,7 +18,7 @@ from sqlalchemy import (
 
 from .documents import JsonText
 
-REVISION = "0004"
+REVISION = "0005"
 """The newest revision of the migrations: what this version of Callboard works with."""
 
 VERSION_TABLE = "callboard_version"
@@ -44,6 +44,7 @@ sessions = Table(
     Column("allow", JsonText()),
     Column("wake", Text),
     Column("open", Boolean, nullable=False),
+    Column("writes", BigInteger, nullable=False, server_default="0"),
     Column("last_seq", BigInteger, nullable=False),
     Column("first_seq", BigInteger, nullable=False),
     Column("last_entry", BigInteger, nullable=False),

@@ -25,7 +25,7 @@ class Writing:
         state = ("session_id", "user_id", "namespaces", "available_tools", "unconsumed_results")
         self._locked = Query(
             dialect,
-            select(sessions.c.id, *(sessions.c[name] for name in counters))
+            select(sessions.c.id, *(sessions.c[name] for name in counters), sessions.c.writes)
             .where(among(dialect, sessions.c.id))
             .order_by(sessions.c.id)
             .with_for_update(of=sessions),
@@ -58,7 +58,7 @@ class Writing:
         )
         self._unmade = delete(sessions).where(among(dialect, sessions.c.id))
         self._made = Sheet(dialect, "ensure", sessions, "id", "open", "first_seq", *counters, key=["id"])
-        self._seen = Sheet(dialect, "update", sessions, "id", "channel", "allow", "wake", "open", key=["id"])
+        self._seen = Sheet(dialect, "update", sessions, "id", "channel", "allow", "wake", "open", "writes", key=["id"])
         self._counted = Sheet(dialect, "update", sessions, "id", *counters, key=["id"])
         self._state = Sheet(
             *(dialect, "replace", session_tool_state, *state, "created_at", "updated_at"),
@@ -151,7 +151,7 @@ class Writing:
         ]
         runs = [(session, run) for session in touched for run in session.executions.values()]
         for sheet, written in (
-            (self._seen, [(row.id, row.channel, _list(row.allow), row.wake, row.open) for _, row in rows]),
+            (self._seen, [_seen(session, row) for session, row in rows]),
             (self._state, [_state(session, row) for session, row in rows]),
             (self._waiting, waiting),
             (self._run, [(*run.values, run.place, run.cancelling) for _, run in runs if run.values is not None]),
@@ -168,6 +168,10 @@ class Writing:
 
 def _list(names: Iterable[str] | None) -> str | None:
     return None if names is None else json.dumps(list(names))
+
+
+def _seen(session: Session, row: SessionRow) -> Row:
+    return row.id, row.channel, _list(row.allow), row.wake, row.open, session.writes
 
 
 def _state(session: Session, row: SessionRow) -> Row:
