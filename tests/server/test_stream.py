@@ -11,8 +11,11 @@ from callboard import Runtime
 from callboard.events.event import Events, encode_event
 from callboard.events.routing import Family
 from callboard.server.frames import chunks, frame, name_of
+from callboard.server.reader import Reader
+from callboard.server.stream import EventStream
 from callboard.server.streams import SLOTS, Streams
 from callboard.sessions.session import Session
+from callboard.storage.port import Change
 from callboard.testing import ManualClock
 from tests.server.conftest import DEADLINE, TOOLS, Sent, Served, serve, take, until
 
@@ -193,6 +196,30 @@ async def test_h2_a_session_that_another_process_writes_to_is_pushed_too(tmp_pat
             assert (await anext(stream)).id == 1
             await theirs.notice("from elsewhere")
             assert (await anext(stream)).data["data"]["message"] == "from elsewhere"
+
+
+async def test_b8_who_comes_while_a_stalled_reader_is_left_of_a_feed_that_was_cut_off_hears_what_follows(
+    sqlite_url: str,
+) -> None:
+    async with serve(Runtime(TOOLS, store=sqlite_url)) as served:
+        session, store = await opened(served, "cut", notices=1), served.runtime.store
+
+        async def never(message: Any) -> None:
+            await asyncio.Event().wait()
+
+        stalled = Reader(EventStream(served.desk, session, 1, None), never, 1)
+        with served.desk.streams.reading(session, stalled):
+            (line,) = (await store.events("cut", 0, 1)).lines
+            await store.commit([Change("cut", events=[line] * 29)])  # as others do, of whom one does not hear in time
+            await store.trim("cut", keep=10, before=0.0)
+            session.board.refresh()
+            await until(lambda: stalled._last_word == "goodbye")
+            async with served.stream("cut") as stream:
+                await anext(stream)
+                assert await session.notice("And now?") == 31
+                async with asyncio.timeout(DEADLINE):
+                    assert (await anext(stream)).id == 31
+        stalled.close()
 
 
 @pytest.mark.parametrize(

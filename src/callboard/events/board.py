@@ -280,6 +280,11 @@ class Subscription:
         """The last event that it was given."""
         board.attach(self)
 
+    @property
+    def closed(self) -> bool:
+        """Whether nothing is delivered any more."""
+        return self._closed
+
     def close(self) -> None:
         """Stop the delivery."""
         self._closed = True

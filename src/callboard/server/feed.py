@@ -24,6 +24,11 @@ class Feed:
     def __len__(self) -> int:
         return len(self._readers)
 
+    @property
+    def over(self) -> bool:
+        """Whether nothing comes any more: whoever is still there has only to take his last word."""
+        return self._subscription.closed
+
     def join(self, reader: Reader) -> None:
         self._readers[reader] = None
 

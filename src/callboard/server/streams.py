@@ -54,7 +54,7 @@ class Streams:
     def reading(self, session: Session, reader: Reader) -> Generator[None]:
         """Give a reader whatever comes, until the end of the `with`."""
         feed = self._feeds.get(session.id)
-        if feed is None or feed.session is not session:
+        if feed is None or feed.over or feed.session is not session:
             feed = self._feeds[session.id] = Feed(session)
         feed.join(reader)
         slot = self._slots[self._count % SLOTS]
