@@ -304,6 +304,37 @@ async def test_m5_a_late_result_wakes_the_session_when_the_store_answers_again(
         assert told(script.asked[-1]) == ['"built a"']
 
 
+async def test_b6_that_the_store_is_gone_is_said_once_and_once_that_it_is_back(
+    shared_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock, look = ManualClock(), Session.written_after
+    gone = "conversations wait until the store answers again: gone for a while"
+    back = "the store answers again; conversations go on"
+
+    async def unavailable(*_: Any) -> Any:
+        raise StoreUnavailable("gone for a while")
+
+    async with Runtime(TOOLS, model=Script().model(), store=shared_url, clock=clock) as runtime:
+        sessions = [await runtime.open(name, "u") for name in "abc"]
+        for times in (1, 2):
+            monkeypatch.setattr(Session, "written_after", unavailable)
+            for session in sessions:
+                await session.post({"kind": "user_input", "text": "Hello."})
+            for _ in range(3):
+                for session in sessions:
+                    await _rests(session)
+                await clock.advance(1.0)
+            monkeypatch.setattr(Session, "written_after", look)
+            for session in sessions:
+                await _rests(session)
+            await clock.advance(1.0)
+            for session in sessions:
+                await until(session, "turn_finished", times)
+                await _rests(session)
+            said = [record.getMessage() for record in caplog.records if record.name == "callboard.chat"]
+            assert said == [gone, back] * times
+
+
 async def _waits_for_others(session: Session) -> None:
     """Return when it waits for a turn of another process."""
     async with asyncio.timeout(20):

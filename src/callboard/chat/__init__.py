@@ -9,7 +9,7 @@ from pydantic_ai.settings import ModelSettings
 
 from ..sessions.scheduler import Scheduler
 from ..sessions.session import Session
-from ..storage.port import StoreError
+from ..storage.port import StoreError, StoreUnavailable
 from ..tools.registry import Registry
 from ..turns import Turn, TurnLimits
 from .conversation import Conversation, Manner
@@ -45,6 +45,8 @@ class Conversations:
         )
         self._tasks: set[asyncio.Task[Any]] = set()
         self._leaving = False
+        self._held_up = False
+        """Whether conversations wait for a store that does not answer."""
         for tool in task_tools(sessions.find):
             registry.register(tool, replace=True)
 
@@ -68,9 +70,20 @@ class Conversations:
 
     def _done(self, task: "asyncio.Task[Any]") -> None:
         self._tasks.discard(task)
-        if task.cancelled() or (error := task.exception()) is None:
+        if task.cancelled():
             return
-        if isinstance(error, StoreError):
+        error = task.exception()
+        if error is None or isinstance(error, StoreUnavailable):
+            self._say_once(error)
+        elif isinstance(error, StoreError):
             log.warning("a conversation could not go on: %s", error)
         else:
             log.error("the runtime failed in a conversation", exc_info=error)
+
+    def _say_once(self, error: StoreUnavailable | None) -> None:
+        """Say that the store does not answer, and that it does again, however many ask it how often."""
+        if error is not None and not self._held_up:
+            log.warning("conversations wait until the store answers again: %s", error)
+        elif error is None and self._held_up:
+            log.warning("the store answers again; conversations go on")
+        self._held_up = error is not None
