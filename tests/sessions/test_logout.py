@@ -387,6 +387,14 @@ async def test_e3_logout_twice_and_calls_after_it(make: Make) -> None:
         assert again.open is True
 
 
+async def test_e2_logout_does_not_make_a_session_anew_that_was_deleted_elsewhere(shared_url: str) -> None:
+    async with Runtime(store=shared_url) as here, Runtime(store=shared_url, recover=False) as there:
+        session = await here.open("s", "ann")
+        assert await there.store.delete("s")
+        await session.close()
+        assert await there.store.session("s") is None
+
+
 async def test_e3_memory_is_freed_where_everything_is_stored(shared_url: str) -> None:
     async with Runtime(TOOLS, store=shared_url) as runtime:
         session = await runtime.open("s", "ann")

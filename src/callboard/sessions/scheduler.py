@@ -350,8 +350,10 @@ class Scheduler:
             names = ", ".join(sorted({each.name for each in left}))
             await session.notice(f"Work was still running at the logout and was ended: {names}.", tools=names)
         await session.ledger.settle()
+        deleted = await session.is_gone()
         session.open = False
-        await self._write(session)
+        if not deleted:  # else it would be made anew
+            await self._write(session)
         self._let_go(session)
 
     def close(self, session: Session) -> None:
