@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import pytest
 
 from callboard import Limits, Registry, Runtime, Settings, ToolContext, ToolError, tool
-from callboard.sessions.scheduler import SessionIdInvalid, SessionNotFound
-from callboard.sessions.session import CallIdInvalid
+from callboard.sessions.ids import CallIdInvalid, SessionIdInvalid
+from callboard.sessions.scheduler import SessionNotFound
 from callboard.testing import Harness, ManualClock, settle
 
 pytestmark = pytest.mark.anyio

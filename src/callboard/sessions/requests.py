@@ -218,7 +218,7 @@ class Requests:
         if row.status == "open" and self._is_over(row):
             row = replace(row, status="expired", answered_at=self._clock.time())
             await self._close(session, row, None)
-        elif row.status == "open" and (ended := await session.ended_with(row.execution_id)) is not None:
+        elif row.status == "open" and (ended := await session.calls.ended_with(row.execution_id)) is not None:
             await self.withdraw(session, row)
             raise RequestClosed(f"The call that asked for it has ended: it {ended}.")
         if row.status != "open":

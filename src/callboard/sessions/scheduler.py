@@ -26,12 +26,14 @@ from ..tools.view import View
 from ..types import Logout, Wake
 from .boards import Boards
 from .housekeeping import Housekeeping
+from .ids import MAX_ID, check_id
 from .ledger import DirectLedger, Ledger, StoreLedger
 from .ownership import Ownership
 from .recovery import Recovery
 from .requests import Requests
+from .seat import Seat
 from .services import Services, Talk, Watcher
-from .session import MAX_ID, Session
+from .session import Session
 from .workers import Workers
 
 log = logging.getLogger("callboard.sessions")
@@ -46,12 +48,6 @@ class SessionNotFound(CallboardError):
     """There is no such session, or it belongs to somebody else: the two look the same."""
 
     code = "session_not_found"
-
-
-class SessionIdInvalid(CallboardError, ValueError):
-    """A session id or user id cannot be used."""
-
-    code = "session_id"
 
 
 class Scheduler:
@@ -98,7 +94,7 @@ class Scheduler:
         """How many sessions came back from the store, and how often that failed."""
         self.deleted: list[Callable[[Session], None]] = []
         """Who is told of a session that was deleted, here or by another process."""
-        self.converse: Callable[[Session], Talk] | None = None
+        self.converse: Callable[[Seat], Talk] | None = None
         """Makes the conversation of a session, where there is a model to talk to."""
         self._services = Services(
             registry=registry,
@@ -107,7 +103,7 @@ class Scheduler:
             store=store,
             requests=Requests(store, clock, me.id, registry.get, self._expired),
             workers=Workers(workers, manager, clock, me.id),
-            catch_up=self._catch_up,
+            catch_up=self._boards.catch_up,
             log_out=self.log_out,
             look_around=lambda: self._ownership.look_soon(),
             conversation=self._conversation,
@@ -151,7 +147,7 @@ class Scheduler:
         if session_id not in self._sessions:
             await self._restore(known)  # it was let go, and somebody holds it all the same
             self._sessions[session_id] = known
-        known.last_used = self._clock.monotonic()
+        known.touch()
         return known
 
     async def _reconciled(self, session: Session) -> bool:
@@ -173,12 +169,9 @@ class Scheduler:
         session = self._known.get(session_id)
         return None if session is None else session.board
 
-    async def _catch_up(self, session: Session) -> None:
-        await self._boards.catch_up(session.id, session.board)
-
     def _conversation(self, session: Session) -> Talk | None:
         if session.talk is None and self.converse is not None:
-            session.talk = self.converse(session)
+            session.talk = self.converse(Seat(session, self._services))
         return session.talk
 
     # Sessions
@@ -277,7 +270,7 @@ class Scheduler:
 
     async def _restore(self, session: Session, row: SessionRow | None = None) -> None:
         try:
-            await session.restore(row)
+            await session.results.restore(row)
         except StoreError:
             self.restore_failures += 1
             raise
@@ -452,12 +445,6 @@ def _logged_out(execution: Execution) -> ToolError:
         category=ErrorCategory.TIMEOUT,
         retryable=False,
     )
-
-
-def check_id(name: str, value: str) -> None:
-    """Refuse an id that cannot be one. Raises `SessionIdInvalid`."""
-    if not value or len(value) > MAX_ID or not value.isprintable():
-        raise SessionIdInvalid(f"{name} must have 1 to {MAX_ID} printable characters.")
 
 
 def _not_found(session_id: str) -> SessionNotFound:
