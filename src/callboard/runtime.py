@@ -155,7 +155,4 @@ class Runtime:
         """A handler held the event loop: tell the people whose calls waited for it."""
         for session in self.sessions.live(session_ids):
             said = f"The tool {tool} blocked everything for {seconds:.1f} seconds."
-            self.sessions.spawn(self._tell(session, said, tool=tool, seconds=seconds))
-
-    async def _tell(self, session: Session, message: str, **details: Any) -> None:
-        await session.notice(message, **details)
+            self.sessions.errands.run(session.notice(said, tool=tool, seconds=seconds))

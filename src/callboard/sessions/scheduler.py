@@ -5,17 +5,13 @@ dead processes left behind.
 """
 
 import asyncio
-import logging
-from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from weakref import WeakValueDictionary
 
-from ..clock import Clock, Timer, within
-from ..errors import CallboardError, ErrorCategory, ToolError
+from ..clock import Clock, Timer
+from ..errors import CallboardError
 from ..events.board import Board
 from ..execution.book import Book
-from ..execution.execution import Execution
-from ..execution.lifecycle import Status
 from ..execution.manager import ExecutionManager
 from ..storage.port import Change, Conflict, Store, StoreError
 from ..storage.rows import OwnerRow, SessionRow
@@ -23,11 +19,13 @@ from ..storage.writer import Writer
 from ..tools.definition import Tool
 from ..tools.registry import Registry
 from ..tools.view import View
-from ..types import Logout, Wake
+from ..types import Wake
 from .boards import Boards
+from .errands import Errands
 from .housekeeping import Housekeeping
 from .ids import MAX_ID, check_id
 from .ledger import DirectLedger, Ledger, StoreLedger
+from .logout import finish_work
 from .ownership import Ownership
 from .recovery import Recovery
 from .requests import Requests
@@ -35,8 +33,6 @@ from .seat import Seat
 from .services import Services, Talk, Watcher
 from .session import Session
 from .workers import Workers
-
-log = logging.getLogger("callboard.sessions")
 
 IN_MEMORY, TAIL = 10_000, 500
 """How many events of a session are held in memory where there is no store, and where there is one."""
@@ -86,9 +82,9 @@ class Scheduler:
         """Those that another process may have changed, or deleted, since they were last read."""
         self._opening: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """Each as long as somebody holds it or waits for it."""
-        self._tasks: set[asyncio.Task[None]] = set()
         self._timer: Timer | None = None
-        self._boards = Boards(store, self._board, self.spawn)
+        self.errands = Errands()
+        self._boards = Boards(store, self._board, self.errands.run)
         self._writer = Writer(store)
         self.restored = self.restore_failures = 0
         """How many sessions came back from the store, and how often that failed."""
@@ -126,10 +122,7 @@ class Scheduler:
         """Write what is left. Executions have ended by now, or were left to others."""
         if self._timer is not None:
             self._timer.cancel()
-        for task in tuple(self._tasks):
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        await self.errands.close()
         if self._durable:
             await self._writer.close()
         await self._services.requests.close()
@@ -322,17 +315,7 @@ class Scheduler:
 
     async def log_out(self, session: Session, grace: float) -> None:
         """End a session for now. See `Session.close`."""
-        for execution in session.open_executions:
-            if execution.tool.logout is Logout.CANCEL:
-                self._manager.cancel(execution)
-        waiting = [each for each in session.open_executions if _holds_up(each)]
-        if waiting:
-            await within(self._clock, grace, self._all_ended(waiting))
-        if left := [each for each in waiting if not each.terminal]:
-            for execution in left:
-                self._manager.end(execution, _logged_out(execution))
-            names = ", ".join(sorted({each.name for each in left}))
-            await session.notice(f"Work was still running at the logout and was ended: {names}.", tools=names)
+        await finish_work(session, grace, self._manager, self._clock)
         session.open = False
         await session.ledger.settle()
         await session.ledger.write(Change(session.id, session=session.row()))
@@ -348,10 +331,6 @@ class Scheduler:
         self._sessions.pop(session.id, None)
         self._known.pop(session.id, None)
         self._manager.forget(session)
-
-    async def _all_ended(self, executions: Iterable[Execution]) -> None:
-        for execution in executions:
-            await self._manager.wait(execution)
 
     def _let_go(self, session: Session) -> None:
         """Free what a session holds in memory, if everything of it is stored and nothing runs."""
@@ -370,9 +349,9 @@ class Scheduler:
     def _sweep(self) -> None:
         """Let sessions go that nobody has used for a while, and see to what is too old."""
         if self._durable:
-            self.spawn(self._housekeeping.trim(tuple(self._sessions)))
+            self.errands.run(self._housekeeping.trim(tuple(self._sessions)))
             if self._recover:
-                self.spawn(self._housekeeping.expire())
+                self.errands.run(self._housekeeping.expire())
             self._unsure.intersection_update(self._known)
             before = self._clock.monotonic() - self._idle_after
             for session in [each for each in self._sessions.values() if each.last_used <= before]:
@@ -388,15 +367,15 @@ class Scheduler:
         self._unsure.update(session.id for session in sessions)
         watched = [session for session in sessions if session.board.watched]
         if watched:
-            self.spawn(self._refresh(watched))
+            self.errands.run(self._refresh(watched))
         if self._services.requests.waiting_in(session_id):
-            self.spawn(self._services.requests.look(session_id))
+            self.errands.run(self._services.requests.look(session_id))
         talking = [session for session in sessions if session.is_processing]
         for session in talking:
             if session.talk is not None:
                 session.talk.look_around()
         if busy := {*talking, *(session for session in sessions if session.open_executions)}:
-            self.spawn(self._recovery.stop_cancelled([*busy]))
+            self.errands.run(self._recovery.stop_cancelled([*busy]))
         if self._recover:
             self._ownership.look_soon()
 
@@ -409,42 +388,10 @@ class Scheduler:
 
     def _died(self) -> None:
         if self.converse is not None:
-            self.spawn(self._recovery.wake_all())
-
-    # Tasks of its own
-
-    def spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
-        task = asyncio.get_running_loop().create_task(_careful(work))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        task.add_done_callback(lambda _: work.close())  # it never began, if the task was cancelled before
-        return task
+            self.errands.run(self._recovery.wake_all())
 
     def _expired(self, request_id: str) -> None:
-        self.spawn(self._services.requests.expire(request_id))
-
-
-async def _careful(work: Coroutine[Any, Any, None]) -> None:
-    try:
-        await work
-    except StoreError as error:
-        log.warning("the store was not reached: %s", error)
-    except Exception:
-        log.exception("the runtime failed in a task of its own")
-
-
-def _holds_up(execution: Execution) -> bool:
-    """Whether a logout waits for it: not for what goes on anyway, nor for people."""
-    asked = execution.request is not None and execution.status is Status.WAITING
-    return execution.tool.logout is Logout.FINISH_FIRST and not asked
-
-
-def _logged_out(execution: Execution) -> ToolError:
-    return ToolError(
-        f"The session was closed while {execution.name} ran. It is not known whether it took effect.",
-        category=ErrorCategory.TIMEOUT,
-        retryable=False,
-    )
+        self.errands.run(self._services.requests.expire(request_id))
 
 
 def _not_found(session_id: str) -> SessionNotFound:
