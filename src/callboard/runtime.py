@@ -14,8 +14,8 @@ from .errors import MissingExtraError
 from .execution.limits import Limits
 from .execution.manager import ExecutionManager
 from .execution.watchdog import Watchdog
+from .sessions.keeper import Keeper
 from .sessions.ownership import this_process
-from .sessions.scheduler import Scheduler
 from .sessions.session import Session
 from .settings import Settings
 from .tools.definition import Tool
@@ -78,7 +78,7 @@ class Runtime:
             self.registry, clock=self.clock, limits=limits, retry=retry, breaker=breaker, grace=grace
         )
         self.store = open_store(store)
-        self.sessions = Scheduler(
+        self.sessions = Keeper(
             self.registry,
             self.manager,
             self.clock,

@@ -11,8 +11,7 @@ import pytest
 from psycopg.rows import dict_row
 
 from callboard import Runtime, ToolContext, ToolError, tool
-from callboard.sessions.ids import SessionIdInvalid
-from callboard.sessions.scheduler import SessionNotFound
+from callboard.sessions.ids import SessionIdInvalid, SessionNotFound
 from callboard.storage.port import StoreError
 from callboard.testing import ManualClock
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic_ai.settings import ModelSettings
 
-from ..sessions.scheduler import Scheduler
+from ..sessions.keeper import Keeper
 from ..sessions.seat import Seat
 from ..storage.port import StoreError
 from ..tools.registry import Registry
@@ -28,7 +28,7 @@ class Conversations:
     def __init__(
         self,
         registry: Registry,
-        sessions: Scheduler,
+        sessions: Keeper,
         model: Any,
         *,
         instructions: str | None,

@@ -9,7 +9,7 @@ import typer
 import callboard
 
 from ..errors import CallboardError, ErrorCategory, ToolError
-from ..sessions.scheduler import SessionNotFound
+from ..sessions.ids import SessionNotFound
 from .console import fail
 from .demo import run_demo
 from .doctor import run_doctor

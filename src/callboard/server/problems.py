@@ -16,9 +16,8 @@ from starlette.responses import Response
 from ..errors import CallboardError, ErrorCategory, ToolError
 from ..events.posting import PostingRefused
 from ..events.problems import EventInvalid, EventTooLarge
-from ..sessions.ids import CallIdInvalid, SessionIdInvalid
+from ..sessions.ids import CallIdInvalid, SessionIdInvalid, SessionNotFound
 from ..sessions.requests import AnswerInvalid, RequestClosed
-from ..sessions.scheduler import SessionNotFound
 from ..storage.port import Conflict, StoreError, StoreUnavailable
 from ..tools.document import shorten
 

@@ -1,4 +1,4 @@
-"""The ids that callers choose: of sessions, of users, of calls."""
+"""The ids that callers choose, of sessions, users and calls, and what can be wrong with them."""
 
 from ..errors import CallboardError
 
@@ -16,6 +16,12 @@ class SessionIdInvalid(CallboardError, ValueError):
     """A session id or user id cannot be used."""
 
     code = "session_id"
+
+
+class SessionNotFound(CallboardError):
+    """There is no such session, or it belongs to somebody else: the two look the same."""
+
+    code = "session_not_found"
 
 
 def is_call_id(given: str) -> bool:

@@ -1,4 +1,4 @@
-"""The scheduler: which sessions are live, and whose they are. A service, not an executor: calls schedule themselves.
+"""The keeper of sessions: which are live, and whose they are. A service, not an executor: calls schedule themselves.
 
 It opens sessions, lets idle ones go from memory, brings them back when something happens in them, and takes over what
 dead processes left behind.
@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from weakref import WeakValueDictionary
 
 from ..clock import Clock, Timer
-from ..errors import CallboardError
 from ..events.board import Board
 from ..execution.book import Book
 from ..execution.manager import ExecutionManager
@@ -23,7 +22,7 @@ from ..types import Wake
 from .boards import Boards
 from .errands import Errands
 from .housekeeping import Housekeeping
-from .ids import MAX_ID, check_id
+from .ids import MAX_ID, SessionNotFound, check_id
 from .ledger import DirectLedger, Ledger, StoreLedger
 from .logout import finish_work
 from .ownership import Ownership
@@ -40,13 +39,7 @@ SWEEP = 60.0
 """Seconds after which one looks again for what is idle or too old."""
 
 
-class SessionNotFound(CallboardError):
-    """There is no such session, or it belongs to somebody else: the two look the same."""
-
-    code = "session_not_found"
-
-
-class Scheduler:
+class Keeper:
     """Opens and finds sessions, between `start` and `stop`."""
 
     def __init__(
