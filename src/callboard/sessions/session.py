@@ -4,7 +4,6 @@ It is a thin thing: who it belongs to, what it may see, where its events go. The
 what it writes goes through its ledger.
 """
 
-import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
 from types import MappingProxyType
@@ -33,7 +32,6 @@ from ..types import Wake
 from .calls import Calls
 from .ids import MAX_ID, CallIdInvalid, is_call_id
 from .ledger import Ledger
-from .requests import used
 from .results import LateResults
 from .services import Services, Talk
 from .shown import shown_text, shown_to_model
@@ -213,7 +211,7 @@ class Session:
 
     def execution(self, execution_id: str) -> ExecutionRecord:
         """The record of an execution. Raises `ToolError` (not_found)."""
-        return self.calls.records([self.calls.execution(execution_id)])[0]
+        return self.calls.execution(execution_id).record(self._services.clock.monotonic())
 
     def executions(self) -> list[ExecutionRecord]:
         """The records of all executions that are kept in memory, oldest first."""
@@ -449,22 +447,10 @@ class Session:
         self.ledger.late(execution)
 
     async def ask(self, execution: Execution) -> Answer:
-        requests = self._services.requests
-        try:
-            answer = await requests.ask(self, execution, self._manager.disown)
-        except asyncio.CancelledError:
-            request = execution.request
-            if request is not None and request.status == "open" and not execution.lost:
-                await requests.withdraw(self, request)
-            raise
-        if answer.error is not None or execution.tool.handler is None:
-            self.use(execution)
-        return answer
+        return await self._services.requests.ask(self, execution, self._manager.disown)
 
     def use(self, execution: Execution) -> None:
-        if execution.request is not None and execution.request.status == "answered":
-            execution.request = used(execution.request, execution.tool)
-            self.ledger.use(execution.request)
+        self._services.requests.use(self, execution)
 
     async def elsewhere(self, execution: Execution) -> Outcome:
         if (outcome := await self.calls.elsewhere(execution)) is not None:
