@@ -1,7 +1,8 @@
 """A session: it sees its tools, makes its calls, and has one board.
 
-It is a thin thing: who it belongs to, what it may see, where its events go. The work is done by the execution manager;
-what it writes goes through its ledger.
+It is a thin thing: who it belongs to, what it may see, where its events go. The work is done by the execution manager,
+for which it is the scope of its calls; what it writes goes through its ledger. How its calls stand is known to its
+`Calls`, which results wait to its `LateResults`; what only a conversation needs of it is a `Seat`.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
@@ -114,12 +115,6 @@ class Session:
         self._services = services
         self._registry = services.registry
         self._manager = services.manager
-
-    @property
-    def last_used(self) -> float:
-        """When anything was last done here, by the clock's monotonic time. Calls are seen by their executions."""
-        newest = next(reversed(self.book.values()), None)
-        return self._used if newest is None else max(self._used, newest.queued, newest.ended or 0.0)
 
     # Tools
 
@@ -389,10 +384,6 @@ class Session:
         self.board.refresh()
         return subscription
 
-    def touch(self) -> None:
-        """It is in use: it is not to be let go from memory yet."""
-        self._used = self._services.clock.monotonic()
-
     # Its end
 
     async def close(self, grace: float = 30.0) -> None:
@@ -401,6 +392,18 @@ class Session:
         What then still runs ends as failed (timeout), with a notice. Everything is kept, and found at the next login.
         """
         await self._services.log_out(self, grace)
+
+    # For the keeper of sessions
+
+    @property
+    def last_used(self) -> float:
+        """When anything was last done here, by the clock's monotonic time. Calls are seen by their executions."""
+        newest = next(reversed(self.book.values()), None)
+        return self._used if newest is None else max(self._used, newest.queued, newest.ended or 0.0)
+
+    def touch(self) -> None:
+        """It is in use: it is not to be let go from memory yet."""
+        self._used = self._services.clock.monotonic()
 
     def row(self) -> SessionRow:
         """What is to be stored of the session itself, now."""
