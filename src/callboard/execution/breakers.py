@@ -17,7 +17,9 @@ class Breakers:
         self._registry = registry
         self._clock = clock
         self.known: dict[tuple[str, str | None], Breaker] = {}
-        """Those that have something to remember. With none, every attempt is admitted and no success is news."""
+        """Those that have something to remember."""
+        self.remember = False
+        """Whether there is any. With none, every attempt is admitted and no success is news."""
         self._timers: dict[tuple[str, str | None], Timer] = {}
         """Of those that are open, until the time for a probe."""
 
@@ -41,13 +43,14 @@ class Breakers:
             breaker.succeeded(execution.id)
             self._show(execution.tool, breaker)
             if breaker.pristine:
-                del self.known[key]
+                self._drop(key)
 
     def failed(self, execution: Execution, failure: ToolError) -> None:
         """An attempt failed."""
         key = self._key(execution)
         if (breaker := self.known.get(key)) is None:
             breaker = self.known[key] = Breaker(execution.tool.breaker or self._default)
+            self.remember = True
         before = breaker.state
         breaker.failed(execution.id, failure.category, self._clock.monotonic())
         tool = execution.tool
@@ -59,7 +62,7 @@ class Breakers:
             recovery = self._policy(tool).recovery_time
             self._timers[key] = self._clock.call_later(recovery, lambda: self._recover(key, tool, breaker))
         if breaker.pristine:
-            del self.known[key]
+            self._drop(key)
 
     def hides(self, tool: Tool, scope: Scope) -> bool:
         """Whether a tool asks not to be shown to that session now."""
@@ -72,9 +75,13 @@ class Breakers:
     def forget(self, scope: Scope) -> None:
         """A session has ended: its own breakers go with it."""
         for key in [key for key in self.known if key[1] == scope.id]:
-            del self.known[key]
+            self._drop(key)
             if (timer := self._timers.pop(key, None)) is not None:
                 timer.cancel()
+
+    def _drop(self, key: tuple[str, str | None]) -> None:
+        del self.known[key]
+        self.remember = bool(self.known)
 
     def _recover(self, key: tuple[str, str | None], tool: Tool, breaker: Breaker) -> None:
         """The recovery time is over: the next call is a probe, and whoever looks may know."""

@@ -81,6 +81,9 @@ class Answer(NamedTuple):
     """The result, for a tool without a body."""
 
 
+NOTHING, CALLED, VALIDATED, EXECUTING = range(4)
+"""How an execution begins, step by step; each is told by an event."""
+
 _STARTED, _SUCCEEDED = OutcomeStatus.STARTED, OutcomeStatus.SUCCEEDED
 _INLINE = Mode.INLINE
 _PENDING, _WAITING, _NORMAL = Status.PENDING, Status.WAITING, Priority.NORMAL
@@ -104,9 +107,9 @@ class Execution:
 
     __slots__ = (
         "arguments",
+        "at",
         "attempt",
         "attempt_deadline",
-        "began",
         "budget_at",
         "call_id",
         "children",
@@ -132,6 +135,7 @@ class Execution:
         "promoted",
         "queued",
         "queued_at",
+        "reached",
         "request",
         "scope",
         "settled",
@@ -141,8 +145,8 @@ class Execution:
         "stop",
         "stored",
         "task",
+        "told",
         "tool",
-        "unposted",
         "waiters",
     )
 
@@ -162,8 +166,8 @@ class Execution:
         given = call_id if call_id is number else to_json(call_id).decode()[1:-1]
         named = name if name is tool.name else to_json(name).decode()[1:-1]
         mode = "" if tool.mode is _INLINE else f',"mode":"{tool.mode.value}"'  # for readers of one family
-        self.head = f'{{"execution_id":"{number}","call_id":"{given}","tool":"{named}"{mode}'.encode()
-        """What the data of every event of this execution begins with, encoded once."""
+        self.head = f'","data":{{"execution_id":"{number}","call_id":"{given}","tool":"{named}"{mode}'.encode()
+        """What stands in every event of this execution between its time and what it says, encoded once."""
         self.status = _PENDING
         self.priority = _NORMAL
         self.max_attempts = 1
@@ -173,14 +177,14 @@ class Execution:
         self.promoted = False
         self.errors: tuple[ToolError, ...] = ()
         """Why earlier attempts failed."""
-        self.children: tuple[Execution, ...] = ()
-        self.waiters: tuple[asyncio.Future[None], ...] = ()
-        self.unposted: tuple[bytes, ...] = ()
-        """Events that are posted together with the next one, since nothing can be seen between them."""
-        self.shown: bytes | None = None
-        """The arguments as people may see them, once they were announced."""
-        self.began = b""
-        """When the first attempt begins, as it is written in its events."""
+        self.children: tuple[Execution, ...] | None = None
+        self.waiters: tuple[asyncio.Future[None], ...] | None = None
+        self.reached = self.told = NOTHING
+        """How far it has begun, and how much of that was told."""
+        self.at = b""
+        """When it came there, as it is written in events."""
+        self.shown = b"null"
+        """The arguments as people may see them, once they were looked at."""
         self.arguments: Any = None
         """The validated input of the next attempt."""
         self.encoded: bytes | None = None
@@ -242,7 +246,7 @@ class Execution:
             tool=self.name,
             session_id=self.scope.id,
             user_id=self.scope.user_id,
-            arguments=from_json(self.shown or b"null"),
+            arguments=from_json(self.shown),
             status=self.status,
             value=None if self.encoded is None else from_json(self.encoded),
             error=None if self.error is None else self.error.to_model(),

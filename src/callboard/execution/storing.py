@@ -11,7 +11,7 @@ from ..clock import Clock
 from ..errors import ToolError
 from ..storage.rows import WORKER, ExecutionRow
 from ..tools.definition import Tool
-from .execution import Execution, Priority, Scope, acknowledgement
+from .execution import CALLED, VALIDATED, Execution, Priority, Scope, acknowledgement
 from .lifecycle import Status
 from .outcome import Outcome, OutcomeStatus
 from .record import ExecutionRecord
@@ -41,7 +41,7 @@ def row_of(execution: Execution, owner: str | None) -> ExecutionRow:
         kind=execution.kind,
         document=None if secret else execution.document,
         fingerprint=execution.fingerprint,
-        shown=execution.shown or b"null",
+        shown=execution.shown,
         status=execution.status.value,
         priority=execution.priority.value,
         attempt=execution.attempt,
@@ -72,6 +72,7 @@ def restored(row: ExecutionRow, tool: Tool, scope: Scope, clock: Clock) -> Execu
     execution.fingerprint = row.fingerprint
     execution.shown = row.shown
     execution.status = Status(row.status)
+    execution.told = execution.reached = CALLED if execution.status is Status.PENDING else VALIDATED
     execution.priority = Priority(row.priority)
     execution.attempt = row.attempt
     execution.max_attempts = row.max_attempts

@@ -21,6 +21,7 @@ from ..events.event import encode_event
 from ..events.kinds import EventKind
 from ..execution.execution import Answer, Execution
 from ..execution.storing import fingerprint_of, row_of
+from ..execution.story import opening
 from ..storage.port import Change, Conflict, ExecutionWrite, RequestWrite, Store
 from ..storage.rows import RequestRow
 from ..tools.definition import Tool
@@ -94,7 +95,7 @@ class Requests:
         timer = self._timer(row)
         try:
             if known is None:
-                events, execution.unposted = execution.unposted, ()
+                events = opening(execution)
                 change = Change(
                     session.id,
                     executions=[ExecutionWrite(row_of(execution, self._owner), self._owner, new=not execution.stored)],

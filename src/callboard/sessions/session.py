@@ -182,7 +182,9 @@ class Session:
             priority = _priority(priority)
         try:
             document = arguments if isinstance(arguments, bytes) else _document(arguments)
-            tool = self.find(name)
+            tool = self._found.get(name) if self._found_at == self._registry.version else None
+            if tool is None:
+                tool = self._find(name)
         except ToolError as error:
             return self._manager.refuse(self, shorten(name, 80).encode(errors="replace").decode(), call_id, error)
         return self._manager.call(self, tool, document, call_id, priority)
