@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import IntEnum
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 
 from pydantic_core import from_json, to_json
 
@@ -45,6 +45,10 @@ class Scope(Protocol):
         """Whether what is told is stored, which takes a while."""
         ...
 
+    def lent(self, name: str) -> Tool | None:
+        """The tool of that name that only this session has."""
+        ...
+
     def tell(self, events: tuple[bytes, ...], execution: "Execution", /) -> object:
         """Put encoded events of an execution on the board, together with the state that it is in now."""
         ...
@@ -68,6 +72,15 @@ class Scope(Protocol):
     async def elsewhere(self, execution: "Execution") -> Outcome:
         """How a call stands that another process carries out."""
         ...
+
+
+ToolKey: TypeAlias = tuple[str, str | None]
+"""A tool, and the session that alone has it, where it is one that a session was lent."""
+
+
+def tool_key(tool: Tool, scope: Scope, per_session: bool = False) -> ToolKey:
+    """What is counted together: all calls of a tool, or only those of one session."""
+    return tool.name, scope.id if per_session or scope.lent(tool.name) is tool else None
 
 
 class Answer(NamedTuple):

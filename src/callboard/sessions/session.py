@@ -237,7 +237,9 @@ class Session:
 
     def shown(self, outcome: Outcome, offset: int = 0) -> Any:
         """What a model is shown of an outcome: the acknowledgement, the error, or the result from a character on."""
-        return shown_to_model(outcome, self._registry.get(outcome.tool), self.view.channel, offset)
+        return shown_to_model(
+            outcome, self.lent(outcome.tool) or self._registry.get(outcome.tool), self.view.channel, offset
+        )
 
     async def cancel(self, execution_id: str) -> bool:
         """Stop an execution, wherever it runs. False where it had ended. Raises `ToolError` (not_found)."""
