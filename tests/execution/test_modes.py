@@ -2,12 +2,12 @@
 
 import asyncio
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Annotated, Any
 
 import pytest
 
-from callboard import ToolContext, tool
+from callboard import Event, ToolContext, tool
 from callboard.testing import Harness, settle
 
 pytestmark = pytest.mark.anyio
@@ -134,6 +134,47 @@ async def test_m2_background_is_acknowledged_at_once_then_progress_then_one_resu
             ("tool_partial", None, None, {"step": 1}),
             ("tool_result", None, None, "done"),
         ]
+
+
+async def test_m2_progress_is_seen_and_a_stop_is_heard_while_a_handler_never_waits() -> None:
+    seen: list[float] = []
+
+    @tool(mode="background")
+    async def busy(ctx: ToolContext) -> None:
+        """Work, and only ever tell about it."""
+        for step in range(1_000):
+            await ctx.progress("working", step / 1_000)
+
+    async with Harness(busy) as harness:
+        session = harness.session
+
+        def arrived(events: Sequence[Event]) -> None:
+            seen.extend(event.data["fraction"] for event in events if event.kind == "tool_progress")
+            if len(seen) == 3:
+                stopping.append(asyncio.ensure_future(session.cancel(outcome.execution_id)))
+
+        stopping: list[asyncio.Future[bool]] = []
+        with session.subscribe(arrived):
+            outcome = await session.call("busy")
+            ended = await session.result(outcome.execution_id)
+        assert ended.status == "cancelled"
+        assert len(seen) < 10
+        assert await stopping[0]
+
+
+@pytest.mark.skipif(not hasattr(asyncio, "eager_task_factory"), reason="there are no eager tasks")
+async def test_m2_background_is_acknowledged_first_also_where_tasks_begin_eagerly() -> None:
+    @tool(mode="background")
+    async def quick() -> int:
+        """End at once."""
+        return 1
+
+    asyncio.get_running_loop().set_task_factory(getattr(asyncio, "eager_task_factory"))  # noqa: B009
+    async with Harness(quick) as harness:
+        outcome = await harness.session.call("quick")
+        assert outcome.status == "started"
+        assert (await harness.session.result(outcome.execution_id)).value == 1
+        assert [late.execution_id for late in await harness.session.take_results()] == [outcome.execution_id]
 
 
 async def test_m2_async_generator_yields_partial_results_and_the_last_is_the_result() -> None:

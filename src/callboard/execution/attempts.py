@@ -23,7 +23,7 @@ from ..types import Mode
 from .breakers import Breakers
 from .endings import Endings
 from .execution import EXECUTING, VALIDATED, Execution
-from .failures import presentable
+from .failures import NestedFailure, detach, presentable
 from .lifecycle import Status, move
 from .limits import Gatekeeper
 from .masking import shown_document
@@ -89,6 +89,8 @@ class Attempts:
                         value = await self._run(execution)
                     if execution.stop is not None:
                         raise execution.stop
+                    if execution.deadline is not None or execution.attempt_deadline is not None:
+                        self._endings.check_times(execution)
                     encoded = tool.result.write(execution.name, value)
                 except BaseException as error:
                     failure = self._failed(execution, error)
@@ -169,9 +171,14 @@ class Attempts:
     def _failed(self, execution: Execution, error: BaseException) -> ToolError:
         """What an attempt's exception means: why it was told to stop, or what went wrong in it."""
         failure = execution.stop or self._registry.errors.translate(error)
+        if isinstance(failure, NestedFailure):
+            failure = failure.for_caller()
+            failure.__cause__ = error
         for observer in self.observers:
             observer.attempted(execution, failure)
         execution.attempt_deadline = execution.forced_at = None
+        for child in execution.children or ():  # the next attempt makes its own
+            self._endings.cancel(child)
         if execution.stop is not None:
             execution.stop = None
             while execution.task is not None and execution.task.uncancel():
@@ -187,6 +194,7 @@ class Attempts:
         """Wait before the next attempt, which begins with its own copy of the arguments."""
         failure, shown = presentable(failure)
         execution.errors = (*execution.errors, failure)
+        detach(failure)
         execution.status = move(execution.status, Status.WAITING)
         which = which_attempt(execution.attempt, execution.max_attempts)[:-1]
         fields = b'%b,"error":%b,"delay":%b}' % (which, shown, to_json(seconds))

@@ -19,7 +19,7 @@ from ..tools.registry import Registry
 from .breakers import Breakers
 from .deadlines import Deadlines
 from .execution import Execution
-from .failures import cancelled, presentable, report, timed_out
+from .failures import cancelled, detach, presentable, report, timed_out
 from .lifecycle import Status, move
 from .limits import Gatekeeper
 from .observer import Observer
@@ -129,6 +129,14 @@ class Endings:
         if execution.budget_at is not None and execution.budget_at <= now and execution.ended is None:
             self.promote(execution)
 
+    def check_times(self, execution: Execution) -> None:
+        """Raise why an attempt that gave a value is too late: it held up the event loop, so nobody could stop it."""
+        now = self._clock.monotonic()
+        if execution.deadline is not None and execution.deadline <= now:
+            raise timed_out(execution.name, retryable=False)
+        if execution.attempt_deadline is not None and execution.attempt_deadline <= now:
+            raise timed_out(execution.name)
+
     def promote(self, execution: Execution) -> None:
         """Let go whoever waits for an inline call: it goes on, and its result comes late."""
         execution.budget_at = None
@@ -211,6 +219,7 @@ class Endings:
             spent = now - (execution.queued if execution.started is None else execution.started)
             self._registry.counters_of(execution.tool).failed(error.category, spent, datetime.fromtimestamp(at, UTC))
             report(execution, error)
+            detach(error)
         finally:
             self._let_go(execution)
 

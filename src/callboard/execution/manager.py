@@ -32,7 +32,7 @@ from .book import Book
 from .breakers import Breakers
 from .endings import Endings
 from .execution import CALLED, NOTHING, VALIDATED, Execution, Priority, Scope
-from .failures import conflict, interrupted, presentable, timed_out
+from .failures import NestedFailure, conflict, interrupted, presentable, timed_out
 from .lifecycle import Status, move
 from .limits import Gatekeeper, Limits
 from .masking import shown_document
@@ -228,11 +228,14 @@ class ExecutionManager:
             self._streak = 0
             await asyncio.sleep(0)
 
-    async def refuse(self, scope: CallScope, name: str, call_id: str | None, error: ToolError) -> Outcome:
+    async def refuse(
+        self, scope: CallScope, name: str, call_id: str | None, error: ToolError, parent: Execution | None = None
+    ) -> Outcome:
         """Record a call that cannot be carried out at all: of a tool that the caller does not see."""
         if call_id is not None and (known := scope.book.by_call(call_id)) is not None:
             return known.outcome() if known.tool is NO_TOOL and known.name == name else conflict(known, name)
         execution = self._new(scope, NO_TOOL, name, b"null", call_id)
+        execution.parent = parent
         self.unknown += 1
         for observer in self._observers:
             observer.called(execution)
@@ -252,8 +255,15 @@ class ExecutionManager:
     async def nested(self, parent: Execution, name: str, arguments: Any) -> Any:
         """A call that a handler makes: it ends no later than its parent, and is cancelled with it."""
         scope: Any = parent.scope
-        tool = scope.find(name)
-        execution = self._new(scope, tool, tool.name, encode(arguments), None)
+        document = encode(arguments)
+        if parent.told < parent.reached:  # its story begins before that of what it calls
+            self._endings.tell(parent)
+        try:
+            tool = scope.find(name)
+        except ToolError as error:
+            refused = await self.refuse(scope, name, None, error, parent)
+            raise NestedFailure(name, refused.error or error) from None
+        execution = self._new(scope, tool, tool.name, document, None)
         _adopt(parent, execution)
         self._place(execution, parent.priority)
         try:
@@ -267,7 +277,7 @@ class ExecutionManager:
             raise
         outcome = execution.outcome()
         if outcome.error is not None:
-            raise outcome.error
+            raise NestedFailure(execution.name, outcome.error)
         return outcome.value
 
     def cancel(self, execution: Execution) -> bool:
@@ -411,8 +421,11 @@ class ExecutionManager:
                 if len(document) > self._max_bytes:
                     raise too_large(len(document), self._max_bytes)
                 execution.arguments = tool.arguments.parse(tool.name, document)
-            except Exception as error:
+            except BaseException as error:  # a validator may raise anything
                 failure = self._registry.errors.translate(error)
+                if isinstance(error, KeyboardInterrupt):
+                    self._endings.fail(execution, failure)
+                    raise
             if not waited:
                 if failure is None and not (tool.has_secrets or _LINE_FEED in document or _CARRIAGE_RETURN in document):
                     execution.shown = document
@@ -429,8 +442,8 @@ class ExecutionManager:
                 outer, self._entering = self._entering, execution
                 task = self._starter.start(work)
                 self._entering = outer
-            else:  # its caller has the acknowledgement before anything happens
-                task = self._loop.create_task(work)
+            else:  # its caller has the acknowledgement before anything happens, also where tasks begin eagerly
+                task = asyncio.Task(work, loop=self._loop)
             if execution.ended is None:
                 execution.task = task
                 self._endings.live[execution.id] = execution
