@@ -1,6 +1,7 @@
 """Handlers, subscribers and parts that misbehave: no execution stays open, and nobody else is harmed (X4, X8)."""
 
 import asyncio
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,6 +19,10 @@ pytestmark = pytest.mark.anyio
 
 class Weird(BaseException):
     pass
+
+
+def nested(levels: int) -> list[Any]:
+    return [nested(levels - 1)] if levels else []
 
 
 def raiser(error: BaseException | type[BaseException]) -> Any:
@@ -42,6 +47,9 @@ def raiser(error: BaseException | type[BaseException]) -> Any:
         (ToolError("No.", details=object()), "failed", "execution"),
         (ToolError("No. \ud800"), "failed", "execution"),
         (ToolError("No.", details={"x": float("nan")}), "failed", "execution"),
+        (ToolError("No.", details={"x": 10**4300}), "failed", "execution"),
+        (ToolError("No.", details={1: 1, "1": 2}), "failed", "execution"),
+        (ToolError("No.", details=nested(220)), "failed", "execution"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else str(value),
 )
@@ -54,6 +62,7 @@ async def test_x4_whatever_a_handler_raises_is_an_outcome(error: BaseException, 
         assert harness.kinds()[-1] == "tool_result"
         assert harness.events()[-1].data["error"]["category"] == category
         assert harness.session.result_text(outcome.execution_id)
+        assert json.dumps(harness.session.executions()[0].error)
         assert harness.runtime.manager.live == ()
 
 
@@ -76,6 +85,7 @@ async def test_x4_error_that_cannot_be_written_does_not_stop_a_retry() -> None:
 
 KEYBOARD = """
 import asyncio
+import json
 from callboard import Runtime, tool
 
 @tool
