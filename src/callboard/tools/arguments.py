@@ -10,11 +10,12 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import CoreSchema, SchemaValidator, from_json, to_json
 
 from ..schemas.clean import clean
-from ..schemas.secrets import has_secrets
+from ..schemas.secrets import has_secrets, names_shown
 from ..types import JSONSchema
 from .coercion import Fault, coerced
 from .counting import Counter, counter_of
 from .document import check_depth, check_text
+from .input_schema import InputSchema
 from .problems import problems_of, validation_error
 
 ROUNDS = 3
@@ -111,7 +112,7 @@ class TypedArguments:
         check_text(data, value, self._facts.exact, self._facts.opaque)
 
     def schema(self) -> JSONSchema:
-        schema = self._adapter.json_schema()
+        schema = self._adapter.json_schema(schema_generator=InputSchema)
         for name, text in self.descriptions.items():
             schema["properties"][name]["description"] = text
         return schema
@@ -136,7 +137,7 @@ class TypedArguments:
             except (ValueError, RecursionError):  # what was put together is nested too deeply
                 break
         reveal = not has_secrets(schema)
-        raise validation_error(tool, problems_of(first, reveal=reveal)) from None
+        raise validation_error(tool, problems_of(first, reveal=reveal, names=names_shown(schema))) from None
 
 
 class _Facts(NamedTuple):
