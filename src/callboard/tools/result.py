@@ -14,6 +14,9 @@ from ..readable import LONGEST, check_readable
 from ..types import JSONSchema
 from .problems import problems_of
 
+_FLAT = 2 * DEEPEST
+"""A shorter text cannot have more levels: each needs two brackets."""
+
 
 class Result:
     """Writes results. With `adapter` None anything that JSON can say is admitted; `schema` then is what is promised."""
@@ -70,7 +73,7 @@ class Result:
             ) from error
 
     def _check(self, tool: str, written: bytes) -> None:
-        if self._open and is_deeper(written, DEEPEST):
+        if self._open and len(written) > _FLAT and is_deeper(written, DEEPEST):
             raise _too_deep(tool)
         check_readable(written)
 
