@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import json
 import subprocess
 import sys
 import weakref
@@ -20,6 +21,10 @@ pytestmark = pytest.mark.anyio
 
 class Weird(BaseException):
     pass
+
+
+def nested(levels: int) -> list[Any]:
+    return [nested(levels - 1)] if levels else []
 
 
 def raiser(error: BaseException | type[BaseException]) -> Any:
@@ -82,6 +87,9 @@ async def test_x2_an_error_that_is_raised_again_and_again_does_not_grow() -> Non
         (ToolError("No.", details=object()), "failed", "execution"),
         (ToolError("No. \ud800"), "failed", "execution"),
         (ToolError("No.", details={"x": float("nan")}), "failed", "execution"),
+        (ToolError("No.", details={"x": 10**4300}), "failed", "execution"),
+        (ToolError("No.", details={1: 1, "1": 2}), "failed", "execution"),
+        (ToolError("No.", details=nested(220)), "failed", "execution"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else str(value),
 )
@@ -94,6 +102,7 @@ async def test_x4_whatever_a_handler_raises_is_an_outcome(error: BaseException, 
         assert harness.kinds()[-1] == "tool_result"
         assert harness.events()[-1].data["error"]["category"] == category
         assert harness.session.result_text(outcome.execution_id)
+        assert json.dumps(harness.session.executions()[0].error)
         assert harness.runtime.manager.live == ()
 
 
@@ -116,6 +125,7 @@ async def test_x4_error_that_cannot_be_written_does_not_stop_a_retry() -> None:
 
 KEYBOARD = """
 import asyncio
+import json
 from callboard import Runtime, tool
 
 @tool

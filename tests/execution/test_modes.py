@@ -192,6 +192,81 @@ async def test_m2_async_generator_yields_partial_results_and_the_last_is_the_res
         assert events == [("tool_partial", 0), ("tool_partial", 1), ("tool_partial", 2), ("tool_result", 3)]
 
 
+async def test_m2_what_a_generator_yields_is_told_at_once() -> None:
+    go = asyncio.Event()
+
+    @tool
+    async def slow() -> AsyncIterator[str]:
+        """Take long between two parts."""
+        yield "first"
+        await go.wait()
+        yield "second"
+        yield "third"
+
+    async with Harness(slow) as harness:
+        outcome = await harness.session.call("slow")
+        await settle()
+        assert [event.data["value"] for event in harness.events() if event.kind == "tool_partial"] == ["first"]
+        go.set()
+        assert (await harness.session.result(outcome.execution_id)).value == "third"
+        told = [(event.kind, event.data["value"]) for event in harness.events()[3:]]
+        assert told == [("tool_partial", "first"), ("tool_partial", "second"), ("tool_result", "third")]
+
+
+@pytest.mark.parametrize("waits", [False, True])
+async def test_m2_what_a_generator_yields_before_it_fails_is_told(waits: bool) -> None:
+    @tool
+    async def breaks() -> AsyncIterator[str]:
+        """Break after two parts."""
+        yield "first"
+        yield "second"
+        if waits:
+            await asyncio.sleep(0)
+        raise RuntimeError("broken")
+
+    async with Harness(breaks) as harness:
+        outcome = await harness.session.call("breaks")
+        assert (await harness.session.result(outcome.execution_id)).status == "failed"
+        told = [(event.kind, event.data.get("value")) for event in harness.events()[3:]]
+        assert told == [("tool_partial", "first"), ("tool_partial", "second"), ("tool_result", None)]
+
+
+async def test_m2_a_last_value_with_clean_up_that_waits_is_told_and_is_the_result() -> None:
+    @tool
+    async def cleaned() -> AsyncIterator[int]:
+        """Clean up at the end."""
+        try:
+            yield 1
+        finally:
+            await asyncio.sleep(0)
+
+    async with Harness(cleaned) as harness:
+        outcome = await harness.session.call("cleaned")
+        assert (await harness.session.result(outcome.execution_id)).value == 1
+        assert harness.kinds()[3:] == ["tool_partial", "tool_result"]
+
+
+async def test_m2_a_part_that_cannot_be_told_fails_where_the_generator_waits() -> None:
+    steps: list[str] = []
+
+    @tool
+    async def odd() -> AsyncIterator[Any]:
+        """Yield what is not JSON."""
+        try:
+            yield object()
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            steps.append("clean")
+
+    async with Harness(odd) as harness:
+        outcome = await harness.session.call("odd")
+        ended = await harness.session.result(outcome.execution_id)
+        assert ended.error is not None
+        assert ended.error.message == "A partial result cannot be written as JSON."
+        assert steps == ["clean"]
+
+
 async def test_m2_generator_is_cleaned_up_when_it_is_cancelled() -> None:
     steps: list[str] = []
 

@@ -8,6 +8,8 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from ..categories import members
 from ..errors import CATEGORIES, ErrorCategory, ToolError
+from ..nesting import DEEPEST, is_deeper
+from ..readable import check_readable
 from .execution import Execution
 from .outcome import Outcome, OutcomeStatus
 
@@ -90,7 +92,11 @@ def call_id_conflict(call_id: str, name: str) -> ToolError:
 def presentable(error: ToolError) -> tuple[ToolError, bytes]:
     """An error and what is shown of it. One that cannot be written as JSON loses what is in the way of that."""
     try:
-        return error, to_json(error.to_model(), inf_nan_mode="null")
+        shown = to_json(error.to_model(), inf_nan_mode="null")
+        if is_deeper(shown, DEEPEST):
+            raise ValueError("nested too deeply")
+        check_readable(shown)
+        return error, shown
     except (PydanticSerializationError, ValueError, RecursionError):
         message = str(error.message).encode(errors="replace").decode()
         told = f"{error.report or message} (its details cannot be written as JSON)"
