@@ -127,13 +127,13 @@ class ErrorTable:
         """The `ToolError` for any exception: itself, or one whose message holds nothing of the host."""
         if isinstance(error, ToolError):
             return error
-        if len(inner := _members(error)) == 1:
+        if len(inner := members(error)) == 1:
             return self.translate(inner[0])
         try:
             rule = self._find(type(error))
             made = rule(error) if callable(rule) else _of_category(ErrorCategory(rule))
             made.report = made.report or _described(error)
-        except Exception:  # a rule of the user's that fails itself must not hide the failure
+        except BaseException:  # a rule of the user's that fails itself must not hide the failure
             made = _of_category(ErrorCategory.UNKNOWN)
             made.report = _described(error)
         made.__cause__ = error
@@ -148,7 +148,7 @@ class ErrorTable:
         return ErrorCategory.EXECUTION
 
 
-def _members(error: BaseException) -> tuple[BaseException, ...]:
+def members(error: BaseException) -> tuple[BaseException, ...]:
     """The exceptions of a group, none for any other."""
     return cast("BaseExceptionGroup[BaseException]", error).exceptions if isinstance(error, BaseExceptionGroup) else ()
 
@@ -161,7 +161,7 @@ def _described(error: BaseException) -> str:
     """An exception for operators, even one that cannot describe itself."""
     try:
         return f"{type(error).__qualname__}: {error}"
-    except Exception:
+    except BaseException:
         return type(error).__qualname__
 
 

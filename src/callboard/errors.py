@@ -141,6 +141,8 @@ class ToolError(CallboardError):
         self.retry_after = retry_after
         self.details = details
         self.report = report
+        self.origin: str | None = None
+        """Where in the code it happened, of one that is kept: a file and a line. For operators too."""
 
     @property
     def may_retry(self) -> bool:

@@ -14,8 +14,8 @@ from .errors import MissingExtraError
 from .execution.limits import Limits
 from .execution.manager import ExecutionManager
 from .execution.watchdog import Watchdog
+from .sessions.keeper import Keeper
 from .sessions.ownership import this_process
-from .sessions.scheduler import Scheduler
 from .sessions.session import Session
 from .settings import Settings
 from .tools.definition import Tool
@@ -78,7 +78,7 @@ class Runtime:
             self.registry, clock=self.clock, limits=limits, retry=retry, breaker=breaker, grace=grace
         )
         self.store = open_store(store)
-        self.sessions = Scheduler(
+        self.sessions = Keeper(
             self.registry,
             self.manager,
             self.clock,
@@ -155,7 +155,4 @@ class Runtime:
         """A handler held the event loop: tell the people whose calls waited for it."""
         for session in self.sessions.live(session_ids):
             said = f"The tool {tool} blocked everything for {seconds:.1f} seconds."
-            self.sessions.spawn(self._tell(session, said, tool=tool, seconds=seconds))
-
-    async def _tell(self, session: Session, message: str, **details: Any) -> None:
-        await session.notice(message, **details)
+            self.sessions.errands.run(session.notice(said, tool=tool, seconds=seconds))

@@ -23,6 +23,7 @@ from callboard.adapters.stores.sql import SqlStore
 from callboard.chat.conversation import Conversation
 from callboard.chat.rendering import problems, render
 from callboard.chat.transcript import Entry, Input, Late
+from callboard.sessions.seat import Seat
 from callboard.storage.port import Change, Conflict
 
 witness = Path("unset")
@@ -140,7 +141,7 @@ async def written(session: Session, text: str) -> bool:
 
 
 async def inputs(session: Session) -> list[Any]:
-    _, events = await session.written_after(0)
+    _, events = await Seat(session, session._services).written_after(0)
     return events
 
 

@@ -9,6 +9,8 @@ from callboard import Runtime, Session, ToolError
 from callboard.chat.floor import Floor
 from callboard.chat.rows import turn_call
 from callboard.chat.transcript import Input
+from callboard.sessions.calls import Calls
+from callboard.sessions.seat import Seat
 from callboard.storage.port import Change, StoreUnavailable
 from callboard.storage.rows import ExecutionRow
 from callboard.testing import ManualClock
@@ -245,15 +247,15 @@ async def test_m4_an_input_is_told_once_also_if_a_turn_elsewhere_ends_while_one_
         mine, theirs = await here.open("s", "u"), await there.open("s", "u")
         first = asyncio.ensure_future(mine.say("Here."))
         await reached.wait()
-        looking, look = asyncio.Event(), Session.stored_call
+        looking, look = asyncio.Event(), Calls.stored_call
 
-        async def looks_late(self: Session, call_id: str) -> Any:
-            if self is theirs:
+        async def looks_late(self: Calls, call_id: str) -> Any:
+            if self is theirs.calls:
                 looking.set()
                 await first
             return await look(self, call_id)
 
-        monkeypatch.setattr(Session, "stored_call", looks_late)
+        monkeypatch.setattr(Calls, "stored_call", looks_late)
         second = asyncio.ensure_future(theirs.say("There."))
         await looking.wait()
         await until(mine, "user_input", 2)
@@ -287,16 +289,16 @@ async def test_m5_a_late_result_wakes_the_session_when_the_store_answers_again(
     async with Runtime(TOOLS, model=script.model(), store=shared_url, clock=clock) as runtime:
         session = await runtime.open("s", "u")
         await session.say("Go.")
-        failed, look = asyncio.Event(), Session.written_after
+        failed, look = asyncio.Event(), Seat.written_after
 
         async def unavailable(*_: Any) -> Any:
             failed.set()
             raise StoreUnavailable("gone for a while")
 
-        monkeypatch.setattr(Session, "written_after", unavailable)
+        monkeypatch.setattr(Seat, "written_after", unavailable)
         gate("a").set()
         await failed.wait()
-        monkeypatch.setattr(Session, "written_after", look)
+        monkeypatch.setattr(Seat, "written_after", look)
         async with asyncio.timeout(20):
             await _rests(session)
         await clock.advance(1.0)
@@ -307,7 +309,7 @@ async def test_m5_a_late_result_wakes_the_session_when_the_store_answers_again(
 async def test_b6_that_the_store_is_gone_is_said_once_and_once_that_it_is_back(
     shared_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    clock, look = ManualClock(), Session.written_after
+    clock, look = ManualClock(), Seat.written_after
     gone = "conversations wait until the store answers again: gone for a while"
     back = "the store answers again; conversations go on"
 
@@ -317,14 +319,14 @@ async def test_b6_that_the_store_is_gone_is_said_once_and_once_that_it_is_back(
     async with Runtime(TOOLS, model=Script().model(), store=shared_url, clock=clock) as runtime:
         sessions = [await runtime.open(name, "u") for name in "abc"]
         for times in (1, 2):
-            monkeypatch.setattr(Session, "written_after", unavailable)
+            monkeypatch.setattr(Seat, "written_after", unavailable)
             for session in sessions:
                 await session.post({"kind": "user_input", "text": "Hello."})
             for _ in range(3):
                 for session in sessions:
                     await _rests(session)
                 await clock.advance(1.0)
-            monkeypatch.setattr(Session, "written_after", look)
+            monkeypatch.setattr(Seat, "written_after", look)
             for session in sessions:
                 await _rests(session)
             await clock.advance(1.0)
@@ -439,7 +441,7 @@ async def test_c3_a_turn_that_was_to_be_stopped_when_its_process_ended_is_stoppe
 
             monkeypatch.setattr(here.sessions._recovery, "stop_cancelled", is_deaf)
             theirs = await there.open("s", "u")
-            row = await theirs.stored_call(turn_call(1))
+            row = await theirs.calls.stored_call(turn_call(1))
             assert row is not None
             if model:
                 stopping = asyncio.ensure_future(theirs.interrupt())
@@ -447,7 +449,7 @@ async def test_c3_a_turn_that_was_to_be_stopped_when_its_process_ended_is_stoppe
                 stopping = asyncio.ensure_future(theirs.ledger.write(Change("s", cancel=[row.id])))
             async with asyncio.timeout(20):
                 while not (row and row.cancelling):
-                    row = await theirs.stored_call(turn_call(1))
+                    row = await theirs.calls.stored_call(turn_call(1))
         async with asyncio.timeout(20):
             assert await stopping
             [ended] = await until(theirs, "turn_interrupted")

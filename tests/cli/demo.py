@@ -72,8 +72,8 @@ async def hang(ctx: ToolContext, failures: Annotated[int, "How many attempts fai
     """Hang, and clean up when it is cancelled."""
     if ctx.attempt <= failures:
         raise ToolError("Not yet.", category="transient")
-    await ctx.progress("hanging", 0.4, "for ever")
     try:
+        await ctx.progress("hanging", 0.4, "for ever")
         await asyncio.Event().wait()
     finally:
         await asyncio.sleep(0)
@@ -91,8 +91,8 @@ async def tomorrow() -> str:
 async def stubborn(ctx: ToolContext) -> str:
     """Hang, and not care about being cancelled."""
     while True:
-        await ctx.progress("hanging")
         try:
+            await ctx.progress("hanging")
             await asyncio.Event().wait()
         except asyncio.CancelledError:
             say("not now")
@@ -161,8 +161,7 @@ async def noisy(ctx: ToolContext) -> str:
 @tool(namespace="demo")
 async def flood(ctx: ToolContext) -> None:
     """Say more than is kept, at once."""
-    for number in range(250_000):
-        await ctx.progress("flooding", None, str(number))
+    await asyncio.gather(*(ctx.progress("flooding", None, str(number)) for number in range(250_000)))
 
 
 @tool(namespace="demo")

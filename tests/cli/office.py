@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, Field
 
 from callboard import Registry, Runtime, Session, ToolContext, ToolError, tool
-from callboard.sessions.requests import WalletResponse
+from callboard.sessions.answers import WalletResponse
 
 
 def _even(number: int) -> int:

@@ -21,7 +21,7 @@ from callboard.cli.keyboard import Line
 from callboard.cli.questions import Inquiry
 from callboard.cli.tour import Tour
 from callboard.events.event import encode_event
-from callboard.sessions.requests import Approval
+from callboard.sessions.answers import Approval
 from callboard.toolkits.demo import Delivery
 from tests import forked
 from tests.cli.commands import PATIENCE, Done

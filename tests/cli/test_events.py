@@ -16,7 +16,7 @@ from callboard.cli.events import Tail
 from callboard.cli.exits import Exit
 from callboard.events.event import Event, encode_event
 from callboard.events.kinds import EventKind
-from callboard.sessions.scheduler import SessionNotFound
+from callboard.sessions.ids import SessionNotFound
 from callboard.storage.port import Change, Store
 from tests.cli.commands import Command, callboard, post, server, stored
 from tests.contracts.rows import session_row

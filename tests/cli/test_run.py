@@ -465,6 +465,50 @@ def test_o3_a_second_interrupt_leaves_even_a_blocked_event_loop(start: Start) ->
     assert running.finish().code == Exit.INTERRUPTED
 
 
+BLOCKING = """
+import os, sys, time
+from callboard import Registry, tool
+
+@tool
+async def block() -> str:
+    '''Block the event loop until there is a file.'''
+    print("blocking", file=sys.stderr, flush=True)
+    while not os.path.exists("go"):
+        time.sleep(0.01)
+    return "unblocked"
+
+registry = Registry([block])
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_o3_a_call_that_ends_in_spite_of_an_interrupt_is_shown(
+    start: Start, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    (tmp_path / "blocking.py").write_text(BLOCKING)
+    running = start("block", *options, tools="blocking:registry", folder=tmp_path)
+    running.until("blocking")
+    running.send()
+    (tmp_path / "go").touch()
+    done = running.finish()
+    assert done.code == Exit.OK
+    assert "Cancelling" not in done.err
+    if options:
+        last = events(done.out)[-1]
+        assert (last["kind"], last["data"]["value"]) == ("tool_result", "unblocked")
+    else:
+        assert done.out == "unblocked\n"
+
+
+def test_o3_an_interrupt_while_the_tools_end_keeps_the_code_of_the_call(start: Start, held: Path) -> None:
+    running = start("hello", tools="held:lingering", folder=held)
+    running.until("disconnecting")
+    running.send()
+    done = running.finish()
+    assert (done.code, done.out) == (Exit.OK, "hello\n")
+    assert done.err.endswith("The tools were not ended cleanly: stopped.\n")
+
+
 def test_o3_a_thread_that_does_not_stop_does_not_hold_the_process(start: Start) -> None:
     running = start("sleep_in_a_thread")
     running.until("asleep")
@@ -545,7 +589,11 @@ class Toolset:
             raise self.at_start
         return self
     async def __aexit__(self, *exc):
-        if self.at_end:
+        if self.at_end == "hang":
+            import sys
+            print("disconnecting", file=sys.stderr, flush=True)
+            await asyncio.Event().wait()
+        elif self.at_end:
             raise self.at_end
     def tools(self):
         return [hello]
@@ -555,6 +603,7 @@ class Toolset:
 fine = Registry([Toolset()])
 refused = Registry([Toolset(at_start=ConnectionRefusedError("port 1"))])
 hanging = Registry([Toolset(at_start="hang")])
+lingering = Registry([Toolset(at_end="hang")])
 unclean = Registry([Toolset(at_end=ExceptionGroup("several", [RuntimeError("half closed")]))])
 """
 

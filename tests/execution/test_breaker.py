@@ -356,3 +356,22 @@ async def test_x6_visible_while_open_by_default() -> None:
     async with Harness(service.tool, limits=Limits(total=1)) as harness:
         await fail(harness, 1)
         assert "service" in harness.session.tools()
+
+
+async def test_x6_breaker_of_a_tool_that_is_lent_is_its_sessions_own() -> None:
+    async with Harness() as harness:
+        other = await harness.runtime.open("other", "tester")
+
+        @tool
+        async def pick(fails: Annotated[bool, "Whether it fails"]) -> int:
+            """Pick."""
+            if fails:
+                raise ToolError("Broken.", category="transient")
+            return 1
+
+        for session in (harness.session, other):
+            session.lend([pick.with_(retry=RetryPolicy(max_attempts=1), breaker=BreakerPolicy(failure_threshold=1))])
+        await harness.session.call("pick", {"fails": True})
+        refused = await harness.session.call("pick", {"fails": False})
+        assert refused.status == "failed"
+        assert (await other.call("pick", {"fails": False})).value == 1

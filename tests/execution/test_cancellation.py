@@ -245,7 +245,7 @@ async def test_x8_impatient_callers_leave_nothing_behind() -> None:
             await harness.advance(1)
             assert (await waiting).status == "started"
         (execution,) = harness.runtime.manager.live
-        assert execution.waiters == ()
+        assert execution.waiters is None
 
 
 async def test_x8_shutdown_cancels_what_runs_and_what_waits() -> None:

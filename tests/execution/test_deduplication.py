@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import pytest
 
 from callboard import tool
+from callboard.execution.storing import fingerprint_of
 from callboard.testing import Harness
 
 pytestmark = pytest.mark.anyio
@@ -81,6 +82,47 @@ async def test_x10_other_arguments_or_another_tool_under_the_same_id_are_a_confl
         )
         assert runs == [(1, None)]
         assert await harness.session.call("slow", {"a": 1}, call_id="c") == first, "the first is untouched"
+
+
+@tool
+async def told(a: Annotated[Any, "Anything"]) -> str:
+    """Say what came."""
+    runs.append(a)
+    return repr(a)
+
+
+@pytest.mark.parametrize(
+    ("first", "other"),
+    [
+        ('{"a":1}', '{"a":true}'),
+        ('{"a":false}', '{"a":0}'),
+        ('{"a":1}', '{"a":1.0}'),
+        ('{"a":[{"b":[0]}]}', '{"a":[{"b":[false]}]}'),
+        ('{"a":1,"a":2}', '{"a":2}'),
+        ('{"a":2}', '{"a":1,"a":2}'),
+        ('{"a":{"b":":","b":1}}', '{"a":{"b":1}}'),
+    ],
+)
+async def test_x10_what_python_calls_equal_is_not_the_same_call(first: str, other: str) -> None:
+    async with Harness(told) as harness:
+        made = await harness.session.call("told", first, call_id="c")
+        outcome = await harness.session.call("told", other, call_id="c")
+        assert outcome.error is not None
+        assert outcome.error.message == (
+            "The call id 'c' was used before, for told with other arguments. Use a new id."
+        )
+        assert await harness.session.call("told", first, call_id="c") == made
+        assert len(runs) == (made.status == "succeeded")
+    assert fingerprint_of(first.encode()) != fingerprint_of(other.encode())
+
+
+@pytest.mark.parametrize("same", ['{ "a" : {"c": "\\u003a:", "b": 1.50} }', '{"a":{"b":15e-1,"c":"\\u003a\\u003a"}}'])
+async def test_x10_the_same_said_in_another_way_is_the_same_call(same: str) -> None:
+    async with Harness(told) as harness:
+        first = await harness.session.call("told", {"a": {"b": 1.5, "c": "::"}}, call_id="c")
+        assert await harness.session.call("told", same, call_id="c") == first
+        assert len(runs) == 1
+    assert fingerprint_of(same.encode()) == fingerprint_of(b'{"a":{"b":1.5,"c":"::"}}')
 
 
 async def test_x10_refused_call_is_recorded_once() -> None:

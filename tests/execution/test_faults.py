@@ -1,15 +1,18 @@
 """Handlers, subscribers and parts that misbehave: no execution stays open, and nobody else is harmed (X4, X8)."""
 
 import asyncio
+import gc
+import json
 import subprocess
 import sys
+import weakref
 from collections.abc import Callable
 from typing import Annotated, Any
 
 import pytest
 from pydantic import AfterValidator
 
-from callboard import ErrorTable, Registry, Runtime, ToolContext, ToolError, tool
+from callboard import ErrorTable, Registry, RetryPolicy, Runtime, ToolContext, ToolError, tool
 from callboard.execution.breakers import Breakers
 from callboard.testing import Harness, ManualClock, settle
 
@@ -20,12 +23,54 @@ class Weird(BaseException):
     pass
 
 
+def nested(levels: int) -> list[Any]:
+    return [nested(levels - 1)] if levels else []
+
+
 def raiser(error: BaseException | type[BaseException]) -> Any:
     @tool(name="bad", description="Raise.")
     async def bad() -> None:
         raise error
 
     return bad
+
+
+class Held:
+    """Something large."""
+
+
+@pytest.mark.parametrize("foreign", [False, True])
+async def test_x2_a_failure_keeps_nothing_that_its_handler_had(foreign: bool) -> None:
+    held: list[weakref.ref[Held]] = []
+
+    @tool(retry=RetryPolicy(max_attempts=2, base_delay=1.0, strategy="fixed"), idempotent=True)
+    async def fail() -> None:
+        """Fail with something at hand."""
+        large = Held()
+        held.append(weakref.ref(large))
+        try:
+            raise KeyError("inner")
+        except KeyError as inner:
+            raise (ConnectionError("broken") if foreign else ToolError("Broken.", category="transient")) from inner
+
+    async with Harness(fail) as harness:
+        call = await harness.start("fail")
+        await harness.advance(1)
+        error = call.result().error
+        assert error is not None
+        assert (error.origin or "").startswith("test_faults.py, line ")
+        assert len(harness.session.execution(call.result().execution_id).previous_errors) == 1
+        gc.collect()
+        assert [each() for each in held] == [None, None]
+        assert isinstance(error.__cause__, ConnectionError if foreign else KeyError), "what it was is still known"
+
+
+async def test_x2_an_error_that_is_raised_again_and_again_does_not_grow() -> None:
+    constant = ToolError("Never.", category="permanent")
+    async with Harness(raiser(constant)) as harness:
+        for _ in range(3):
+            assert (await harness.session.call("bad")).error is constant
+            assert constant.__traceback__ is None
 
 
 @pytest.mark.parametrize(
@@ -42,6 +87,9 @@ def raiser(error: BaseException | type[BaseException]) -> Any:
         (ToolError("No.", details=object()), "failed", "execution"),
         (ToolError("No. \ud800"), "failed", "execution"),
         (ToolError("No.", details={"x": float("nan")}), "failed", "execution"),
+        (ToolError("No.", details={"x": 10**4300}), "failed", "execution"),
+        (ToolError("No.", details={1: 1, "1": 2}), "failed", "execution"),
+        (ToolError("No.", details=nested(220)), "failed", "execution"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else str(value),
 )
@@ -54,6 +102,7 @@ async def test_x4_whatever_a_handler_raises_is_an_outcome(error: BaseException, 
         assert harness.kinds()[-1] == "tool_result"
         assert harness.events()[-1].data["error"]["category"] == category
         assert harness.session.result_text(outcome.execution_id)
+        assert json.dumps(harness.session.executions()[0].error)
         assert harness.runtime.manager.live == ()
 
 
@@ -76,6 +125,7 @@ async def test_x4_error_that_cannot_be_written_does_not_stop_a_retry() -> None:
 
 KEYBOARD = """
 import asyncio
+import json
 from callboard import Runtime, tool
 
 @tool
@@ -167,9 +217,10 @@ async def test_x3_attempt_that_is_over_is_silent_in_the_delay_and_in_the_next_at
         assert harness.kinds()[-1] == "tool_progress"
 
 
-async def test_x2_validator_that_fails_in_its_own_way_is_a_failure_of_the_call() -> None:
+@pytest.mark.parametrize("error", [KeyError, Weird, asyncio.CancelledError, SystemExit])
+async def test_x2_validator_that_fails_in_its_own_way_is_a_failure_of_the_call(error: type[BaseException]) -> None:
     def check(value: str) -> str:
-        raise KeyError(value)
+        raise error(value)
 
     @tool
     async def odd(text: Annotated[str, AfterValidator(check), "What"]) -> str:
@@ -179,7 +230,7 @@ async def test_x2_validator_that_fails_in_its_own_way_is_a_failure_of_the_call()
     async with Harness(odd) as harness:
         outcome = await harness.session.call("odd", {"text": "x"})
         assert outcome.error is not None
-        assert outcome.error.category == "execution"
+        assert outcome.error.category == ("cancelled" if error is asyncio.CancelledError else "execution")
         assert harness.kinds() == ["tool_started", "tool_validating", "tool_result"]
         assert (harness.session.running, harness.runtime.manager.live) == (0, ())
 

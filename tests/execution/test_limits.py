@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from callboard import Limits, Tool, ToolContext, ToolError, tool
+from callboard import Limits, Outcome, Tool, ToolContext, ToolError, tool
 from callboard.execution.limits import LimitsError
 from callboard.testing import Harness, settle
 
@@ -269,9 +269,70 @@ async def test_x9_tool_that_calls_itself_with_one_place_is_told_so() -> None:
         outcome = await harness.session.call("again", {"depth": 1})
         assert outcome.error is not None
         assert outcome.error.category == "resource"
-        assert outcome.error.message == "The tool again calls itself and has no free place left."
+        assert "The tool again has no free place" in outcome.error.message
         assert harness.session.running == 0
         assert (await harness.session.call("again", {"depth": 0})).value == 0
+
+
+async def test_x9_tools_that_wait_for_each_others_places_are_told_so() -> None:
+    @tool(concurrency=1)
+    async def left(ctx: ToolContext, then: Annotated[str, "What to call"]) -> str:
+        """Wait, and call another."""
+        await go.wait()
+        return str(await ctx.call(then, {"then": "leaf"})) if then != "leaf" else "done"
+
+    right = left.with_(name="right")
+    go = asyncio.Event()
+    async with Harness(left, right) as harness:
+        calls = [await harness.start("left", {"then": "right"}), await harness.start("right", {"then": "left"})]
+        go.set()
+        await settle(20)
+        outcomes = [call.result() for call in calls]
+        errors = [outcome.error for outcome in outcomes if outcome.error is not None]
+        assert [error.category for error in errors] == ["resource"], "one is refused, so the other goes on"
+        assert "wait for this very call" in errors[0].message
+        assert [outcome.value for outcome in outcomes if outcome.error is None] == ["done"]
+        assert harness.runtime.manager._gate._holders == {}
+
+
+async def test_x9_a_call_waits_for_a_place_that_its_caller_holds_if_there_is_another() -> None:
+    @tool(concurrency=2)
+    async def work(ctx: ToolContext, what: Annotated[str, "What to do"]) -> str:
+        """Wait, or call itself."""
+        if what == "wait":
+            await go.wait()
+        return str(await ctx.call("work", {"what": "end"})) if what == "call" else what
+
+    go = asyncio.Event()
+    async with Harness(work) as harness:
+        first, second = [await harness.start("work", {"what": what}) for what in ("wait", "call")]
+        assert harness.runtime.manager.queued == 1
+        go.set()
+        assert (await first).value == "wait"
+        assert (await second).value == "end"
+
+
+async def test_x9_a_tool_that_is_lent_takes_nobody_elses_places() -> None:
+    async with Harness() as harness:
+        sessions = [harness.session, await harness.runtime.open("other", "tester")]
+        waits = asyncio.Event()
+
+        @tool(concurrency=1)
+        async def pick() -> int:
+            """Pick."""
+            await waits.wait()
+            return 1
+
+        calls: list[asyncio.Future[Outcome]] = []
+        for session in sessions:
+            session.lend([pick.with_()])
+            calls.append(asyncio.ensure_future(session.call("pick")))
+        await settle()
+        assert harness.runtime.manager.queued == 0
+        sessions[0].lend([])
+        waits.set()
+        assert [outcome.value for outcome in await asyncio.gather(*calls)] == [1, 1]
+        assert harness.runtime.manager._gate._holders == {}
 
 
 async def test_x9_places_are_given_back_however_it_ends() -> None:
@@ -297,4 +358,4 @@ async def test_x9_places_are_given_back_however_it_ends() -> None:
             await harness.session.call("fails", {"how": how})
             assert harness.session.running == 0
         assert harness.runtime.manager._gate.running == 0
-        assert harness.runtime.manager._gate._by_tool == {"fails": 0}
+        assert harness.runtime.manager._gate._holders == {}

@@ -2,12 +2,12 @@
 
 import asyncio
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Annotated, Any
 
 import pytest
 
-from callboard import ToolContext, tool
+from callboard import Event, ToolContext, tool
 from callboard.testing import Harness, settle
 
 pytestmark = pytest.mark.anyio
@@ -136,6 +136,47 @@ async def test_m2_background_is_acknowledged_at_once_then_progress_then_one_resu
         ]
 
 
+async def test_m2_progress_is_seen_and_a_stop_is_heard_while_a_handler_never_waits() -> None:
+    seen: list[float] = []
+
+    @tool(mode="background")
+    async def busy(ctx: ToolContext) -> None:
+        """Work, and only ever tell about it."""
+        for step in range(1_000):
+            await ctx.progress("working", step / 1_000)
+
+    async with Harness(busy) as harness:
+        session = harness.session
+
+        def arrived(events: Sequence[Event]) -> None:
+            seen.extend(event.data["fraction"] for event in events if event.kind == "tool_progress")
+            if len(seen) == 3:
+                stopping.append(asyncio.ensure_future(session.cancel(outcome.execution_id)))
+
+        stopping: list[asyncio.Future[bool]] = []
+        with session.subscribe(arrived):
+            outcome = await session.call("busy")
+            ended = await session.result(outcome.execution_id)
+        assert ended.status == "cancelled"
+        assert len(seen) < 10
+        assert await stopping[0]
+
+
+@pytest.mark.skipif(not hasattr(asyncio, "eager_task_factory"), reason="there are no eager tasks")
+async def test_m2_background_is_acknowledged_first_also_where_tasks_begin_eagerly() -> None:
+    @tool(mode="background")
+    async def quick() -> int:
+        """End at once."""
+        return 1
+
+    asyncio.get_running_loop().set_task_factory(getattr(asyncio, "eager_task_factory"))  # noqa: B009
+    async with Harness(quick) as harness:
+        outcome = await harness.session.call("quick")
+        assert outcome.status == "started"
+        assert (await harness.session.result(outcome.execution_id)).value == 1
+        assert [late.execution_id for late in await harness.session.take_results()] == [outcome.execution_id]
+
+
 async def test_m2_async_generator_yields_partial_results_and_the_last_is_the_result() -> None:
     @tool
     async def count(upto: Annotated[int, "How far"]) -> AsyncIterator[int]:
@@ -149,6 +190,81 @@ async def test_m2_async_generator_yields_partial_results_and_the_last_is_the_res
         assert (await harness.session.result(outcome.execution_id)).value == 3
         events = [(event.kind, event.data["value"]) for event in harness.events()[3:]]
         assert events == [("tool_partial", 0), ("tool_partial", 1), ("tool_partial", 2), ("tool_result", 3)]
+
+
+async def test_m2_what_a_generator_yields_is_told_at_once() -> None:
+    go = asyncio.Event()
+
+    @tool
+    async def slow() -> AsyncIterator[str]:
+        """Take long between two parts."""
+        yield "first"
+        await go.wait()
+        yield "second"
+        yield "third"
+
+    async with Harness(slow) as harness:
+        outcome = await harness.session.call("slow")
+        await settle()
+        assert [event.data["value"] for event in harness.events() if event.kind == "tool_partial"] == ["first"]
+        go.set()
+        assert (await harness.session.result(outcome.execution_id)).value == "third"
+        told = [(event.kind, event.data["value"]) for event in harness.events()[3:]]
+        assert told == [("tool_partial", "first"), ("tool_partial", "second"), ("tool_result", "third")]
+
+
+@pytest.mark.parametrize("waits", [False, True])
+async def test_m2_what_a_generator_yields_before_it_fails_is_told(waits: bool) -> None:
+    @tool
+    async def breaks() -> AsyncIterator[str]:
+        """Break after two parts."""
+        yield "first"
+        yield "second"
+        if waits:
+            await asyncio.sleep(0)
+        raise RuntimeError("broken")
+
+    async with Harness(breaks) as harness:
+        outcome = await harness.session.call("breaks")
+        assert (await harness.session.result(outcome.execution_id)).status == "failed"
+        told = [(event.kind, event.data.get("value")) for event in harness.events()[3:]]
+        assert told == [("tool_partial", "first"), ("tool_partial", "second"), ("tool_result", None)]
+
+
+async def test_m2_a_last_value_with_clean_up_that_waits_is_told_and_is_the_result() -> None:
+    @tool
+    async def cleaned() -> AsyncIterator[int]:
+        """Clean up at the end."""
+        try:
+            yield 1
+        finally:
+            await asyncio.sleep(0)
+
+    async with Harness(cleaned) as harness:
+        outcome = await harness.session.call("cleaned")
+        assert (await harness.session.result(outcome.execution_id)).value == 1
+        assert harness.kinds()[3:] == ["tool_partial", "tool_result"]
+
+
+async def test_m2_a_part_that_cannot_be_told_fails_where_the_generator_waits() -> None:
+    steps: list[str] = []
+
+    @tool
+    async def odd() -> AsyncIterator[Any]:
+        """Yield what is not JSON."""
+        try:
+            yield object()
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            steps.append("clean")
+
+    async with Harness(odd) as harness:
+        outcome = await harness.session.call("odd")
+        ended = await harness.session.result(outcome.execution_id)
+        assert ended.error is not None
+        assert ended.error.message == "A partial result cannot be written as JSON."
+        assert steps == ["clean"]
 
 
 async def test_m2_generator_is_cleaned_up_when_it_is_cancelled() -> None:

@@ -5,10 +5,12 @@ from typing import Annotated
 
 import pytest
 
-from callboard import Tool, ToolContext, ToolError, tool
+from callboard import RetryPolicy, Tool, ToolContext, ToolError, tool
 from callboard.testing import Harness, settle
 
 pytestmark = pytest.mark.anyio
+
+FIXED = RetryPolicy(max_attempts=3, base_delay=1.0, strategy="fixed")
 
 
 @tool
@@ -48,10 +50,124 @@ async def test_x4_errors_of_a_nested_call_propagate() -> None:
         assert outcome.error.details == {"until": "monday"}
         unknown = await harness.session.call("ask", {"name": "nothing"})
         assert unknown.error is not None
-        assert (unknown.error.category, unknown.error.message) == ("not_found", "There is no tool 'nothing'.")
+        assert unknown.error.message == "nothing, which the tool calls, failed: There is no tool 'nothing'."
         invalid = await harness.session.call("ask", {"name": "double"})
         assert invalid.error is not None
-        assert invalid.error.category == "validation"
+        assert invalid.error.message.startswith("double, which the tool calls, failed: ")
+        for outcome in (unknown, invalid):
+            assert outcome.error is not None
+            assert outcome.error.category == "execution", "nothing was wrong with what the caller said"
+        assert [record.tool for record in harness.session.executions()][-4:] == ["ask", "nothing", "ask", "double"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ToolError("Too many.", category="rate_limited"),
+        ToolError("Nothing was done.", category="transient", retryable=True),
+        ToolError("Wrong.", category="transient"),
+    ],
+    ids=["rate limited", "said to be retryable", "transient"],
+)
+@pytest.mark.parametrize("idempotent", [False, True])
+async def test_x5_what_an_inner_call_says_of_itself_lets_nothing_run_twice(error: ToolError, idempotent: bool) -> None:
+    paid: list[int] = []
+
+    @tool
+    async def book() -> None:
+        """Book."""
+        raise error
+
+    @tool(idempotent=idempotent, retry=FIXED)
+    async def pay(ctx: ToolContext) -> None:
+        """Pay, and book it."""
+        paid.append(1)
+        await ctx.call("book")
+
+    book = book.with_(retry=RetryPolicy(max_attempts=1))
+    async with Harness(book, pay) as harness:
+        call = await harness.start("pay")
+        await harness.advance(10)
+        assert call.result().status == "failed"
+    assert len(paid) == (FIXED.max_attempts if idempotent else 1)
+
+
+async def test_x5_a_handler_sees_what_an_inner_call_said_and_may_decide_itself() -> None:
+    @tool
+    async def refuse() -> None:
+        """Refuse."""
+        raise ToolError("Not now.", category="rate_limited", retry_after=3.0)
+
+    @tool
+    async def careful(ctx: ToolContext) -> str:
+        """Ask first."""
+        try:
+            await ctx.call("refuse")
+        except ToolError as error:
+            return f"{error.category} {error.retry_after}"
+        return "no"
+
+    async with Harness(refuse.with_(retry=RetryPolicy(max_attempts=1)), careful) as harness:
+        assert (await harness.session.call("careful")).value == "rate_limited 3.0"
+
+
+async def test_x3_the_story_of_a_caller_begins_before_that_of_what_it_calls() -> None:
+    async with Harness(ask, double) as harness:
+        await harness.session.call("ask", {"name": "double", "number": 1})
+        told = [(event.kind, event.data["tool"]) for event in harness.events()]
+    assert told[:4] == [
+        ("tool_started", "ask"),
+        ("tool_validating", "ask"),
+        ("tool_executing", "ask"),
+        ("tool_started", "double"),
+    ]
+
+
+async def test_x8_another_attempt_begins_without_the_calls_of_the_one_before() -> None:
+    running = 0
+    most = 0
+
+    @tool
+    async def slow() -> None:
+        """Take for ever."""
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            running -= 1
+
+    @tool(idempotent=True, retry=FIXED)
+    async def both(ctx: ToolContext) -> None:
+        """Begin something and fail."""
+        begun.append(asyncio.ensure_future(ctx.call("slow")))
+        await settle()
+        raise ToolError("Failed.", category="transient")
+
+    begun: list[asyncio.Future[object]] = []
+    async with Harness(slow, both) as harness:
+        call = await harness.start("both")
+        for _ in range(FIXED.max_attempts):
+            await harness.advance(1)
+        assert call.result().status == "failed"
+        await settle()
+        assert (len(begun), most, running) == (FIXED.max_attempts, 1, 0)
+        await asyncio.gather(*begun, return_exceptions=True)
+
+
+async def test_x9_a_loop_of_inner_calls_holds_nobody_up() -> None:
+    @tool
+    async def loop(ctx: ToolContext) -> None:
+        """Call again and again."""
+        while not seen:
+            await ctx.call("double", {"number": 1})
+
+    seen: list[bool] = []
+    async with Harness(loop, double) as harness:
+        asyncio.get_running_loop().call_soon(seen.append, True)
+        await harness.session.call("loop")
+    assert seen
 
 
 async def test_x7_nested_call_inherits_the_deadline() -> None:
@@ -180,7 +296,8 @@ async def test_g6_nested_call_sees_only_what_the_session_sees() -> None:
         session = await harness.runtime.open("narrow", "tester", namespaces=["default"])
         outcome = await session.call("ask", {"name": "secret"})
         assert outcome.error is not None
-        assert outcome.error.message == "There is no tool 'secret'."
+        assert outcome.error.message == "secret, which the tool calls, failed: There is no tool 'secret'."
+        assert outcome.error.category == "execution", "what the caller asked for is there"
 
 
 async def test_x9_wide_and_deep_nesting_ends() -> None:

@@ -58,10 +58,10 @@ def test_x1_one_place_enters_handlers() -> None:
             if found := [call for call in calls_of(tree, "enter", "run") if call[1].startswith("handler.")]:
                 entering[path.name] = found
     assert set(entering) == {"attempts.py"}
-    assert {name for name, _ in entering["attempts.py"]} == {"_enter", "_run"}
+    assert {name for name, _ in entering["attempts.py"]} == {"_run"}
     attempts = ast.parse((root / "execution" / "attempts.py").read_text())
-    assert calls_of(attempts, "_run") == [("_enter", "self._run")]
-    assert calls_of(attempts, "_enter") == [("carry_out", "self._enter")]
+    assert calls_of(attempts, "_run") == [("carry_out", "self._run")]
+    assert {name for name, _ in calls_of(attempts, "direct")} == {"carry_out"}
     manager = ast.parse((root / "execution" / "manager.py").read_text())
     begun = [("_begin", "self._attempts.carry_out"), ("resume", "self._attempts.carry_out")]
     assert sorted(calls_of(manager, "carry_out")) == begun

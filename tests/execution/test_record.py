@@ -1,14 +1,15 @@
 """What is known about an execution at each of its stages, and what nobody may see of it (X2)."""
 
 import asyncio
+import json
 import logging
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 import pytest
-from pydantic import BaseModel, Field, SecretStr
+from pydantic import BaseModel, Field, Json, Secret, SecretStr
 
-from callboard import Limits, RetryPolicy, ToolContext, ToolError, tool
+from callboard import Limits, RetryPolicy, ToolContext, ToolError, dynamic_tool, tool
 from callboard.execution.lifecycle import Status
 from callboard.testing import Harness, settle
 
@@ -199,6 +200,73 @@ async def test_x2_secrets_inside_a_json_text_are_masked_too(caplog: pytest.LogCa
         await harness.advance(5)
         assert (await call).value == "1 True"
         assert SECRET not in everything(harness, caplog.messages)
+
+
+class Pin(Secret[int]):
+    def _display(self) -> str:
+        return "#"
+
+
+class Node(BaseModel):
+    password: Secret[str] = Field(description="The password")
+    below: "Secret[Node] | None" = Field(default=None, description="More")
+
+
+TEXT = json.dumps({"name": "ann", "password": SECRET})
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "shown"),
+    [
+        (Secret[str], SECRET, "********"),
+        (Secret[int] | None, 987654321, "********"),
+        (Pin, 987654321, "********"),
+        (Annotated[Secret[str], Field(min_length=5)], SECRET, "********"),
+        (Annotated[Secret[str], Field(min_length=50)], SECRET, "********"),
+        (Secret[Login], {"name": "ann", "password": SECRET}, "********"),
+        (list[Secret[int]], [987654321], ["********"]),
+        (Node, {"password": SECRET, "below": {"password": SECRET}}, {"password": "********", "below": "********"}),
+        (Json[SecretStr], json.dumps(SECRET), "********"),
+        (Json[Login], TEXT, "********"),
+        (list[Json[Login] | None], [TEXT, None], ["********", None]),
+        (Json[Login], "{" + SECRET, "********"),
+        (Json[list[dict[str, Login]]], json.dumps([{"x": {"name": 1, "password": SECRET}}]), "********"),
+        (dict[SecretStr, int], {SECRET: 1}, "********"),
+        (dict[SecretStr, int], {SECRET: "x"}, "********"),
+        (dict[Secret[int], Login], {"987654321": {"name": 1, "password": SECRET}}, "********"),
+        (dict[Annotated[SecretStr, Field(max_length=3)], int], {SECRET: 1}, "********"),
+    ],
+    ids=str,
+)
+async def test_x2_secrets_of_every_kind_are_masked(
+    kind: Any, value: Any, shown: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def take(given: Any) -> str:
+        """Take it."""
+        return "taken"
+
+    take.__annotations__["given"] = Annotated[kind, "What is given"]
+    caplog.set_level(logging.DEBUG, "callboard")
+    async with Harness(tool(flatten=False)(take)) as harness:
+        outcome = await harness.session.call("take", {"given": value})
+        assert harness.session.executions()[0].arguments == {"given": shown}
+        seen = everything(harness, caplog.messages) + repr(outcome) + str(outcome.error and outcome.error.to_model())
+        assert SECRET not in seen
+        assert "987654321" not in seen
+
+
+async def test_x2_keys_that_a_schema_calls_secret_are_masked(caplog: pytest.LogCaptureFixture) -> None:
+    async def take(arguments: dict[str, Any]) -> str:
+        return "taken"
+
+    keys = {"type": "object", "propertyNames": {"writeOnly": True}, "additionalProperties": {"type": "integer"}}
+    schema = {"type": "object", "properties": {"by_key": {**keys, "description": "Numbers"}}}
+    async with Harness(dynamic_tool("take", schema, take, description="Take.")) as harness:
+        for arguments in ({"by_key": {SECRET: 1}}, {"by_key": {SECRET: "x"}}):
+            outcome = await harness.session.call("take", arguments)
+            assert SECRET not in everything(harness, caplog.messages) + repr(outcome)
+        assert harness.session.executions()[0].arguments == {"by_key": "********"}
+        assert "by_key.********" in str(harness.session.executions()[1].error)
 
 
 async def test_x2_arguments_over_the_limit_are_refused_and_not_shown() -> None:

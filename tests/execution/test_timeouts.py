@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from typing import Annotated
+from typing import Annotated, Any
 
 import pytest
 
@@ -175,6 +175,23 @@ async def test_x7_value_returned_after_the_timeout_is_discarded() -> None:
         outcome = await call
         assert (outcome.status, outcome.value) == ("failed", None)
         assert harness.kinds().count("tool_result") == 1
+
+
+@pytest.mark.parametrize("limit", ["timeout", "total_timeout"])
+async def test_x7_who_lets_nobody_look_at_the_time_is_too_late_all_the_same(limit: str) -> None:
+    options: Any = {limit: 1.0}
+    async with Harness() as harness:
+
+        @tool(**options)
+        async def block() -> int:
+            """Hold up the event loop."""
+            harness.clock._now += 2.0  # while nothing else runs
+            return 1
+
+        harness.runtime.registry.register(block)
+        outcome = await harness.session.call("block")
+        assert outcome.error is not None
+        assert outcome.error.category == "timeout"
 
 
 async def test_x7_timeout_of_a_handler_in_a_thread() -> None:

@@ -1,8 +1,9 @@
 """A handler that blocks the event loop is named, in the log and to the people who waited."""
 
 import asyncio
+import functools
 import time
-from typing import Annotated
+from typing import Annotated, Any
 
 import pytest
 
@@ -46,3 +47,80 @@ async def test_x11_handlers_that_wait_are_not_accused(caplog: pytest.LogCaptureF
         assert (await session.call("polite")).value == "done"
         assert "system_notice" not in [event.kind for event in session.board.read(0)]
     assert "blocks the event loop" not in caplog.text
+
+
+async def busy() -> None:
+    time.sleep(0.3)  # noqa: ASYNC251
+
+
+async def soon() -> None:
+    await asyncio.sleep(0)
+
+
+async def idle() -> None:
+    await asyncio.Event().wait()
+
+
+def decorated(function: Any) -> Any:
+    @functools.wraps(function)
+    async def wrapper() -> Any:
+        if function is not idle:
+            time.sleep(0.3)  # noqa: ASYNC251
+        return await function()
+
+    return wrapper
+
+
+async def after_a_wait() -> None:
+    await asyncio.sleep(0)
+    await busy()
+
+
+class Instance:
+    async def __call__(self) -> None:
+        await busy()
+
+
+async def in_a_task() -> None:
+    await asyncio.sleep(0)
+    await asyncio.create_task(busy())
+
+
+async def in_tasks_of_tasks() -> None:
+    await asyncio.gather(asyncio.sleep(0), asyncio.create_task(in_a_task()))
+
+
+async def in_a_group() -> None:
+    async def own() -> None:
+        await asyncio.sleep(0)
+        await busy()
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(own())
+
+
+BLOCKING = {
+    "decorator": decorated(soon),
+    "partial": functools.partial(functools.partial(busy)),
+    "object": Instance(),
+    "method": Instance().__call__,
+    "after a wait": after_a_wait,
+    "task": in_a_task,
+    "task of a task": in_tasks_of_tasks,
+    "group": in_a_group,
+}
+
+
+@pytest.mark.parametrize("handler", BLOCKING.values(), ids=BLOCKING)
+async def test_x11_however_a_handler_is_made_it_is_named(handler: Any, caplog: pytest.LogCaptureFixture) -> None:
+    culprit = tool(name="culprit", description="Block.")(handler)
+    bystander = tool(name="bystander", description="Wait.", mode="background")(decorated(idle))
+    async with Runtime([culprit, bystander], blocked_after=0.1) as runtime:
+        session = await runtime.open("s", "u")
+        await session.call("bystander")
+        assert (await session.call("culprit")).status == "succeeded"
+        async with asyncio.timeout(5):
+            while session.board.read(0)[-1].kind != "system_notice":
+                await session.board.wait(session.board.last_seq)
+        assert session.board.read(0)[-1].data["tool"] == "culprit"
+    assert "the handler of culprit blocks the event loop" in caplog.text

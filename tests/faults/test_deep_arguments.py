@@ -7,7 +7,7 @@ import pytest
 
 from callboard import Event, Runtime, Session, tool
 from callboard.nesting import DEEPEST
-from callboard.sessions.requests import AnswerInvalid
+from callboard.sessions.answers import AnswerInvalid
 
 pytestmark = pytest.mark.anyio
 

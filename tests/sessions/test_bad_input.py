@@ -9,7 +9,7 @@ from callboard.events.kinds import EventKind
 from callboard.events.posting import MAX_EVENT_BYTES, PostingRefused
 from callboard.events.problems import EventInvalid, EventTooLarge
 from callboard.events.routing import Side, may_post
-from callboard.sessions.session import CallIdInvalid
+from callboard.sessions.ids import CallIdInvalid
 from callboard.testing import ManualClock
 
 from .conftest import Make, board_of, ended

@@ -9,7 +9,7 @@ from typing import Annotated
 import pytest
 
 from callboard import Runtime, Session, tool
-from callboard.sessions.scheduler import SessionNotFound
+from callboard.sessions.ids import SessionNotFound
 from callboard.testing import ManualClock, settle
 
 from .conftest import SOON, board_of, ended, seen

@@ -12,7 +12,7 @@ import pytest
 from psycopg.rows import dict_row
 
 from callboard import Runtime, Session, ToolContext, ToolError, tool
-from callboard.sessions.scheduler import SessionIdInvalid, SessionNotFound
+from callboard.sessions.ids import SessionIdInvalid, SessionNotFound
 from callboard.storage.port import StoreError
 from callboard.storage.rows import SessionRow
 from callboard.testing import ManualClock

@@ -9,8 +9,9 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from callboard import RetryPolicy, Runtime, Session, Tool, ToolContext, ToolError, tool
-from callboard.sessions.requests import MAX_ANSWER_BYTES, AnswerInvalid, RequestClosed
-from callboard.sessions.scheduler import SessionNotFound
+from callboard.sessions.answers import MAX_ANSWER_BYTES, AnswerInvalid
+from callboard.sessions.ids import SessionNotFound
+from callboard.sessions.requests import RequestClosed
 from callboard.storage.port import Change, ExecutionWrite
 from callboard.storage.rows import RequestRow
 from callboard.testing import ManualClock, settle

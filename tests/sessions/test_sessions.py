@@ -6,8 +6,7 @@ from typing import Annotated, Any
 import pytest
 
 from callboard import Limits, Registry, Runtime, Settings, ToolContext, ToolError, tool
-from callboard.sessions.scheduler import SessionIdInvalid, SessionNotFound
-from callboard.sessions.session import CallIdInvalid
+from callboard.sessions.ids import CallIdInvalid, SessionIdInvalid, SessionNotFound
 from callboard.testing import Harness, ManualClock, settle
 
 pytestmark = pytest.mark.anyio
@@ -208,7 +207,7 @@ async def test_t7_model_cannot_forge_the_context() -> None:
 
 
 async def test_e1_calls_schedule_themselves() -> None:
-    """No loop of the scheduler's own: an idle runtime has no task, and ten thousand sessions cost none."""
+    """No loop of its own: an idle runtime has no task, and ten thousand sessions cost none."""
     async with Harness(now, limits=Limits()) as harness:
         before = len(asyncio.all_tasks())
         sessions = [await harness.runtime.open(f"s{number}", "ann") for number in range(1_000)]

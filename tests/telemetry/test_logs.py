@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from callboard import Runtime, ToolContext, ToolError, tool
 from callboard.schemas.secrets import MASK
+from callboard.sessions.seat import Seat
 from callboard.telemetry.logs import JsonFormatter, PlainFormatter, configure
 from callboard.telemetry.masks import Masker, is_secret_name
 from callboard.telemetry.whose import Whose, follow, whose
@@ -239,14 +240,15 @@ async def test_o2_lines_of_handlers_and_turns_say_whose_they_are(stream: io.Stri
     configure(json=True, stream=stream)
     async with Runtime([speak, fail]) as runtime:
         session = await runtime.open("s1", user_id="u")
+        seat = Seat(session, session._services)
         over = follow(runtime)
         spoken = await session.call("speak", {"what": "hello"})
         failed = await session.call("fail")
 
         async def turn() -> None:
-            session.turn_began("t1")
+            seat.turn_began("t1")
             log.info("turn")
-            session.turn_ended("t1", "finished")
+            seat.turn_ended("t1", "finished")
             log.info("after")
 
         await asyncio.create_task(turn())

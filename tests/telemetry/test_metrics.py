@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from callboard import RetryPolicy, Runtime, ToolContext, ToolError, telemetry, tool
+from callboard.sessions.seat import Seat
 from callboard.storage.port import StoreUnavailable
 from callboard.telemetry.collector import RuntimeCollector
 from callboard.telemetry.memory import session_bytes
@@ -249,11 +250,12 @@ async def test_o1_turns_and_tokens() -> None:
     async with Runtime(TOOLS) as runtime:
         metrics = telemetry.measure(runtime)
         session = await runtime.open("s", user_id="u")
+        seat = Seat(session, session._services)
 
         def turn(status: str, usage: Usage | None) -> None:
-            session.turn_began("t1")
+            seat.turn_began("t1")
             assert value(metrics, "callboard_turns_running") == 1
-            session.turn_ended("t1", status, usage)
+            seat.turn_ended("t1", status, usage)
 
         usage = Usage(requests=2, input_tokens=10, output_tokens=3, cost=0.5)
         turn("finished", usage)
@@ -269,7 +271,7 @@ async def test_o1_turns_and_tokens() -> None:
         assert value(metrics, "callboard_model_requests_total") == 4
         assert value(metrics, "callboard_model_cost_dollars_total") == 0.5
         metrics.close()
-        session.turn_began("t2")
+        seat.turn_began("t2")
         assert value(metrics, "callboard_turns_running") == 0
 
 

@@ -16,6 +16,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
 
 from callboard import RetryPolicy, Runtime, ToolContext, ToolError, telemetry, tool
+from callboard.sessions.seat import Seat
 from callboard.telemetry import conventions as names
 from callboard.telemetry.models import traced_model
 from callboard.telemetry.tracing import Tracing
@@ -248,12 +249,13 @@ async def test_o1_calls_of_a_turn_are_below_it_and_background_calls_linked_to_it
     runtime: Runtime, tracing: Tracing, exporter: InMemorySpanExporter
 ) -> None:
     session = await runtime.open("s", user_id="u")
+    seat = Seat(session, session._services)
 
     async def turn() -> str:
-        session.turn_began("t1")
+        seat.turn_began("t1")
         await asyncio.gather(*(asyncio.ensure_future(session.call("add", {"a": 1, "b": b})) for b in (1, 2)))
         started = await session.call("build")
-        session.turn_ended("t1", "finished", Usage(input_tokens=7, output_tokens=2))
+        seat.turn_ended("t1", "finished", Usage(input_tokens=7, output_tokens=2))
         await session.call("fail")
         return started.execution_id
 
@@ -280,9 +282,10 @@ async def test_o1_a_turn_that_waits_for_a_person_goes_on_with_a_span_of_its_own(
     runtime: Runtime, tracing: Tracing, exporter: InMemorySpanExporter
 ) -> None:
     session = await runtime.open("s", user_id="u")
+    seat = Seat(session, session._services)
     for status in ("paused", "failed"):
-        session.turn_began("t1")
-        session.turn_ended("t1", status)
+        seat.turn_began("t1")
+        seat.turn_ended("t1", status)
     first, second = exporter.get_finished_spans()
     assert [attributes(span)["callboard.status"] for span in (first, second)] == ["paused", "failed"]
     assert second.status.status_code is StatusCode.ERROR
@@ -306,11 +309,12 @@ async def test_o1_a_turn_that_a_late_result_wakes_is_linked_to_the_call(
     runtime: Runtime, tracing: Tracing, exporter: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = await runtime.open("s", user_id="u")
+    seat = Seat(session, session._services)
     woken: list[asyncio.Task[None]] = []
 
     async def turn() -> None:
-        session.turn_began("t2")
-        session.turn_ended("t2", "finished")
+        seat.turn_began("t2")
+        seat.turn_ended("t2", "finished")
 
     monkeypatch.setattr(type(session), "late", lambda *_: woken.append(asyncio.create_task(turn())))
     outcome = await session.call("build")
@@ -325,9 +329,10 @@ async def test_o1_an_observer_that_fails_harms_no_turn(
     runtime: Runtime, tracing: Tracing, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     session = await runtime.open("s", user_id="u")
+    seat = Seat(session, session._services)
     monkeypatch.setattr(tracing, "turn_began", lambda *_: 1 / 0)
-    session.turn_began("t1")
-    session.turn_ended("t1", "finished")
+    seat.turn_began("t1")
+    seat.turn_ended("t1", "finished")
     assert "a turn could not be observed" in caplog.text
 
 

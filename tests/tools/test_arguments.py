@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import AliasPath, BaseModel, Field, model_validator
+from pydantic import AliasPath, BaseModel, Field, Json, model_validator
 from typing_extensions import TypedDict
 
 import callboard
@@ -465,7 +465,25 @@ async def nullable(one: Annotated[Nullable, "One"], two: Annotated[int, "Two"]) 
     return two
 
 
+class Texts(BaseModel):
+    one: Annotated[Json[dict[str, Any]], Field(description="One")]
+    below: Annotated["Json[Texts] | None", Field(description="More")] = None
+
+
+@tool
+async def texts(
+    a: Annotated[Json[dict[str, Any]] | None, "A"] = None,
+    b: Annotated[list[Texts], "B"] = [],  # noqa: B006
+    c: Annotated[str | Json[dict[str, Any]], "C"] = "",
+) -> Any:
+    """Take."""
+    return [a, len(b), c]
+
+
 TWICE = [
+    ("texts", '{"a": "{\\"k\\": 1, \\"k\\": 2}"}'),
+    ("texts", '{"b": [{"one": "{\\"k\\": [{\\"k\\": 1, \\"k\\": 2}]}"}]}'),
+    ("texts", '{"b": "[{\\"one\\": \\"{\\\\\\"k\\\\\\": 1, \\\\\\"k\\\\\\": 2}\\"}]"}'),
     ("weather", '{"hours": 1, "hours": 2}'),
     ("weather", '{"hours": 1, "hours": 1, "place": "x", "exact": true}'),
     ("weather", '{"hours": 1, "ho\\u0075rs": 2}'),
@@ -496,10 +514,26 @@ TWICE = [
 
 @pytest.mark.parametrize(("name", "text"), TWICE)
 async def test_t5_a_key_given_twice_is_refused(name: str, text: str) -> None:
-    registry = Registry([*TOOLS, optional, filled, computing, pathed, nullable])
+    registry = Registry([*TOOLS, optional, filled, computing, pathed, nullable, texts])
     with pytest.raises(ToolError, match=r"The arguments give '\w+' twice. Give each property once.") as caught:
         await registry.call_json(name, text)
     assert caught.value.category == "validation"
+
+
+async def test_t5_a_key_given_twice_in_a_text_is_refused_at_every_call() -> None:
+    registry = Registry([texts])
+    good = '{"k": {"k": 1}, "l": ":"}'
+    for _ in range(2):
+        assert await registry.call("texts", {"a": good, "c": '{"k":1,"k":2}'}) == [
+            {"k": {"k": 1}, "l": ":"},
+            0,
+            '{"k":1,"k":2}',
+        ]
+        for bad in ('{"k": 1, "k": 2}', '{"k": NaN}', '{"k": 1e999}'):
+            with pytest.raises(ToolError, match=r"The arguments (give 'k' twice|contain \w+, which is not a finite)"):
+                await registry.call("texts", {"a": bad})
+        with pytest.raises(ToolError, match="a: Invalid JSON"):
+            await registry.call("texts", {"a": "{"})
 
 
 async def test_t5_the_same_key_in_different_objects_is_no_duplicate(registry: Registry) -> None:

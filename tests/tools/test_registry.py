@@ -29,7 +29,7 @@ from callboard import (
 )
 from callboard.errors import ErrorCategory
 from callboard.tools.changes import Change
-from callboard.tools.stats import ToolStats
+from callboard.tools.stats import _BUFFER, ToolStats
 
 pytestmark = pytest.mark.anyio
 
@@ -445,7 +445,7 @@ def test_g3_memory_does_not_grow_with_the_calls() -> None:
     counters = ToolStats()
     for _ in range(3000):
         counters.ended(0.001)
-    assert len(counters._durations) < 512
+    assert len(counters._durations) < _BUFFER
 
 
 # G4: snapshots

@@ -173,6 +173,82 @@ async def test_t5_a_number_that_is_not_finite_is_not_turned_into_null(value: Any
     assert error.message == "The tool read failed: its result cannot be written as JSON."
 
 
+class Constants(BaseModel):
+    model_config = ConfigDict(ser_json_inf_nan="constants")
+
+    degrees: float
+
+
+class Anything(BaseModel):
+    held: Any
+
+
+LONG = 10**4300
+"""The shortest number that nobody reads."""
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "reason"),
+    [
+        (LONG, int, "a number has more than 4,300 digits"),
+        (-LONG, Any, "a number has more than 4,300 digits"),
+        ({"a": [LONG]}, dict[str, Any], "a number has more than 4,300 digits"),
+        (Anything(held=LONG), Anything, "a number has more than 4,300 digits"),
+        ([1, LONG], list[int], "a number has more than 4,300 digits"),
+        (Constants(degrees=float("nan")), Constants, "it contains a number that is not finite"),
+        ({"a": Constants(degrees=float("-inf"))}, dict[str, Constants], "it contains a number that is not finite"),
+        (Anything(held=Constants(degrees=float("inf"))), Anything, "it contains a number that is not finite"),
+        (Constants(degrees=float("nan")), Any, "it contains a number that is not finite"),
+        ({1: "a", "1": "b"}, Any, "an object has the same key twice"),
+        ([{"a": {-1.5: "a", "-1.5": "b"}}], list[Any], "an object has the same key twice"),
+        ({1: 1, "1": 2}, dict[int | str, int], "an object has the same key twice"),
+        (Anything(held={1: "a", "1": "b"}), Anything, "an object has the same key twice"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+async def test_t5_a_result_that_not_every_reader_reads_alike_is_an_execution_error(
+    value: Any, kind: Any, reason: str
+) -> None:
+    error = await failure(value, kind)
+    assert error.message == "The tool read failed: its result cannot be written as JSON."
+    assert error.report == f"read: {reason}"
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        (LONG // 10, int),
+        (-(LONG // 10), Any),
+        (str(LONG // 10) * 2, str),
+        ({"a": str(LONG // 10) * 2}, Any),
+        ("NaN, Infinity", Any),
+        (Constants(degrees=1), Constants),
+        ({1: "a", 2: "1"}, Any),
+        ([{"1": ":"}, {"1": '"1":'}], Any),
+        ({1: {"1": 2}, "": {"": ""}}, dict[Any, Any]),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+async def test_t5_what_only_looks_unreadable_is_a_result(value: Any, kind: Any) -> None:
+    written = await Registry([returning(value, kind)]).call_json("read", b"{}")
+    assert from_json(written) == json.loads(written) == TypeAdapter(Any).dump_python(value, mode="json")
+
+
+@pytest.mark.parametrize("value", [[LONG], {"a": LONG}, Constants(degrees=float("nan")), {1: 1, "1": 2}])
+async def test_t5_a_part_that_could_not_be_read_again_does_not_reach_the_board(value: Any) -> None:
+    @tool
+    async def read(ctx: ToolContext) -> None:
+        """Read."""
+        await ctx.partial(value)
+
+    async with Harness(read) as harness:
+        outcome = await harness.session.call("read")
+        assert outcome.error is not None
+        assert outcome.error.message == "A partial result cannot be written as JSON."
+        assert [event.data["tool"] for event in harness.events()] == ["read"] * len(harness.kinds())
+        assert "tool_partial" not in harness.kinds()
+
+
 async def test_t5_a_typed_result_that_cannot_be_written_is_an_execution_error() -> None:
     class Holder(BaseModel):
         value: Any
@@ -412,19 +488,22 @@ class Shown(BaseModel):
 
 
 @pytest.mark.parametrize(
-    ("kind", "bounded"),
+    ("kind", "open_"),
     [
-        (Reading, True),
-        (list[Reading], True),
-        (dict[str, list[Reading | None]], True),
-        (tuple[int, str, datetime.date], True),
-        (Any, False),
-        (list[Any], False),
-        (dict[str, object], False),
-        (Node, False),
-        (Free, False),
-        (Shown, False),
+        (Reading, False),
+        (list[Reading], False),
+        (dict[str, list[Reading | None]], False),
+        (tuple[int, str, datetime.date], False),
+        (Any, True),
+        (list[Any], True),
+        (dict[str, object], True),
+        (Node, True),
+        (Free, True),
+        (Shown, True),
+        (dict[int, Reading], False),
+        (dict[int | str, Reading], True),
+        (Constants, True),
     ],
 )
-def test_t5_where_the_type_says_how_deep_a_result_is_nobody_looks(kind: Any, bounded: bool) -> None:
-    assert Result(kind, TypeAdapter(kind))._bounded is bounded
+def test_t5_where_the_type_says_how_deep_a_result_is_nobody_looks(kind: Any, open_: bool) -> None:
+    assert Result(kind, TypeAdapter(kind))._open is open_

@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic_ai.settings import ModelSettings
 
-from ..sessions.scheduler import Scheduler
-from ..sessions.session import Session
+from ..sessions.keeper import Keeper
+from ..sessions.seat import Seat
 from ..storage.port import StoreError, StoreUnavailable
 from ..tools.registry import Registry
 from ..turns import Turn, TurnLimits
@@ -28,7 +28,7 @@ class Conversations:
     def __init__(
         self,
         registry: Registry,
-        sessions: Scheduler,
+        sessions: Keeper,
         model: Any,
         *,
         instructions: str | None,
@@ -50,9 +50,9 @@ class Conversations:
         for tool in task_tools(sessions.find):
             registry.register(tool, replace=True)
 
-    def __call__(self, session: Session) -> Conversation:
+    def __call__(self, seat: Seat) -> Conversation:
         """A new one. The session keeps it."""
-        return Conversation(session, self._manner, self._spawn, lambda: self._leaving)
+        return Conversation(seat, self._manner, self._spawn, lambda: self._leaving)
 
     async def close(self) -> None:
         """Stop all turns. What is stored of them is left as it is: somebody goes on with them later."""

@@ -1,7 +1,7 @@
 """A turn: the model is asked, its calls are carried out, and it is asked again, until it has nothing more to call.
 
-All that it knows of the world is its desk. It knows no session, no store and no scheduler, and so can be read, tested
-and replaced by itself.
+All that it knows of the world is its desk. It knows neither session nor store, and so can be read, tested and replaced
+by itself.
 """
 
 import asyncio

@@ -20,7 +20,7 @@ from ..errors import ErrorCategory
 from ..events.event import encode_event
 from ..events.kinds import EventKind
 from ..execution.execution import Execution
-from ..sessions.session import Session
+from ..sessions.seat import Seat
 from ..storage.port import Change, Conflict, ExecutionWrite, StoreUnavailable
 from ..storage.rows import ExecutionRow
 from ..turns import LimitReached, Turn, TurnLimits, TurnStatus, Usage, check_session
@@ -61,18 +61,19 @@ class Conversation:
 
     def __init__(
         self,
-        session: Session,
+        seat: Seat,
         manner: Manner,
         spawn: Callable[[Coroutine[Any, Any, Turn | None]], "asyncio.Task[Turn | None]"],
         leaving: Callable[[], bool],
     ) -> None:
-        self._session = session
+        self._seat = seat
+        self._session = seat.session
         self._manner = manner
         self._spawn = spawn
         self._leaving = leaving
         """Whether this process ends: what is stored of a turn is then left as it is, and somebody goes on with it."""
-        self._history = History(session)
-        self._floor = Floor(session, self._history)
+        self._history = History(seat)
+        self._floor = Floor(seat, self._history)
         self._nudged = asyncio.Event()
         """Set while there is something of the user that the model was not told."""
         self._task: asyncio.Task[Turn | None] | None = None
@@ -113,10 +114,10 @@ class Conversation:
         whatever becomes of this process.
         """
         self._session.touch()
-        row = new_input(self._session)
-        event = encode_event(EventKind.USER_INPUT, self._session.now(), to_json({**data, "input_id": row.id}))
+        row = new_input(self._seat)
+        event = encode_event(EventKind.USER_INPUT, self._seat.now(), to_json({**data, "input_id": row.id}))
         rows = [ExecutionWrite(row, row.owner, new=True)]
-        number = await self._session.write(Change(self._session.id, executions=rows, events=(event,)))
+        number = await self._seat.write(Change(self._session.id, executions=rows, events=(event,)))
         if not self._session.durable:  # a board in memory may forget it before the turn gets to it
             await self._history.look()
         self._nudged.set()
@@ -185,7 +186,7 @@ class Conversation:
         told, open_calls = self._history.told, {call.tool_call_id for call in self._history.open_calls()}
         found = [each for each in messages if each["role"] != "tool" or each["call_id"] not in open_calls]
         if waiting:
-            _, events = await self._session.written_after(told)
+            _, events = await self._seat.written_after(told)
             written = [event for event in events if event.kind == EventKind.USER_INPUT]
             found += [{"id": f"e{each.seq}", "role": "user", "text": each.data["text"]} for each in written]
         return found
@@ -222,7 +223,7 @@ class Conversation:
             if turn is None and self._session.durable and not self._leaving():  # another process tells the model of it
                 await self._others()
         except StoreUnavailable:  # whoever waits is told; and what came is not forgotten
-            self._session.later(AGAIN, self.wake)
+            self._seat.later(AGAIN, self.wake)
             raise
         finally:
             self._stopping = self._elsewhere = False
@@ -242,7 +243,7 @@ class Conversation:
         if wrote:
             return True
         if open_calls := self._history.open_calls():
-            outcomes = [await self._session.outcome_of_call(call.tool_call_id) for call in open_calls]
+            outcomes = [await self._session.calls.outcome(call.tool_call_id) for call in open_calls]
             return all(each is None or each.done for each in outcomes)  # else the turn still waits for a person
         if not self._history.entries:  # nobody talks here
             return False
@@ -252,13 +253,13 @@ class Conversation:
     async def _watched(self) -> Turn:
         """A turn, in the sight of those who measure and trace."""
         turn_id = self._floor.turn_id
-        self._session.turn_began(turn_id)
+        self._seat.turn_began(turn_id)
         try:
             turn = await self._turn()
         except BaseException:
-            self._session.turn_ended(turn_id, "lost")
+            self._seat.turn_ended(turn_id, "lost")
             raise
-        self._session.turn_ended(turn_id, turn.status, turn.usage)
+        self._seat.turn_ended(turn_id, turn.status, turn.usage)
         return turn
 
     async def _turn(self) -> Turn:
@@ -300,7 +301,7 @@ class Conversation:
     def _desk(self) -> Desk:
         found, self._found = self._found, None
         return Desk(
-            self._session,
+            self._seat,
             self._history,
             self._floor,
             self._manner.instructions,

@@ -14,7 +14,8 @@ from ..errors import ErrorCategory
 from ..events.event import encode_event
 from ..events.kinds import EventKind
 from ..execution.outcome import Outcome, OutcomeStatus
-from ..sessions.session import Session, is_call_id
+from ..sessions.ids import is_call_id
+from ..sessions.seat import Seat
 from ..storage.port import Conflict
 from ..tools.snapshot import Snapshot
 from ..turns import Usage
@@ -34,7 +35,7 @@ class Desk:
 
     def __init__(
         self,
-        session: Session,
+        seat: Seat,
         history: History,
         floor: Floor,
         instructions: str | None,
@@ -43,7 +44,8 @@ class Desk:
         leaving: Callable[[], bool],
         found: tuple[str, ...] | None,
     ) -> None:
-        self._session = session
+        self._seat = seat
+        self._session = seat.session
         self._history = history
         self._floor = floor
         self._instructions = instructions
@@ -83,15 +85,13 @@ class Desk:
 
     def speaks(self, delta: str) -> None:
         data = to_json({"turn_id": self._floor.turn_id, "delta": delta})
-        self._session.board.say(encode_event(EventKind.TEXT, self._session.now(), data))
+        self._session.board.say(encode_event(EventKind.TEXT, self._seat.now(), data))
 
     async def said(self, response: ModelResponse) -> Sequence[ToolCallPart]:
         response = _with_new_ids(response, self._history.call_ids)
         text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
         self.spoken.append(text)
-        event = encode_event(
-            EventKind.TEXT, self._session.now(), to_json({"turn_id": self._floor.turn_id, "text": text})
-        )
+        event = encode_event(EventKind.TEXT, self._seat.now(), to_json({"turn_id": self._floor.turn_id, "text": text}))
         await self._floor.write([Said(response)], events=(event,) if text else ())
         return [part for part in response.parts if isinstance(part, ToolCallPart)]
 
@@ -110,7 +110,7 @@ class Desk:
                 pending -= done
                 if nudge in done and pending:  # the user wrote: nobody waits for what takes long
                     await asyncio.wait(pending, timeout=GRACE)
-                    self._session.promote([call.tool_call_id for call in calls])
+                    self._session.calls.promote([call.tool_call_id for call in calls])
                     await asyncio.wait(pending)
                     break
         except asyncio.CancelledError:
@@ -139,7 +139,7 @@ class Desk:
         outcomes: list[Outcome] = []
         answers: list[Answered] = []
         for call in self._history.open_calls():
-            if (outcome := await self._session.outcome_of_call(call.tool_call_id)) is None:
+            if (outcome := await self._session.calls.outcome(call.tool_call_id)) is None:
                 answers.append(_not_made(call, reason))
             else:
                 outcomes.append(outcome)
@@ -151,7 +151,7 @@ class Desk:
 
     async def _call(self, call: ToolCallPart) -> Outcome:
         if call.tool_call_id in self._left_over:
-            known = await self._session.outcome_of_call(call.tool_call_id)
+            known = await self._session.calls.outcome(call.tool_call_id)
             if known is not None:  # else it was said, and cut off before it was made
                 return known
         arguments = call.args if isinstance(call.args, str) else to_json(call.args or {}).decode()

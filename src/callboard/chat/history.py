@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pydantic_ai.messages import ToolCallPart
 
 from ..events.kinds import EventKind
-from ..sessions.session import Session
+from ..sessions.seat import Seat
 from ..storage.port import Change, ExecutionWrite
 from ..turns import Usage
 from .completion import used_by
@@ -21,8 +21,8 @@ from .transcript import Began, Entry, Input, Noted, Said, decode_entry, encode_e
 class History:
     """The entries of one session, and how far its board was looked through for inputs."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, seat: Seat) -> None:
+        self._seat = seat
         self.entries: list[Entry] = []
         self.inputs: list[Input | Noted] = []
         """What the model has not been told, in order."""
@@ -70,7 +70,7 @@ class History:
         """Read what other processes have written meanwhile. False where they have written nothing."""
         async with self._one:
             self._loaded = True
-            lines = await self._session.stored_transcript(self._read)
+            lines = await self._seat.transcript(self._read)
             self._read += len(lines)
             self._take_in([entry for line in lines if (entry := decode_entry(line)) is not None])
             return bool(lines)
@@ -78,7 +78,7 @@ class History:
     async def look(self) -> bool:
         """Look for what the user wrote, or the system wants to be told. True where there is something."""
         async with self._one:
-            self._looked, events = await self._session.written_after(self._looked)
+            self._looked, events = await self._seat.written_after(self._looked)
         for event in events:
             if event.kind == EventKind.USER_INPUT:
                 self.inputs.append(Input(event.data["text"], event.seq, event.data.get("input_id", "")))
@@ -115,10 +115,10 @@ class History:
         rows: Sequence[ExecutionWrite],
     ) -> None:
         transcript = [encode_entry(entry) for entry in entries]
-        change = Change(self._session.id, executions=rows, taken=taken, transcript=transcript, events=events)
+        change = Change(self._seat.session.id, executions=rows, taken=taken, transcript=transcript, events=events)
         async with self._one:
             change.entries = self._read  # else it was composed without what another turn has said and told
-            await self._session.write(change)
+            await self._seat.write(change)
             self._read += len(entries)
             self._take_in(entries)
 

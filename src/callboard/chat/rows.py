@@ -7,13 +7,13 @@ process finds both.
 import secrets
 
 from ..execution.lifecycle import Status
-from ..sessions.session import Session
+from ..sessions.seat import Seat
 from ..storage.rows import INPUT, TURN, ExecutionRow
 
 
-def turn_row(session: Session, turn_id: str, number: int) -> ExecutionRow:
+def turn_row(seat: Seat, turn_id: str, number: int) -> ExecutionRow:
     """A turn that begins. There is one of each number in a session."""
-    return _row(session, TURN, f"{turn_id}.{number}", turn_call(number))
+    return _row(seat, TURN, f"{turn_id}.{number}", turn_call(number))
 
 
 def turn_call(number: int) -> str:
@@ -21,14 +21,14 @@ def turn_call(number: int) -> str:
     return _call(f"turn {number}")
 
 
-def new_input(session: Session) -> ExecutionRow:
+def new_input(seat: Seat) -> ExecutionRow:
     """An input that the model is to be told of."""
-    return told_input(session, f"i{secrets.token_hex(8)}", told=False)
+    return told_input(seat, f"i{secrets.token_hex(8)}", told=False)
 
 
-def told_input(session: Session, input_id: str, *, told: bool = True) -> ExecutionRow:
+def told_input(seat: Seat, input_id: str, *, told: bool = True) -> ExecutionRow:
     """An input of which the model is told by what is written with it."""
-    return _row(session, INPUT, input_id, _call(input_id), session.now() if told else None)
+    return _row(seat, INPUT, input_id, _call(input_id), seat.now() if told else None)
 
 
 def _call(name: str) -> str:
@@ -36,12 +36,12 @@ def _call(name: str) -> str:
     return f"\x1f{name}"
 
 
-def _row(session: Session, kind: str, row_id: str, call_id: str, completed_at: float | None = None) -> ExecutionRow:
-    now = session.now()
+def _row(seat: Seat, kind: str, row_id: str, call_id: str, completed_at: float | None = None) -> ExecutionRow:
+    now = seat.now()
     return ExecutionRow(
         id=row_id,
-        session_id=session.id,
-        user_id=session.user_id,
+        session_id=seat.session.id,
+        user_id=seat.session.user_id,
         call_id=call_id,
         tool=kind,
         kind=kind,
@@ -60,5 +60,5 @@ def _row(session: Session, kind: str, row_id: str, call_id: str, completed_at: f
         queued_at=now,
         started_at=now,
         completed_at=completed_at,
-        owner=session.owner,
+        owner=seat.owner,
     )

@@ -46,7 +46,11 @@ def task_tools(find: Callable[[str], Session | None]) -> list[Tool]:
         offset: Annotated[int, "From which character on, where a result was cut"] = 0,
     ) -> Any:
         """Read the result of a call that was started earlier, or how it stands."""
-        return await session_of(ctx).read_result(execution_id, offset)
+        session = session_of(ctx)
+        outcome = await session.result(execution_id, timeout=0)
+        if outcome.error is not None:
+            raise outcome.error
+        return session.shown(outcome, offset)
 
     @tool(namespace=RESERVED_NAMESPACE, idempotent=True)
     async def cancel_task(ctx: ToolContext, execution_id: ExecutionId) -> dict[str, Any]:

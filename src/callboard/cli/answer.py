@@ -9,7 +9,8 @@ from rich.text import Text
 
 from ..errors import ErrorCategory, ToolError
 from ..runtime import Runtime
-from ..sessions.requests import AnswerInvalid, RequestClosed
+from ..sessions.answers import AnswerInvalid
+from ..sessions.requests import RequestClosed
 from ..storage.port import Store
 from ..storage.rows import RequestRow
 from .arguments import ArgumentsError, read_document

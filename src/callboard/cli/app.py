@@ -1,6 +1,7 @@
 """The `callboard` command: its sub-commands, and what each exit code means."""
 
 import os
+import signal
 import sys
 from typing import Annotated
 
@@ -9,13 +10,14 @@ import typer
 import callboard
 
 from ..errors import CallboardError, ErrorCategory, ToolError
-from ..sessions.scheduler import SessionNotFound
+from ..sessions.ids import SessionNotFound
 from .console import fail
 from .demo import run_demo
 from .doctor import run_doctor
 from .events import show_events
 from .exits import Exit
 from .keys import keys
+from .leaving import can_interrupt
 from .migrate import migrate_store
 from .requests import requests
 from .serve import serve
@@ -57,6 +59,17 @@ def options(
 
 def run() -> int:
     """Run the command that the arguments name, and return its exit code. No traceback reaches the user."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        return _run()
+    except KeyboardInterrupt:
+        return fail("stopped", Exit.INTERRUPTED)
+    finally:
+        if can_interrupt():
+            signal.signal(signal.SIGINT, before)
+
+
+def _run() -> int:
     try:
         code = app(standalone_mode=False) or Exit.OK
         sys.stdout.flush()  # while somebody can still say what is wrong with it

@@ -12,7 +12,7 @@ from rich.text import Text
 from ..errors import CallboardError
 from ..events.event import Event
 from ..events.kinds import EventKind
-from ..sessions.requests import AnswerInvalid
+from ..sessions.answers import AnswerInvalid
 from ..sessions.session import Session
 from .console import out, print_line
 from .dialogue import LiveScreen

@@ -9,7 +9,7 @@ import typer
 
 from ..events.board import CursorExpired
 from ..events.event import Event, Events
-from ..sessions.scheduler import SessionNotFound
+from ..sessions.ids import SessionNotFound
 from ..storage.port import Page, Store, StoreUnavailable
 from ..storage.rows import SessionRow
 from .console import fail

@@ -9,6 +9,7 @@ from types import FrameType
 from typing import Any, Self
 
 from .exits import Exit
+from .leaving import can_interrupt, leave_on_interrupt
 
 
 class Interrupts:
@@ -26,21 +27,24 @@ class Interrupts:
         self._before: Any = None
         self.seen = False
         """Whether there was one."""
+        self.code: int | None = None
+        """What the process ends with, once that is settled: no Ctrl-C changes it then, nor one after the end."""
 
     def __enter__(self) -> Self:
-        ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-        if threading.current_thread() is threading.main_thread() and not ignored:
+        if can_interrupt():
             self._before = signal.signal(signal.SIGINT, self._received)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        if self._before is not None:
+        if self._before is not None and self.code is not None:
+            leave_on_interrupt(self.code)
+        elif self._before is not None:
             signal.signal(signal.SIGINT, self._before)
 
     def _received(self, number: int, frame: FrameType | None) -> None:
         if self.seen:
             self._leaving()
-            os._exit(Exit.INTERRUPTED)
+            os._exit(Exit.INTERRUPTED if self.code is None else self.code)
         self.seen = True
         self._loop.call_soon_threadsafe(lambda: self.first())
 

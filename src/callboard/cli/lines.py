@@ -33,9 +33,9 @@ class Watcher(Protocol):
 class LineWatcher:
     """A plain line on standard error for every event: no colours, no control codes."""
 
-    def __init__(self) -> None:
-        self._call = ""
-        """The execution that all is about: the first. How it ended is told by others."""
+    def __init__(self, call_id: str) -> None:
+        self._call_id = call_id
+        """The call that all is about. How it ended is told by others."""
 
     def __enter__(self) -> Self:
         return self
@@ -43,9 +43,7 @@ class LineWatcher:
     def __exit__(self, *exc: object) -> None: ...
 
     def show(self, event: Event) -> None:
-        own: str = event.data.get("execution_id", "")
-        self._call = self._call or own
-        if event.kind == EventKind.TOOL_RESULT and own == self._call:
+        if event.kind == EventKind.TOOL_RESULT and event.data["call_id"] == self._call_id:
             return
         if (line := told(event)) is not None:
             self.say(f"{event.data.get('tool', 'notice')}: {line}")
@@ -59,8 +57,8 @@ class LineWatcher:
 class JsonWatcher(LineWatcher):
     """Every event as it is, one line of JSON each, on the stream; all else is said on standard error."""
 
-    def __init__(self, stream: BinaryIO) -> None:
-        super().__init__()
+    def __init__(self, call_id: str, stream: BinaryIO) -> None:
+        super().__init__(call_id)
         self._stream = stream
 
     def show(self, event: Event) -> None:

@@ -67,6 +67,11 @@ class Running:
             case _:
                 pass
 
+    def put_first(self, execution_id: str) -> None:
+        """Show a row above the others, whichever was there before."""
+        if execution_id in self.rows:
+            self.rows = {execution_id: self.rows[execution_id], **self.rows}
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         rows = list(self.rows.values())  # another thread may be adding one
         if not rows:
@@ -89,10 +94,12 @@ class Running:
 class LiveWatcher:
     """Rows that move, on the terminal of a console. What handlers print appears above them."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, call_id: str, console: Console) -> None:
+        self._call_id = call_id
+        self._main = ""
+        """The execution of the call that all is about. How it ended is told by others."""
         self._console = console
         self._running = Running()
-        self._rows = self._running.rows
         self._live = Live(self._running, console=console, refresh_per_second=10, transient=True)
 
     def __enter__(self) -> Self:
@@ -106,7 +113,10 @@ class LiveWatcher:
         self._running.follow(event)
         data = event.data
         own: str = data.get("execution_id", "")
-        known = own in self._rows
+        known = own in self._running.rows
+        if data.get("call_id") == self._call_id and not self._main:
+            self._main = own
+            self._running.put_first(own)
         match event.kind:
             case EventKind.TOOL_STARTED | EventKind.TOOL_VALIDATING:
                 pass
@@ -128,9 +138,8 @@ class LiveWatcher:
         os.write(self._console.file.fileno(), b"\x1b[?25h\r\n")  # only the cursor is missing
 
     def _ended(self, own: str, data: dict[str, Any]) -> None:
-        main = next(iter(self._rows), own)
-        row = self._rows.pop(own, None)
-        if own == main or row is None:  # how the call itself ended is told by others
+        row = self._running.rows.pop(own, None)
+        if own == self._main or row is None:
             return
         spent = f"in {seconds(time.monotonic() - row.since)}"
         if data.get("error"):
@@ -140,7 +149,8 @@ class LiveWatcher:
 
     def _keep(self, mark: str, style: str, text: str, aside: str = "", *, of: str = "") -> None:
         """Print a line that stays. One of a nested call is named."""
-        name = f"{self._rows[of].tool} " if of in self._rows and of != next(iter(self._rows)) else ""
+        rows = self._running.rows
+        name = f"{rows[of].tool} " if of in rows and of != self._main else ""
         line = Text.assemble((f"{mark} ", style), (name, "bold"), text, (aside, "dim"))
         self._console.print(line, soft_wrap=True)
 

@@ -1,8 +1,6 @@
 """How a call ended, for a person: the result on standard output, all else on standard error."""
 
-import traceback
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, cast
 
 from rich.markup import escape
@@ -102,9 +100,7 @@ def _cause(error: ToolError) -> str:
     """What really happened, and where: the person who runs a tool by hand is its operator."""
     if error.report is None or error.report == error.message:
         return ""
-    frames = traceback.extract_tb(None if error.__cause__ is None else error.__cause__.__traceback__)
-    place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-    return f"{one_line(error.report)}{place}"
+    return one_line(error.report) + (f" ({error.origin})" if error.origin else "")
 
 
 def _show_end(outcome: Outcome, record: ExecutionRecord) -> None:

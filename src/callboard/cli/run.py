@@ -109,8 +109,8 @@ def run_tool(
 
 def _watcher(stream: BinaryIO | None) -> Watcher:
     if stream is not None:
-        return JsonWatcher(stream)
-    return LiveWatcher(err) if is_interactive(err) else LineWatcher()
+        return JsonWatcher(CALL, stream)
+    return LiveWatcher(CALL, err) if is_interactive(err) else LineWatcher(CALL)
 
 
 async def _carry_out(
@@ -124,27 +124,36 @@ async def _carry_out(
     """Make the call, follow it to its end, and show how it ended before what held the tools is ended too."""
     task = asyncio.current_task()
     assert task is not None
+    forgotten = False
     with Interrupts(task.cancel, watcher.abandon) as interrupts, logs_said(watcher.say):
-        async with _started(registry, watcher) as runtime:
-            tool = _runnable(registry, name)
-            if timeout is not None:
-                _limit(registry, tool, timeout)
-            session = await runtime.open(WHO, user_id=WHO)
+        try:
+            async with _started(registry, watcher) as runtime:
+                tool = _runnable(registry, name)
+                if timeout is not None:
+                    _limit(registry, tool, timeout)
+                session = await runtime.open(WHO, user_id=WHO)
 
-            def stop() -> None:
-                watcher.say("Cancelling, and waiting for the clean-up. Ctrl-C again leaves at once.")
-                if (execution := session.book.by_call(CALL)) is None or not runtime.manager.cancel(execution):
-                    task.cancel()
+                def stop() -> None:
+                    if (execution := session.book.by_call(CALL)) is None:
+                        task.cancel()
+                    elif runtime.manager.cancel(execution):  # else it has ended, and how is about to be shown
+                        watcher.say("Cancelling, and waiting for the clean-up. Ctrl-C again leaves at once.")
 
-            with watcher:
-                interrupts.first = stop
-                await _follow(session, tool.name, document, watcher)
+                with watcher:
+                    interrupts.first = stop
+                    await _follow(session, tool.name, document, watcher)
+                [record] = [each for each in session.executions() if each.call_id == CALL]
+                outcome = await session.result(record.id)
+                show(outcome, record)
                 interrupts.first = task.cancel
-            [record] = [each for each in session.executions() if each.call_id == CALL]
-            outcome = await session.result(record.id)
-            show(outcome, record)
-            code = exit_of(outcome, interrupts.seen)
-    if not _FORGOTTEN.isdisjoint(_categories(outcome, record)):
+                interrupts.code = exit_of(outcome, interrupts.seen)
+                forgotten = not _FORGOTTEN.isdisjoint(_categories(outcome, record))
+        except asyncio.CancelledError:
+            if interrupts.code is None:
+                raise
+            watcher.say("The tools were not ended cleanly: stopped.")
+    code = Exit(interrupts.code)
+    if forgotten:
         leave_after(LINGER, code)
     return code
 

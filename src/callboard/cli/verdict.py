@@ -7,8 +7,8 @@ from pydantic_core import from_json
 
 from ..events.kinds import EventKind
 from ..runtime import Runtime
-from ..sessions.requests import AnswerInvalid
-from ..sessions.scheduler import SessionNotFound
+from ..sessions.answers import AnswerInvalid
+from ..sessions.ids import SessionNotFound
 from ..storage.rows import RequestRow
 from ..tools.document import shorten
 from ..tools.problems import Problem, path_of, shown

@@ -5,8 +5,8 @@ is a pure decision of `retry`.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from functools import lru_cache, partial
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from pydantic_core import to_json
@@ -16,23 +16,25 @@ from ..errors import ErrorCategory, ToolError
 from ..events.event import written
 from ..events.kinds import EventKind
 from ..tools.context import Reporter, ToolContext
-from ..tools.handler import Handler, HandlerKind
+from ..tools.handler import HandlerKind
 from ..tools.policies import RetryPolicy
 from ..tools.registry import Registry
 from ..types import Mode
 from .breakers import Breakers
 from .endings import Endings
-from .execution import Execution
-from .failures import presentable
+from .execution import EXECUTING, VALIDATED, Execution
+from .failures import NestedFailure, detach, presentable
 from .lifecycle import Status, move
 from .limits import Gatekeeper
 from .masking import shown_document
 from .observer import Observer
 from .retry import decide
+from .story import which_attempt
 from .threads import Threads
 
 # Looking a member up in its enumeration costs more than what is done with it here.
-_HUMAN, _EXECUTING, _CANCELLED = Mode.HUMAN, Status.EXECUTING, ErrorCategory.CANCELLED
+_HUMAN, _CANCELLED = Mode.HUMAN, ErrorCategory.CANCELLED
+_VALIDATING, _EXECUTING = Status.VALIDATING, Status.EXECUTING
 
 
 class Attempts:
@@ -60,14 +62,14 @@ class Attempts:
         self._chance = chance
         self._reporter = reporter
         """Makes the voice of an attempt."""
-        self.observers: tuple[Observer, ...] = ()
+        self.observers: list[Observer] = []
         self.threads: Threads
 
     async def carry_out(self, execution: Execution) -> None:
         """The task of an execution: attempts, and the delays between them, until it ends."""
+        tool = execution.tool
         try:
-            asks = execution.tool.mode is _HUMAN and not execution.attempt  # after that, a person has agreed to it
-            if asks and not await self._ask(execution):
+            if tool.mode is _HUMAN and not execution.attempt and not await self._ask(execution):
                 return
             while True:
                 execution.attempt += 1
@@ -75,10 +77,21 @@ class Attempts:
                     for observer in self.observers:
                         observer.attempting(execution)
                 try:
-                    value = await self._enter(execution)
+                    if self._breakers.remember:
+                        self._breakers.admit(execution)
+                    execution.status = (
+                        _EXECUTING if execution.status is _VALIDATING else move(execution.status, _EXECUTING)
+                    )
+                    execution.reached = EXECUTING
+                    if tool.direct is not None and execution.task is None and not execution.scope.durable:
+                        value = await tool.direct(**execution.arguments)
+                    else:
+                        value = await self._run(execution)
                     if execution.stop is not None:
                         raise execution.stop
-                    encoded = execution.tool.result.write(execution.name, value)
+                    if execution.deadline is not None or execution.attempt_deadline is not None:
+                        self._endings.check_times(execution)
+                    encoded = tool.result.write(execution.name, value)
                 except BaseException as error:
                     failure = self._failed(execution, error)
                 else:
@@ -89,7 +102,6 @@ class Attempts:
                 if failure.category is _CANCELLED:
                     self._endings.fail(execution, failure, Status.CANCELLED)
                     return
-                tool = execution.tool
                 decision = decide(
                     tool.retry or self._retry,
                     failure,
@@ -125,36 +137,18 @@ class Attempts:
             return True
         return False
 
-    def _enter(self, execution: Execution) -> Coroutine[Any, Any, Any]:
-        """Begin an attempt: what is to be awaited for its value. Raises why it cannot begin."""
-        if self._breakers.known:
-            self._breakers.admit(execution)
+    async def _run(self, execution: Execution) -> Any:
+        """A handler that needs something first: the store, what its tool holds, a clock, a context, or a thread."""
         if execution.request is not None:
             execution.scope.use(execution)
-        execution.status = move(execution.status, _EXECUTING)
-        first = execution.task is None  # the first step, within the caller's turn: nobody looks before it ends or waits
-        at = execution.began if first else written(self._clock.time())
-        execution.unposted += (
-            b'{"kind":"tool_executing","at":"%b","data":%b%b}'
-            % (at, execution.head, which_attempt(execution.attempt, execution.max_attempts)),
-        )
-        if not first:
+        if execution.task is not None:  # it has waited before: this attempt begins later than what was told
+            execution.told, execution.at = VALIDATED, written(self._clock.time())
             self._endings.tell(execution)
-        tool = execution.tool
-        handler = tool.handler
+        tool, handler = execution.tool, execution.tool.handler
         if handler is None:
             raise ToolError(f"The tool {tool.name} has no handler.", category=ErrorCategory.CONFIGURATION)
-        if handler.plain and tool.timeout is None and tool.lifetime is None and not execution.scope.durable:
-            if handler.direct is not None:
-                return handler.direct(**execution.arguments)
-            return handler.enter(execution.arguments, None)
-        return self._run(execution, handler)
-
-    async def _run(self, execution: Execution, handler: Handler) -> Any:
-        """A handler that needs something first: the store, what its tool holds, a clock, a context, or a thread."""
         if execution.scope.durable:
             await self._secure(execution)
-        tool = execution.tool
         if tool.timeout is not None:
             execution.attempt_deadline = self._clock.monotonic() + tool.timeout
             self._endings.deadlines.watch(execution.attempt_deadline)
@@ -169,7 +163,7 @@ class Attempts:
 
     async def _secure(self, execution: Execution) -> None:
         """Return when the store knows that the attempt begins; only what may run twice need not wait for it."""
-        if execution.unposted:
+        if execution.told < execution.reached:
             self._endings.tell(execution)
         if not execution.tool.idempotent:
             await execution.scope.settle()
@@ -177,9 +171,14 @@ class Attempts:
     def _failed(self, execution: Execution, error: BaseException) -> ToolError:
         """What an attempt's exception means: why it was told to stop, or what went wrong in it."""
         failure = execution.stop or self._registry.errors.translate(error)
+        if isinstance(failure, NestedFailure):
+            failure = failure.for_caller()
+            failure.__cause__ = error
         for observer in self.observers:
             observer.attempted(execution, failure)
         execution.attempt_deadline = execution.forced_at = None
+        for child in execution.children or ():  # the next attempt makes its own
+            self._endings.cancel(child)
         if execution.stop is not None:
             execution.stop = None
             while execution.task is not None and execution.task.uncancel():
@@ -195,6 +194,7 @@ class Attempts:
         """Wait before the next attempt, which begins with its own copy of the arguments."""
         failure, shown = presentable(failure)
         execution.errors = (*execution.errors, failure)
+        detach(failure)
         execution.status = move(execution.status, Status.WAITING)
         which = which_attempt(execution.attempt, execution.max_attempts)[:-1]
         fields = b'%b,"error":%b,"delay":%b}' % (which, shown, to_json(seconds))
@@ -214,9 +214,3 @@ class Attempts:
             idempotency_key=execution.id,
             reporter=self._reporter(execution),
         )
-
-
-@lru_cache
-def which_attempt(attempt: int, maximum: int) -> bytes:
-    """Which attempt it is, as the last fields of an event's data."""
-    return b',"attempt":%d,"maximum":%d}' % (attempt, maximum)

@@ -6,7 +6,7 @@ from ..tools.definition import Tool
 from ..tools.policies import BreakerPolicy
 from ..tools.registry import Registry
 from .breaker import Breaker, BreakerOpen, BreakerState
-from .execution import Execution, Scope
+from .execution import Execution, Scope, ToolKey, tool_key
 
 
 class Breakers:
@@ -16,9 +16,11 @@ class Breakers:
         self._default = default
         self._registry = registry
         self._clock = clock
-        self.known: dict[tuple[str, str | None], Breaker] = {}
-        """Those that have something to remember. With none, every attempt is admitted and no success is news."""
-        self._timers: dict[tuple[str, str | None], Timer] = {}
+        self.known: dict[ToolKey, Breaker] = {}
+        """Those that have something to remember."""
+        self.remember = False
+        """Whether there is any. With none, every attempt is admitted and no success is news."""
+        self._timers: dict[ToolKey, Timer] = {}
         """Of those that are open, until the time for a probe."""
 
     def close(self) -> None:
@@ -41,13 +43,14 @@ class Breakers:
             breaker.succeeded(execution.id)
             self._show(execution.tool, breaker)
             if breaker.pristine:
-                del self.known[key]
+                self._drop(key)
 
     def failed(self, execution: Execution, failure: ToolError) -> None:
         """An attempt failed."""
         key = self._key(execution)
         if (breaker := self.known.get(key)) is None:
             breaker = self.known[key] = Breaker(execution.tool.breaker or self._default)
+            self.remember = True
         before = breaker.state
         breaker.failed(execution.id, failure.category, self._clock.monotonic())
         tool = execution.tool
@@ -59,36 +62,40 @@ class Breakers:
             recovery = self._policy(tool).recovery_time
             self._timers[key] = self._clock.call_later(recovery, lambda: self._recover(key, tool, breaker))
         if breaker.pristine:
-            del self.known[key]
+            self._drop(key)
 
     def hides(self, tool: Tool, scope: Scope) -> bool:
         """Whether a tool asks not to be shown to that session now."""
         policy = self._policy(tool)
         if not policy.hide_when_open:
             return False
-        breaker = self.known.get((tool.name, scope.id if policy.per_session else None))
+        breaker = self.known.get(tool_key(tool, scope, policy.per_session))
         return breaker is not None and breaker.refused_for(self._clock.monotonic()) > 0
 
     def forget(self, scope: Scope) -> None:
         """A session has ended: its own breakers go with it."""
         for key in [key for key in self.known if key[1] == scope.id]:
-            del self.known[key]
+            self._drop(key)
             if (timer := self._timers.pop(key, None)) is not None:
                 timer.cancel()
 
-    def _recover(self, key: tuple[str, str | None], tool: Tool, breaker: Breaker) -> None:
+    def _drop(self, key: ToolKey) -> None:
+        del self.known[key]
+        self.remember = bool(self.known)
+
+    def _recover(self, key: ToolKey, tool: Tool, breaker: Breaker) -> None:
         """The recovery time is over: the next call is a probe, and whoever looks may know."""
         del self._timers[key]
         if breaker.state is BreakerState.OPEN and not breaker.refused_for(self._clock.monotonic()):
             self._show(tool, breaker, BreakerState.HALF_OPEN)
 
-    def _key(self, execution: Execution) -> tuple[str, str | None]:
-        return execution.tool.name, execution.scope.id if self._policy(execution.tool).per_session else None
+    def _key(self, execution: Execution) -> ToolKey:
+        return tool_key(execution.tool, execution.scope, self._policy(execution.tool).per_session)
 
     def _policy(self, tool: Tool) -> BreakerPolicy:
         return tool.breaker or self._default
 
     def _show(self, tool: Tool, breaker: Breaker, state: BreakerState | None = None) -> None:
         """The state of a tool's own breaker is among its statistics; that of a session's is nobody else's business."""
-        if not self._policy(tool).per_session:
+        if not self._policy(tool).per_session and self._registry.get(tool.name) is tool:
             self._registry.counters_of(tool).breaker = (state or breaker.state).value

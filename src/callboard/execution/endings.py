@@ -19,10 +19,11 @@ from ..tools.registry import Registry
 from .breakers import Breakers
 from .deadlines import Deadlines
 from .execution import Execution
-from .failures import cancelled, presentable, report, timed_out
+from .failures import cancelled, detach, presentable, report, timed_out
 from .lifecycle import Status, move
 from .limits import Gatekeeper
 from .observer import Observer
+from .story import opening, success
 
 log = logging.getLogger("callboard.execution")
 
@@ -35,6 +36,7 @@ class Endings:
     def __init__(self, registry: Registry, clock: Clock, breakers: Breakers, gate: Gatekeeper, grace: float) -> None:
         self._registry = registry
         self._clock = clock
+        self._monotonic, self._time = clock.monotonic, clock.time
         self._breakers = breakers
         self._gate = gate
         self._grace = grace
@@ -42,21 +44,21 @@ class Endings:
         """Those that wait for something: a place, their handler, a person, their next attempt."""
         self.deadlines = Deadlines(clock, self.live.values(), self._due)
         self._abandoned: set[asyncio.Task[None]] = set()
-        self.observers: tuple[Observer, ...] = ()
+        self.observers: list[Observer] = []
 
     # What is told
 
     def post(self, execution: Execution, kind: EventKind, fields: bytes = b"}") -> None:
         """Post an event of an execution. `fields` goes on where the ids end: `,"name":value}`."""
-        execution.unposted += (encode_event(kind, self._clock.time(), execution.head + fields),)
-        self.tell(execution)
+        at = written(self._clock.time())
+        self.tell(execution, b'{"kind":"%b","at":"%b%b%b}' % (kind.encode(), at, execution.head, fields))
 
-    def tell(self, execution: Execution) -> None:
-        """Post what was held back."""
-        events, execution.unposted = execution.unposted, ()
+    def tell(self, execution: Execution, *events: bytes) -> None:
+        """Post how it began, if that was not told yet, and events."""
+        told = (*opening(execution), *events)
         if execution.kind == WORKER and execution.ended is None:
-            events = ()
-        execution.scope.tell(events, execution)
+            told = ()
+        execution.scope.tell(told, execution)
 
     # Stopping
 
@@ -75,7 +77,7 @@ class Endings:
                 execution.stop = reason  # the attempt was timing out; now nobody wants another one either
             return
         execution.stop = reason
-        for child in execution.children:
+        for child in execution.children or ():
             self.cancel(child)
         if execution.task is None or not execution.attempt:  # it waits for its place, or its task has not begun
             if execution.task is not None:
@@ -127,6 +129,14 @@ class Endings:
         if execution.budget_at is not None and execution.budget_at <= now and execution.ended is None:
             self.promote(execution)
 
+    def check_times(self, execution: Execution) -> None:
+        """Raise why an attempt that gave a value is too late: it held up the event loop, so nobody could stop it."""
+        now = self._clock.monotonic()
+        if execution.deadline is not None and execution.deadline <= now:
+            raise timed_out(execution.name, retryable=False)
+        if execution.attempt_deadline is not None and execution.attempt_deadline <= now:
+            raise timed_out(execution.name)
+
     def promote(self, execution: Execution) -> None:
         """Let go whoever waits for an inline call: it goes on, and its result comes late."""
         execution.budget_at = None
@@ -155,7 +165,7 @@ class Endings:
         else:
             self._gate.withdraw(execution)
         release_waiters(execution)
-        for child in execution.children:
+        for child in execution.children or ():
             self.cancel(child)
         if task is not None:
             self.abandon(task)
@@ -173,25 +183,20 @@ class Endings:
         """The end of one that gave a value. Only the first end has an effect."""
         if execution.ended is not None:
             return
-        now, at = self._clock.monotonic(), self._clock.time()
-        execution.status = move(execution.status, _SUCCEEDED)
+        now, at = self._monotonic(), self._time()
+        started = execution.queued if execution.started is None else execution.started
+        execution.status = _SUCCEEDED if execution.status is _EXECUTING else move(execution.status, _SUCCEEDED)
         execution.ended, execution.encoded = now, encoded
         execution.arguments = execution.task = None
         try:
             if self.observers or execution.late:
                 self._notify(execution)
             if execution.kind == WORKER:
-                events = (_response(execution, at, b""),)
+                execution.scope.tell((_response(execution, at, b""),), execution)
             else:
-                events = (
-                    *execution.unposted,
-                    b'{"kind":"tool_result","at":"%b","data":%b,"status":"succeeded","value":%b}}'
-                    % (written(at), execution.head, encoded),
-                )
-            execution.unposted = ()
-            execution.scope.tell(events, execution)
-            self._registry.counters_of(execution.tool).ended(now - (execution.started or execution.queued))
-            if self._breakers.known:
+                execution.scope.tell(success(execution, written(at), encoded), execution)
+            self._registry.counters_of(execution.tool).ended(now - started)
+            if self._breakers.remember:
                 self._breakers.succeeded(execution)
         finally:
             self._let_go(execution)
@@ -208,13 +213,13 @@ class Endings:
         try:
             self._notify(execution)
             if execution.kind == WORKER:
-                execution.unposted = (_response(execution, at, shown),)
-                self.tell(execution)
+                execution.scope.tell((_response(execution, at, shown),), execution)
             else:
                 self.post(execution, EventKind.TOOL_RESULT, b',"status":"%b","error":%b}' % (status.encode(), shown))
-            spent = now - (execution.started or execution.queued)
+            spent = now - (execution.queued if execution.started is None else execution.started)
             self._registry.counters_of(execution.tool).failed(error.category, spent, datetime.fromtimestamp(at, UTC))
             report(execution, error)
+            detach(error)
         finally:
             self._let_go(execution)
 
@@ -228,9 +233,9 @@ class Endings:
     def _let_go(self, execution: Execution) -> None:
         """Free what it holds. Whatever failed before, nobody waits for ever."""
         self.live.pop(execution.id, None)
-        if execution.waiters:
+        if execution.waiters is not None:
             release_waiters(execution)
-        if execution.children:
+        if execution.children is not None:
             for child in execution.children:
                 self.cancel(child)
         if execution.placed:
@@ -252,11 +257,11 @@ class Endings:
     async def released(self, execution: Execution) -> None:
         """Return when the execution has ended, or was promoted."""
         future = asyncio.get_running_loop().create_future()
-        execution.waiters = (*execution.waiters, future)
+        execution.waiters = (*(execution.waiters or ()), future)
         try:
             await future
         except asyncio.CancelledError:
-            execution.waiters = tuple(waiter for waiter in execution.waiters if waiter is not future)
+            execution.waiters = tuple(each for each in execution.waiters or () if each is not future) or None
             raise
 
     def miss(self, execution: Execution) -> None:
@@ -278,7 +283,7 @@ def _response(execution: Execution, at: float, shown: bytes) -> bytes:
 
 def release_waiters(execution: Execution) -> None:
     """Let go whoever waits for it."""
-    waiters, execution.waiters = execution.waiters, ()
-    for future in waiters:
+    waiters, execution.waiters = execution.waiters, None
+    for future in waiters or ():
         if not future.done():
             future.set_result(None)

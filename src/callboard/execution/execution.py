@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import IntEnum
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 
 from pydantic_core import from_json, to_json
 
@@ -45,6 +45,10 @@ class Scope(Protocol):
         """Whether what is told is stored, which takes a while."""
         ...
 
+    def lent(self, name: str) -> Tool | None:
+        """The tool of that name that only this session has."""
+        ...
+
     def tell(self, events: tuple[bytes, ...], execution: "Execution", /) -> object:
         """Put encoded events of an execution on the board, together with the state that it is in now."""
         ...
@@ -70,6 +74,15 @@ class Scope(Protocol):
         ...
 
 
+ToolKey: TypeAlias = tuple[str, str | None]
+"""A tool, and the session that alone has it, where it is one that a session was lent."""
+
+
+def tool_key(tool: Tool, scope: Scope, per_session: bool = False) -> ToolKey:
+    """What is counted together: all calls of a tool, or only those of one session."""
+    return tool.name, scope.id if per_session or scope.lent(tool.name) is tool else None
+
+
 class Answer(NamedTuple):
     """What a person said."""
 
@@ -80,6 +93,9 @@ class Answer(NamedTuple):
     value: Any = None
     """The result, for a tool without a body."""
 
+
+NOTHING, CALLED, VALIDATED, EXECUTING = range(4)
+"""How an execution begins, step by step; each is told by an event."""
 
 _STARTED, _SUCCEEDED = OutcomeStatus.STARTED, OutcomeStatus.SUCCEEDED
 _INLINE = Mode.INLINE
@@ -104,9 +120,9 @@ class Execution:
 
     __slots__ = (
         "arguments",
+        "at",
         "attempt",
         "attempt_deadline",
-        "began",
         "budget_at",
         "call_id",
         "children",
@@ -132,6 +148,7 @@ class Execution:
         "promoted",
         "queued",
         "queued_at",
+        "reached",
         "request",
         "scope",
         "settled",
@@ -141,8 +158,8 @@ class Execution:
         "stop",
         "stored",
         "task",
+        "told",
         "tool",
-        "unposted",
         "waiters",
     )
 
@@ -162,8 +179,8 @@ class Execution:
         given = call_id if call_id is number else to_json(call_id).decode()[1:-1]
         named = name if name is tool.name else to_json(name).decode()[1:-1]
         mode = "" if tool.mode is _INLINE else f',"mode":"{tool.mode.value}"'  # for readers of one family
-        self.head = f'{{"execution_id":"{number}","call_id":"{given}","tool":"{named}"{mode}'.encode()
-        """What the data of every event of this execution begins with, encoded once."""
+        self.head = f'","data":{{"execution_id":"{number}","call_id":"{given}","tool":"{named}"{mode}'.encode()
+        """What stands in every event of this execution between its time and what it says, encoded once."""
         self.status = _PENDING
         self.priority = _NORMAL
         self.max_attempts = 1
@@ -173,14 +190,14 @@ class Execution:
         self.promoted = False
         self.errors: tuple[ToolError, ...] = ()
         """Why earlier attempts failed."""
-        self.children: tuple[Execution, ...] = ()
-        self.waiters: tuple[asyncio.Future[None], ...] = ()
-        self.unposted: tuple[bytes, ...] = ()
-        """Events that are posted together with the next one, since nothing can be seen between them."""
-        self.shown: bytes | None = None
-        """The arguments as people may see them, once they were announced."""
-        self.began = b""
-        """When the first attempt begins, as it is written in its events."""
+        self.children: tuple[Execution, ...] | None = None
+        self.waiters: tuple[asyncio.Future[None], ...] | None = None
+        self.reached = self.told = NOTHING
+        """How far it has begun, and how much of that was told."""
+        self.at = b""
+        """When it came there, as it is written in events."""
+        self.shown = b"null"
+        """The arguments as people may see them, once they were looked at."""
         self.arguments: Any = None
         """The validated input of the next attempt."""
         self.encoded: bytes | None = None
@@ -242,7 +259,7 @@ class Execution:
             tool=self.name,
             session_id=self.scope.id,
             user_id=self.scope.user_id,
-            arguments=from_json(self.shown or b"null"),
+            arguments=from_json(self.shown),
             status=self.status,
             value=None if self.encoded is None else from_json(self.encoded),
             error=None if self.error is None else self.error.to_model(),

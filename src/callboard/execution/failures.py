@@ -1,10 +1,15 @@
 """The failures that the runtime itself speaks of, how any failure is shown, and who is told of it."""
 
 import logging
+from pathlib import Path
+from types import TracebackType
 
 from pydantic_core import PydanticSerializationError, to_json
 
+from ..categories import members
 from ..errors import CATEGORIES, ErrorCategory, ToolError
+from ..nesting import DEEPEST, is_deeper
+from ..readable import check_readable
 from .execution import Execution
 from .outcome import Outcome, OutcomeStatus
 
@@ -33,6 +38,43 @@ def timed_out(tool: str, *, retryable: bool | None = None) -> ToolError:
     )
 
 
+class NestedFailure(ToolError):
+    """Why a call failed that a handler makes, as that handler sees it."""
+
+    def __init__(self, tool: str, error: ToolError) -> None:
+        super().__init__(
+            error.message,
+            category=error.category,
+            retry_after=error.retry_after,
+            details=error.details,
+            report=error.report,
+        )
+        self.tool = tool
+
+    def for_caller(self) -> ToolError:
+        """The same as a failure of the handler that made the call and let this pass.
+
+        That nothing was done, or what was wrong with the arguments, was said of the inner call only: the handler may
+        have done much before it, and whoever called the handler knows nothing of those arguments.
+        """
+        category = _OUTSIDE.get(self.category, self.category)
+        if category is ErrorCategory.EXECUTION:
+            said = f"{self.tool}, which the tool calls, failed: {self.message}"
+            return ToolError(said, category=category, report=self.report and f"{self.tool}: {self.report}")
+        return ToolError(
+            self.message, category=category, retry_after=self.retry_after, details=self.details, report=self.report
+        )
+
+
+_OUTSIDE = {
+    ErrorCategory.RATE_LIMITED: ErrorCategory.TRANSIENT,
+    ErrorCategory.VALIDATION: ErrorCategory.EXECUTION,
+    ErrorCategory.NOT_FOUND: ErrorCategory.EXECUTION,
+    ErrorCategory.CANCELLED: ErrorCategory.EXECUTION,
+}
+"""What categories of an inner call that say something about that call only are for the one around it."""
+
+
 def conflict(known: Execution, name: str) -> Outcome:
     """The outcome of a call whose id was used before, for something else."""
     error = call_id_conflict(known.call_id, known.name)
@@ -50,12 +92,41 @@ def call_id_conflict(call_id: str, name: str) -> ToolError:
 def presentable(error: ToolError) -> tuple[ToolError, bytes]:
     """An error and what is shown of it. One that cannot be written as JSON loses what is in the way of that."""
     try:
-        return error, to_json(error.to_model(), inf_nan_mode="null")
+        shown = to_json(error.to_model(), inf_nan_mode="null")
+        if is_deeper(shown, DEEPEST):
+            raise ValueError("nested too deeply")
+        check_readable(shown)
+        return error, shown
     except (PydanticSerializationError, ValueError, RecursionError):
         message = str(error.message).encode(errors="replace").decode()
         told = f"{error.report or message} (its details cannot be written as JSON)"
         kept = ToolError(message, category=error.category, retryable=error.retryable, report=told)
         return kept, to_json(kept.to_model())
+
+
+def detach(error: ToolError) -> None:
+    """Cut an error that is kept off the frames through which it came: they hold all that the handler had at hand.
+
+    Where it came from stays, as text.
+    """
+    seen: set[int] = set()
+    pending: list[BaseException | None] = [error]
+    for each in pending:  # it grows while it is walked
+        if each is None or id(each) in seen:
+            continue
+        seen.add(id(each))
+        if each.__traceback__ is not None and (each is error.__cause__ or error.__cause__ is None):
+            error.origin = _place(each.__traceback__)
+        each.__traceback__ = None
+        pending += [each.__cause__, each.__context__]
+        pending += members(each)
+
+
+def _place(trace: TracebackType) -> str:
+    """The innermost line that a traceback goes through."""
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return f"{Path(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno}"
 
 
 def report(execution: Execution, error: ToolError) -> None:

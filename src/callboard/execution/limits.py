@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 
 from ..errors import CallboardError, ErrorCategory, ToolError
-from .execution import Execution, Priority
+from .execution import Execution, Priority, ToolKey, tool_key
 
 
 class LimitsError(CallboardError, ValueError):
@@ -83,7 +83,10 @@ class Gatekeeper:
         self._limit = limits.queue
         self._start = start
         self._running = 0
-        self._by_tool: dict[str, int] = {}
+        self._holders: dict[ToolKey, dict[str, Execution]] = {}
+        """Who has a place of a tool with a limit of its own."""
+        self._held: dict[str, ToolKey] = {}
+        """Which of those places an execution has, whatever becomes of its tool meanwhile."""
         self._queued = 0
         self._nested = 0
         """How many of those who wait were called by a handler, and need no place in total."""
@@ -129,7 +132,8 @@ class Gatekeeper:
                 category=ErrorCategory.RESOURCE,
                 report="a call outside of `async with Runtime(…)`",
             )
-        _refuse_deadlock(execution)
+        if execution.parent is not None:
+            self._refuse_deadlock(execution)
         if self._queued >= self._limit:
             raise ToolError(
                 f"The system is busy: {self._queued:,} calls are waiting already. Nothing was done; try again later.",
@@ -151,7 +155,7 @@ class Gatekeeper:
             self._running -= 1
             execution.scope.running -= 1
         if execution.tool.concurrency is not None:
-            self._by_tool[execution.tool.name] -= 1
+            self._give_back(execution)
         if self._queued:
             self._admit()
 
@@ -168,7 +172,7 @@ class Gatekeeper:
 
     def _has_place(self, execution: Execution) -> bool:
         limit = execution.tool.concurrency
-        if limit is not None and self._by_tool.get(execution.tool.name, 0) >= limit:
+        if limit is not None and len(self._holders.get(tool_key(execution.tool, execution.scope), ())) >= limit:
             return False
         if execution.parent is not None:
             return True
@@ -181,7 +185,14 @@ class Gatekeeper:
             self._running += 1
             execution.scope.running += 1
         if execution.tool.concurrency is not None:
-            self._by_tool[execution.tool.name] = self._by_tool.get(execution.tool.name, 0) + 1
+            key = self._held[execution.id] = tool_key(execution.tool, execution.scope)
+            self._holders.setdefault(key, {})[execution.id] = execution
+
+    def _give_back(self, execution: Execution) -> None:
+        holders = self._holders[key := self._held.pop(execution.id)]
+        del holders[execution.id]
+        if not holders:
+            del self._holders[key]
 
     def _admit(self) -> None:
         if self._admitting:  # one that was let in has ended within its start; the loop below goes on
@@ -208,14 +219,34 @@ class Gatekeeper:
                     if self._has_place(execution):
                         yield execution
 
-
-def _refuse_deadlock(execution: Execution) -> None:
-    """A tool that waits for a place that its own caller holds would wait for ever."""
-    ancestor = execution.parent
-    while ancestor is not None:
-        if ancestor.tool.name == execution.tool.name:
+    def _refuse_deadlock(self, execution: Execution) -> None:
+        """Refuse a call that would wait for ever: for a place of those who wait, one for the other, for its own end."""
+        callers: set[str] = set()
+        ancestor = execution.parent
+        while ancestor is not None:
+            callers.add(ancestor.id)
+            ancestor = ancestor.parent
+        if self._never_free(tool_key(execution.tool, execution.scope), callers, set()):
             raise ToolError(
-                f"The tool {execution.tool.name} calls itself and has no free place left.",
+                f"The tool {execution.tool.name} has no free place, and those who have one wait for this very call.",
                 category=ErrorCategory.RESOURCE,
             )
-        ancestor = ancestor.parent
+
+    def _never_free(self, key: ToolKey, callers: set[str], seen: set[ToolKey]) -> bool:
+        """Whether each place of a tool is held by one of these, or by one who waits for such a place."""
+        if key in seen:
+            return True
+        seen.add(key)
+        return all(
+            holder.id in callers
+            or any(self._never_free(tool_key(each.tool, each.scope), callers, seen) for each in _waiting(holder))
+            for holder in self._holders.get(key, {}).values()
+        )
+
+
+def _waiting(execution: Execution) -> Iterator[Execution]:
+    """The calls below an execution that wait for a place."""
+    for child in execution.children or ():
+        if child.ended is None and not child.placed and child.task is None:
+            yield child
+        yield from _waiting(child)

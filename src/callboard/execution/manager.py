@@ -27,12 +27,12 @@ from ..tools.policies import BreakerPolicy, RetryPolicy
 from ..tools.registry import Registry
 from ..tools.result import Result
 from ..types import Mode
-from .attempts import Attempts, which_attempt
+from .attempts import Attempts
 from .book import Book
 from .breakers import Breakers
 from .endings import Endings
-from .execution import Execution, Priority, Scope
-from .failures import conflict, interrupted, presentable, timed_out
+from .execution import CALLED, NOTHING, VALIDATED, Execution, Priority, Scope
+from .failures import NestedFailure, conflict, interrupted, presentable, timed_out
 from .lifecycle import Status, move
 from .limits import Gatekeeper, Limits
 from .masking import shown_document
@@ -41,11 +41,12 @@ from .outcome import Outcome, OutcomeStatus
 from .reporting import AttemptReporter
 from .starter import Starter
 from .storing import fingerprint_of
+from .story import which_attempt
 from .threads import Threads
 
 # Looking a member up in its enumeration costs more than what is done with it here.
 _INLINE, _BACKGROUND = Mode.INLINE, Mode.BACKGROUND
-_VALIDATING, _NORMAL = Status.VALIDATING, Priority.NORMAL
+_PENDING, _VALIDATING, _NORMAL = Status.PENDING, Status.VALIDATING, Priority.NORMAL
 
 _LINE_FEED, _CARRIAGE_RETURN = b"\n\r"
 
@@ -87,6 +88,7 @@ class ExecutionManager:
         self._registry = registry
         self._max_bytes = registry.settings.max_argument_bytes
         self._clock = clock
+        self._monotonic, self._time = clock.monotonic, clock.time  # looked up once: they are on the path of every call
         self._limits = limits or Limits()
         self._retry = retry or RetryPolicy()
         self._grace = grace
@@ -102,7 +104,7 @@ class ExecutionManager:
         self._numbers = itertools.count(1)
         self._starter = Starter()
         self._streak = 0
-        self._observers: tuple[Observer, ...] = ()
+        self._observers: list[Observer] = []
         self.unknown = 0
         """How many calls named a tool that their caller does not see, or had arguments that are none."""
         self._loop: asyncio.AbstractEventLoop
@@ -156,12 +158,12 @@ class ExecutionManager:
         """Let somebody look on, until what this returns is called."""
 
         def over() -> None:
-            set_to(tuple(each for each in self._observers if each is not observer))
+            set_to([each for each in self._observers if each is not observer])
 
-        def set_to(observers: tuple[Observer, ...]) -> None:
+        def set_to(observers: list[Observer]) -> None:
             self._observers = self._attempts.observers = self._endings.observers = observers
 
-        set_to((*self._observers, observer))
+        set_to([*self._observers, observer])
         return over
 
     # Calling
@@ -179,26 +181,35 @@ class ExecutionManager:
         Cancelling the caller does not cancel the execution: it goes on, and is on the board. The same `call_id` runs
         once; with other arguments it is a conflict, which is an outcome like any other failure.
         """
-        known = None if call_id is None else scope.book.by_call(call_id)
-        if known is not None:
-            if known.name != tool.name or not _same(known, document):
-                return conflict(known, tool.name)
-            execution = known
+        self._streak += 1
+        if call_id is None or (known := scope.book.by_call(call_id)) is None:
+            execution = self._new(scope, tool, tool.name, document, call_id)
+            self._place(execution, priority)
+        elif known.name == tool.name and _same(known, document):
+            return await self._awaited(scope, known, again=True)
         else:
-            execution = self._submit(scope, tool, document, call_id, priority)
+            return conflict(known, tool.name)
+        if tool.mode is not _INLINE and execution.ended is None:  # else its caller is given the result at once
+            execution.late = True
+        if execution.ended is None or execution.promoted or scope.durable or self._streak >= STREAK:
+            return await self._awaited(scope, execution)
+        return execution.outcome()
+
+    async def _awaited(self, scope: CallScope, execution: Execution, *, again: bool = False) -> Outcome:
+        """How a call stands for its caller: when it has ended or was promoted, and what is told of it is stored.
+
+        `again` is for a caller who makes a call that was made before.
+        """
         try:
             if execution.ended is not None:
-                self._streak += 1
-                if self._streak >= STREAK:
-                    self._streak = 0
-                    await asyncio.sleep(0)
-            elif tool.mode is _INLINE and not execution.promoted:
+                await self._give_way()
+            elif execution.tool.mode is _INLINE and not execution.promoted:
                 if execution.budget_at is None:
-                    execution.budget_at = execution.queued + tool.inline_budget
+                    execution.budget_at = execution.queued + execution.tool.inline_budget
                     self._endings.deadlines.watch(execution.budget_at)
                 await self._endings.released(execution)
             outcome = execution.outcome()
-            if execution.promoted and execution is not known:  # even if it has ended since: its result comes late
+            if execution.promoted and not again:  # even if it has ended since: its result comes late
                 started = OutcomeStatus.STARTED
                 outcome = Outcome(started, execution.id, execution.call_id, execution.name, execution.acknowledgement())
             if scope.durable:
@@ -206,16 +217,25 @@ class ExecutionManager:
                 if execution.lost:
                     return await scope.elsewhere(execution)
         except asyncio.CancelledError:
-            if execution is not known or execution.ended is None:
+            if not again or execution.ended is None:
                 self._endings.miss(execution)
             raise
         return outcome
 
-    async def refuse(self, scope: CallScope, name: str, call_id: str | None, error: ToolError) -> Outcome:
+    async def _give_way(self) -> None:
+        """Let others go first, if so many calls in a row have ended at once."""
+        if self._streak >= STREAK:
+            self._streak = 0
+            await asyncio.sleep(0)
+
+    async def refuse(
+        self, scope: CallScope, name: str, call_id: str | None, error: ToolError, parent: Execution | None = None
+    ) -> Outcome:
         """Record a call that cannot be carried out at all: of a tool that the caller does not see."""
         if call_id is not None and (known := scope.book.by_call(call_id)) is not None:
             return known.outcome() if known.tool is NO_TOOL and known.name == name else conflict(known, name)
         execution = self._new(scope, NO_TOOL, name, b"null", call_id)
+        execution.parent = parent
         self.unknown += 1
         for observer in self._observers:
             observer.called(execution)
@@ -235,15 +255,29 @@ class ExecutionManager:
     async def nested(self, parent: Execution, name: str, arguments: Any) -> Any:
         """A call that a handler makes: it ends no later than its parent, and is cancelled with it."""
         scope: Any = parent.scope
-        execution = self._submit(scope, scope.find(name), encode(arguments), None, parent.priority, parent)
+        document = encode(arguments)
+        if parent.told < parent.reached:  # its story begins before that of what it calls
+            self._endings.tell(parent)
         try:
-            await self.wait(execution)
+            tool = scope.find(name)
+        except ToolError as error:
+            refused = await self.refuse(scope, name, None, error, parent)
+            raise NestedFailure(name, refused.error or error) from None
+        execution = self._new(scope, tool, tool.name, document, None)
+        _adopt(parent, execution)
+        self._place(execution, parent.priority)
+        try:
+            if execution.ended is None:
+                await self.wait(execution)
+            else:
+                self._streak += 1
+                await self._give_way()
         except asyncio.CancelledError:
             self.cancel(execution)
             raise
         outcome = execution.outcome()
         if outcome.error is not None:
-            raise outcome.error
+            raise NestedFailure(execution.name, outcome.error)
         return outcome.value
 
     def cancel(self, execution: Execution) -> bool:
@@ -316,7 +350,7 @@ class ExecutionManager:
 
     def hides(self, scope: Scope, tool: Tool) -> bool:
         """Whether a tool's breaker is open and its policy says that it is not shown meanwhile."""
-        return bool(self._breakers.known) and self._breakers.hides(tool, scope)
+        return self._breakers.remember and self._breakers.hides(tool, scope)
 
     def forget(self, scope: Scope) -> None:
         """A session has ended: nothing is remembered for it."""
@@ -329,8 +363,8 @@ class ExecutionManager:
 
     def _new(self, scope: CallScope, tool: Tool, name: str, document: bytes, call_id: str | None) -> Execution:
         number = f"{self._prefix}{next(self._numbers)}"
-        clock = self._clock
-        execution = Execution(number, call_id or number, tool, name, scope, document, clock.monotonic(), clock.time())
+        now, at = self._monotonic(), self._time()
+        execution = Execution(number, call_id or number, tool, name, scope, document, now, at)
         book = scope.book
         book[number] = execution
         if call_id is not None:
@@ -344,24 +378,7 @@ class ExecutionManager:
         scope: Any = execution.scope
         scope.book[execution.id] = scope.book.calls[execution.call_id] = self._endings.live[execution.id] = execution
 
-    def _submit(
-        self,
-        scope: CallScope,
-        tool: Tool,
-        document: bytes,
-        call_id: str | None,
-        priority: Priority,
-        parent: Execution | None = None,
-    ) -> Execution:
-        execution = self._new(scope, tool, tool.name, document, call_id)
-        if parent is not None:
-            _adopt(parent, execution)
-        self._place(execution, priority)
-        if tool.mode is not _INLINE and execution.ended is None:  # else its caller is given the result at once
-            execution.late = parent is None
-        return execution
-
-    def _place(self, execution: Execution, priority: Priority) -> Execution:
+    def _place(self, execution: Execution, priority: Priority) -> None:
         """Give it a place and let it begin, or let it wait for one."""
         if self._observers:
             for observer in self._observers:
@@ -378,7 +395,7 @@ class ExecutionManager:
         except ToolError as error:
             self._announce(execution)
             self._endings.fail(execution, error)
-            return execution
+            return
         if placed:
             self._begin(execution)
         else:
@@ -386,38 +403,36 @@ class ExecutionManager:
             self._announce(execution)
         if execution.deadline is not None and execution.ended is None:
             self._endings.deadlines.watch(execution.deadline)
-        return execution
 
     def _announce(self, execution: Execution) -> None:
         """Tell that a call was accepted, before its arguments were looked at."""
         execution.shown = shown_document(execution.tool, execution.document, self._max_bytes)
-        self._endings.post(execution, EventKind.TOOL_STARTED, b',"arguments":%b}' % execution.shown)
+        execution.reached, execution.at = CALLED, written(self._clock.time())
+        self._endings.tell(execution)
 
     def _begin(self, execution: Execution) -> None:
         """An execution that has its place: read its arguments, and let its task run."""
         try:
-            waited = execution.shown is not None
-            head, at = execution.head, written(self._clock.time() if waited else execution.queued_at)
-            execution.began = at
+            waited = execution.told != NOTHING
+            execution.at = written(self._clock.time() if waited else execution.queued_at)
             tool, document = execution.tool, execution.document
             failure: ToolError | None = None
             try:
                 if len(document) > self._max_bytes:
                     raise too_large(len(document), self._max_bytes)
                 execution.arguments = tool.arguments.parse(tool.name, document)
-            except Exception as error:
+            except BaseException as error:  # a validator may raise anything
                 failure = self._registry.errors.translate(error)
-            validating = b'{"kind":"tool_validating","at":"%b","data":%b}}' % (at, head)
-            if waited:
-                execution.unposted = (validating,)
-            else:
-                shown = document
-                if failure is not None or tool.has_secrets or _LINE_FEED in shown or _CARRIAGE_RETURN in shown:
-                    shown = shown_document(tool, document, self._max_bytes)
-                execution.shown = shown
-                started = b'{"kind":"tool_started","at":"%b","data":%b,"arguments":%b}}' % (at, head, shown)
-                execution.unposted = (started, validating)
-            execution.status = move(execution.status, _VALIDATING)
+                if isinstance(error, KeyboardInterrupt):
+                    self._endings.fail(execution, failure)
+                    raise
+            if not waited:
+                if failure is None and not (tool.has_secrets or _LINE_FEED in document or _CARRIAGE_RETURN in document):
+                    execution.shown = document
+                else:
+                    execution.shown = shown_document(tool, document, self._max_bytes)
+            execution.reached = VALIDATED
+            execution.status = _VALIDATING if execution.status is _PENDING else move(execution.status, _VALIDATING)
             if failure is not None:
                 self._endings.fail(execution, failure)
                 return
@@ -427,12 +442,12 @@ class ExecutionManager:
                 outer, self._entering = self._entering, execution
                 task = self._starter.start(work)
                 self._entering = outer
-            else:  # its caller has the acknowledgement before anything happens
-                task = self._loop.create_task(work)
+            else:  # its caller has the acknowledgement before anything happens, also where tasks begin eagerly
+                task = asyncio.Task(work, loop=self._loop)
             if execution.ended is None:
                 execution.task = task
                 self._endings.live[execution.id] = execution
-                if execution.unposted:
+                if execution.told < execution.reached:
                     self._endings.tell(execution)
             elif task is not None:  # it was stopped before it first waited
                 self._endings.abandon(task)
@@ -450,7 +465,7 @@ def _same(known: Execution, document: bytes) -> bool:
 
 def _adopt(parent: Execution, child: Execution) -> None:
     child.parent = parent
-    parent.children = (*(known for known in parent.children if not known.terminal), child)
+    parent.children = (*(known for known in parent.children or () if not known.terminal), child)
     times = (parent.deadline, parent.attempt_deadline, child.deadline)
     child.deadline = min((when for when in times if when is not None), default=None)
 

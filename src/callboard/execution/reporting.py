@@ -1,5 +1,6 @@
 """What a running handler can say and ask: the reporter behind a `ToolContext` of an execution."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -31,10 +32,10 @@ class AttemptReporter:
 
     async def progress(self, stage: str, fraction: float | None, message: str | None) -> None:
         body = to_json({"stage": stage, "fraction": fraction, "message": message})
-        self._post(EventKind.TOOL_PROGRESS, b"," + body[1:])
+        await self._post(EventKind.TOOL_PROGRESS, b"," + body[1:])
 
     async def partial(self, value: Any) -> None:
-        self._post(EventKind.TOOL_PARTIAL, b',"value":%b}' % self._execution.tool.result.encode(value))
+        await self._post(EventKind.TOOL_PARTIAL, b',"value":%b}' % self._execution.tool.result.encode(value))
 
     async def call(self, name: str, arguments: Any) -> Any:
         if self._over:
@@ -51,8 +52,10 @@ class AttemptReporter:
     def _over(self) -> bool:
         return self._execution.status is not Status.EXECUTING or self._execution.attempt != self._attempt
 
-    def _post(self, kind: EventKind, fields: bytes) -> None:
+    async def _post(self, kind: EventKind, fields: bytes) -> None:
+        """Post an event, and let others go first: people see it, and whoever wants the work to stop is heard."""
         if self._over:
             log.warning("%s reported %s after its end; it is left out", self._execution.tool.name, kind)
             return
         self._endings.post(self._execution, kind, fields)
+        await asyncio.sleep(0)

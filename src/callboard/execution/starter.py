@@ -8,7 +8,6 @@ it on from there.
 """
 
 import asyncio
-import sys
 from collections.abc import Coroutine, Generator
 from contextvars import Context, copy_context
 from sys import getrefcount
@@ -37,9 +36,6 @@ READY = 4
 
 NAME = "callboard: for a call"
 """The name of every one of them, until a handler gives it another."""
-
-LINKED = sys.version_info >= (3, 12)
-"""Whether the frame of a coroutine that has ended is linked to the one in which it ended."""
 
 
 class Starter:
@@ -74,11 +70,8 @@ class Starter:
         held, watched = getrefcount(task), getweakrefcount(task)
         caller = become(loop, task)
         try:  # gives the spare, where it waits for nothing
-            if LINKED:
-                waits_for = spare.steps.send((context, next, coroutine.__await__(), spare))
-                next(spare.steps)
-            else:
-                waits_for = context.run(next, coroutine.__await__(), spare)
+            waits_for = spare.steps.send((context, next, coroutine.__await__(), spare))
+            next(spare.steps)
         except BaseException:
             self._replace(spare)
             raise
@@ -86,9 +79,7 @@ class Starter:
             become(loop, caller)
         if waits_for is not spare:
             spare.take(coroutine, context, waits_for)
-            self._replace(spare)
-            return task
-        if (
+        elif (
             getrefcount(task) == held
             and getweakrefcount(task) == watched
             and not spare.called.done()
@@ -96,9 +87,9 @@ class Starter:
             and task.get_name() == NAME
         ):
             self._ready.append(spare)  # nobody has left anything on it, so the next one may have it
-        else:
-            self._replace(spare)
-        return None
+            return None
+        self._replace(spare)
+        return task if waits_for is not spare else None
 
     def _replace(self, spare: "Spare") -> None:
         self._spares.discard(spare)

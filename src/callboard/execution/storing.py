@@ -11,7 +11,8 @@ from ..clock import Clock
 from ..errors import ToolError
 from ..storage.rows import WORKER, ExecutionRow
 from ..tools.definition import Tool
-from .execution import Execution, Priority, Scope, acknowledgement
+from ..tools.document import canonical
+from .execution import CALLED, VALIDATED, Execution, Priority, Scope, acknowledgement
 from .lifecycle import Status
 from .outcome import Outcome, OutcomeStatus
 from .record import ExecutionRecord
@@ -20,7 +21,7 @@ from .record import ExecutionRecord
 def fingerprint_of(document: bytes) -> str:
     """A hash of arguments that is the same however they are spaced and ordered."""
     with suppress(ValueError, RecursionError):  # where it is not JSON, the text itself is all there is
-        document = to_json(_ordered(from_json(document)))
+        document = canonical(document)
     return hashlib.sha256(document).hexdigest()
 
 
@@ -41,7 +42,7 @@ def row_of(execution: Execution, owner: str | None) -> ExecutionRow:
         kind=execution.kind,
         document=None if secret else execution.document,
         fingerprint=execution.fingerprint,
-        shown=execution.shown or b"null",
+        shown=execution.shown,
         status=execution.status.value,
         priority=execution.priority.value,
         attempt=execution.attempt,
@@ -72,6 +73,7 @@ def restored(row: ExecutionRow, tool: Tool, scope: Scope, clock: Clock) -> Execu
     execution.fingerprint = row.fingerprint
     execution.shown = row.shown
     execution.status = Status(row.status)
+    execution.told = execution.reached = CALLED if execution.status is Status.PENDING else VALIDATED
     execution.priority = Priority(row.priority)
     execution.attempt = row.attempt
     execution.max_attempts = row.max_attempts
@@ -128,11 +130,3 @@ def _read(error: dict[str, Any]) -> ToolError:
         retry_after=error.get("retry_after"),
         details=error.get("details"),
     )
-
-
-def _ordered(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _ordered(value[key]) for key in sorted(value)}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    if isinstance(value, list):
-        return [_ordered(each) for each in value]  # pyright: ignore[reportUnknownVariableType]
-    return value

@@ -1,22 +1,32 @@
 """Finds handlers that block the event loop, and names them.
 
 A thread asks the loop for a sign of life. When none comes in time it looks at what the loop's thread is doing: a frame
-that belongs to the handler of a running tool tells which tool it is. Nothing is measured per call.
+that belongs to the handler of a running tool tells which tool it is, and so does a task that such a handler awaits.
+Nothing is measured per call.
 """
 
 import asyncio
-import inspect
 import logging
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from types import CodeType, FrameType
 from typing import Any, Self
 
 from ..tools.definition import Tool
 from ..tools.histogram import Histogram
+from .execution import Execution
 from .manager import ExecutionManager
+
+AnyTask = asyncio.Task[Any]
+
+DEEPEST = 100
+"""How many decorators a handler is looked for under: one may wrap itself."""
+
+MOST_AWAITED = 10_000
+"""How many futures are followed from a handler: two may await each other."""
 
 log = logging.getLogger("callboard.watchdog")
 
@@ -58,7 +68,7 @@ class Watchdog:
             silence = time.monotonic() - self._seen
             if silence >= self._threshold and blocked is None:
                 since = self._seen
-                blocked, sessions = self._culprit(thread)
+                blocked, sessions = self._culprit(loop, thread)
                 if blocked is not None:
                     log.warning("the handler of %s blocks the event loop since %.1f s", blocked, silence)
             elif silence < self._threshold and blocked is not None:
@@ -76,19 +86,51 @@ class Watchdog:
         except RuntimeError:  # the loop is closed
             self._ended.set()
 
-    def _culprit(self, thread: int) -> tuple[str | None, frozenset[str]]:
+    def _culprit(self, loop: asyncio.AbstractEventLoop, thread: int) -> tuple[str | None, frozenset[str]]:
         """The tool whose handler the thread is in, if it is in one, and the sessions that run it."""
-        live = self._manager.live
-        codes = {code: each.tool.name for each in live if (code := _code(each.tool)) is not None}
+        live, task = self._manager.live, asyncio.current_task(loop)
         frame: FrameType | None = sys._current_frames().get(thread)  # pyright: ignore[reportPrivateUsage]
-        while frame is not None:
-            if (name := codes.get(frame.f_code)) is not None:
-                return name, frozenset(each.scope.id for each in live if each.tool.name == name)
-            frame = frame.f_back
-        return None, frozenset()
+        name = _by_frame(live, frame, task) or _by_task(live, task)
+        return name, frozenset(each.scope.id for each in live if each.tool.name == name)
 
 
-def _code(tool: Tool) -> CodeType | None:
-    function: Any = inspect.unwrap(tool.handler.function) if tool.handler is not None else None
-    code: Any = getattr(function, "__code__", None)
-    return code if isinstance(code, CodeType) else None
+def _by_frame(live: Sequence[Execution], frame: FrameType | None, task: AnyTask | None) -> str | None:
+    tools: dict[CodeType, set[Tool]] = {}
+    for tool in {each.tool for each in live}:
+        for code in _codes(tool):
+            tools.setdefault(code, set()).add(tool)
+    while frame is not None:
+        found = tools.get(frame.f_code, set[Tool]())
+        if len(found) > 1:  # a decorator that several have
+            found = {each.tool for each in live if each.tool in found and (each.task is None or each.task is task)}
+        if len(found) == 1:
+            return found.pop().name
+        frame = frame.f_back
+    return None
+
+
+def _by_task(live: Sequence[Execution], task: AnyTask | None) -> str | None:
+    """By what handlers await. Not yet known is what one awaits that has only just begun."""
+    for each in live:
+        awaited: list[Any] = [each.task]
+        for future in awaited:  # it grows while it is walked
+            if future is task is not None:
+                return each.tool.name
+            below = getattr(future, "_fut_waiter", None)
+            if below is not None and len(awaited) < MOST_AWAITED:
+                awaited += [below, *getattr(below, "_children", ())]
+    return None
+
+
+def _codes(tool: Tool) -> list[CodeType]:
+    """The code of a handler: of what decorates it, of what is decorated, and of the functions written inside them."""
+    functions: list[Any] = [] if tool.handler is None else [tool.handler.function]
+    found: list[Any] = []
+    for each in functions:  # it grows while it is walked
+        if callable(each) and len(functions) < DEEPEST:
+            found += [getattr(each, "__code__", None), getattr(each.__call__, "__code__", None)]
+            functions += [getattr(each, "__wrapped__", None), each.func if isinstance(each, partial) else None]
+    codes = [code for code in found if isinstance(code, CodeType)]
+    for code in codes:
+        codes += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
+    return codes

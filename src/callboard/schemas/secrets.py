@@ -1,4 +1,7 @@
-"""Secret fields: those whose type says so (`SecretStr`, `SecretBytes`) or whose schema does (`writeOnly: true`)."""
+"""Secret fields: those whose type says so (`SecretStr`, `SecretBytes`, `Secret`) or whose schema does (`writeOnly`).
+
+What holds a secret and cannot be masked in part is masked whole: a JSON text, an object whose keys are secret.
+"""
 
 from typing import Any, cast
 
@@ -18,6 +21,18 @@ def has_secrets(schema: JSONSchema) -> bool:
     return False
 
 
+def names_shown(schema: JSONSchema) -> frozenset[str] | None:
+    """The properties that may be named to people where the keys of some object are secret; None where any key may."""
+    names: set[str] = set()
+    secret = False
+    pending = [schema]
+    for current in pending:
+        names |= (as_schema(current.get("properties")) or {}).keys()
+        secret = secret or _may_hold_secrets(as_schema(current.get("propertyNames")) or {})
+        pending.extend(child for _, child in children(current))
+    return frozenset(names) if secret else None
+
+
 def masked(value: Any, schema: JSONSchema) -> Any:
     """A copy of the value in which whatever a cleaned schema calls secret is masked.
 
@@ -28,12 +43,14 @@ def masked(value: Any, schema: JSONSchema) -> Any:
 
 
 def _masked(value: Any, schema: JSONSchema, definitions: JSONSchema) -> Any:
-    if isinstance(reference := schema.get("$ref"), str):
-        schema = as_schema(definitions.get(reference.rpartition("/")[2])) or {}
     if schema.get("writeOnly"):
         return MASK
+    if isinstance(reference := schema.get("$ref"), str):
+        return _masked(value, as_schema(definitions.get(reference.rpartition("/")[2])) or {}, definitions)
     if value is None or not _may_hold_secrets(schema):
         return value
+    if any(_may_hold_secrets(inner) for word in _WHOLE if (inner := as_schema(schema.get(word))) is not None):
+        return MASK
     for keyword in ("anyOf", "oneOf", "allOf"):
         for branch in cast(list[JSONSchema], schema.get(keyword, ())):
             value = _masked(value, branch, definitions)
@@ -53,6 +70,7 @@ def _masked(value: Any, schema: JSONSchema, definitions: JSONSchema) -> Any:
     return cast(Any, value) if schema.keys().isdisjoint(_OF_OBJECTS | _OF_LISTS) else MASK
 
 
+_WHOLE = ("propertyNames", "contentSchema")
 _OF_OBJECTS = frozenset({"properties", "additionalProperties", "patternProperties"})
 _OF_LISTS = frozenset({"items", "prefixItems"})
 

@@ -29,6 +29,7 @@ SINGLE = frozenset(
         "else",
         "unevaluatedProperties",
         "unevaluatedItems",
+        "contentSchema",
     }
 )
 """Keywords whose value is a schema, or a boolean that stands for one."""

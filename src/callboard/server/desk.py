@@ -10,7 +10,7 @@ from weakref import WeakSet
 
 from ..protocols.agui.run import Run
 from ..runtime import Runtime
-from ..sessions.scheduler import SessionIdInvalid, SessionNotFound, check_id
+from ..sessions.ids import SessionIdInvalid, SessionNotFound, check_id
 from ..sessions.session import Session
 from .problems import Problem, not_found
 from .streams import Streams

@@ -16,9 +16,9 @@ from starlette.responses import Response
 from ..errors import CallboardError, ErrorCategory, ToolError
 from ..events.posting import PostingRefused
 from ..events.problems import EventInvalid, EventTooLarge
-from ..sessions.requests import AnswerInvalid, RequestClosed
-from ..sessions.scheduler import SessionIdInvalid, SessionNotFound
-from ..sessions.session import CallIdInvalid
+from ..sessions.answers import AnswerInvalid
+from ..sessions.ids import CallIdInvalid, SessionIdInvalid, SessionNotFound
+from ..sessions.requests import RequestClosed
 from ..storage.port import Conflict, StoreError, StoreUnavailable
 from ..tools.document import shorten
 

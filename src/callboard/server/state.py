@@ -10,7 +10,8 @@ from ..events.event import Event, Events
 from ..events.kinds import EventKind
 from ..events.routing import Family
 from ..execution.record import ExecutionRecord
-from ..sessions.session import Session, SessionSnapshot
+from ..sessions.session import Session
+from ..sessions.snapshot import SessionSnapshot
 from ..storage.rows import RequestRow
 from .desk import Desk
 from .frames import family_of, name_of

@@ -346,7 +346,7 @@ def _eldest(execution: Execution, known: Container[Execution]) -> Execution:
 
 def _descendants(execution: Execution) -> Iterator[Execution]:
     """All that it called, the last first, and itself."""
-    for child in execution.children:
+    for child in execution.children or ():
         yield from _descendants(child)
     yield execution
 

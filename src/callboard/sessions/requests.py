@@ -6,15 +6,13 @@ used twice, and what runs is what was approved.
 """
 
 import asyncio
-import hashlib
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
 
 from ..clock import Clock, Timer
@@ -22,56 +20,22 @@ from ..errors import CallboardError, ErrorCategory, ToolError
 from ..events.event import encode_event
 from ..events.kinds import EventKind
 from ..execution.execution import Answer, Execution
-from ..execution.masking import shown_arguments
 from ..execution.storing import fingerprint_of, row_of
-from ..nesting import DEEPEST, is_deeper
+from ..execution.story import opening
 from ..storage.port import Change, Conflict, ExecutionWrite, RequestWrite, Store
 from ..storage.rows import RequestRow
 from ..tools.definition import Tool
-from ..tools.document import encode, shorten
-from ..tools.problems import problems_of
+from ..tools.document import shorten
+from .answers import answer_schema, binding, judge, meaning, shown_answer
 
 if TYPE_CHECKING:
     from .session import Session
-
-MAX_ANSWER_BYTES = 256 * 1024
-"""How large an answer may be, as JSON."""
 
 
 class RequestClosed(CallboardError):
     """A request does not wait for an answer any more."""
 
     code = "request_closed"
-
-
-class AnswerInvalid(CallboardError, ValueError):
-    """An answer is not what the request asks for. `problems` lists path and message; the request stays open."""
-
-    code = "answer_invalid"
-
-    def __init__(self, message: str, problems: Sequence[Mapping[str, Any]] = ()) -> None:
-        super().__init__(message)
-        self.problems = list(problems)
-
-
-class Approval(BaseModel):
-    """How a person answers where a call is to be approved. Nothing but true is a yes."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    approved: bool = Field(description="Whether the call may run")
-    arguments: dict[str, Any] | None = Field(default=None, description="Other arguments with which it is to run")
-    reason: str | None = Field(default=None, max_length=10_000, description="Why not, for the model")
-
-
-class WalletResponse(BaseModel):
-    """What became of a transaction that a wallet was asked to send."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    status: Literal["confirmed", "rejected", "failed"] = Field(description="What became of it")
-    transaction_hash: str | None = Field(default=None, max_length=200, description="Its hash, where it was sent")
-    detail: str | None = Field(default=None, max_length=10_000, description="More for the model")
 
 
 class _Waiting(NamedTuple):
@@ -103,7 +67,26 @@ class Requests:
     # The asking side
 
     async def ask(self, session: "Session", execution: Execution, disown: Callable[[Execution], None]) -> Answer:
-        """Ask a person, or go on waiting where one was asked already."""
+        """Ask a person, or go on waiting where one was asked already. Whoever stops waiting withdraws the request."""
+        try:
+            answer = await self._asked(session, execution, disown)
+        except asyncio.CancelledError:
+            row = execution.request
+            if row is not None and row.status == "open" and not execution.lost:
+                await self.withdraw(session, row)
+            raise
+        if answer.error is not None or execution.tool.handler is None:
+            self.use(session, execution)
+        return answer
+
+    def use(self, session: "Session", execution: Execution) -> None:
+        """The answer is used by what is told next. What is secret in it is not needed any more."""
+        row = execution.request
+        if row is not None and row.status == "answered":
+            execution.request = replace(row, status="used", answer=to_json(shown_answer(row, execution.tool)))
+            session.ledger.use(execution.request)
+
+    async def _asked(self, session: "Session", execution: Execution, disown: Callable[[Execution], None]) -> Answer:
         known = execution.request
         row = known or self._new(execution)
         execution.request = row
@@ -112,12 +95,12 @@ class Requests:
         timer = self._timer(row)
         try:
             if known is None:
-                events, execution.unposted = execution.unposted, ()
+                events = opening(execution)
                 change = Change(
                     session.id,
                     executions=[ExecutionWrite(row_of(execution, self._owner), self._owner, new=not execution.stored)],
                     requests=[RequestWrite(row)],
-                    events=(*events, _asked(row, execution, self._clock.time())),
+                    events=(*events, _asking(row, execution, self._clock.time())),
                 )
                 execution.stored = True
                 try:
@@ -143,8 +126,8 @@ class Requests:
             kind=tool.asks,
             tool=execution.name,
             payload=execution.shown or b"null",
-            schema=to_json(_schema(tool)),
-            fingerprint=_binding(execution, execution.shown or b"null"),
+            schema=to_json(answer_schema(tool)),
+            fingerprint=binding(execution, execution.shown or b"null"),
             status="open",
             answer=None,
             created_at=now,
@@ -175,7 +158,7 @@ class Requests:
             return
         waiting.execution.request = row
         try:
-            waiting.future.set_result(_answer_of(row, waiting.execution))
+            waiting.future.set_result(meaning(row, waiting.execution))
         except Exception as error:  # a fault of ours must not leave the call waiting for ever
             waiting.future.set_exception(error)
 
@@ -187,9 +170,10 @@ class Requests:
         Raises `ToolError` (not_found), `RequestClosed`, or `AnswerInvalid`, after which it is still open.
         """
         row = await self._row(session, request_id)
-        status, value = self._judge(row, answer)
+        tool = self._find(row.tool)
+        status, value = judge(row, tool, answer)
         closed = replace(row, status=status, answer=value, answered_at=self._clock.time())
-        return await self._close(session, closed, _answered(closed, self._find(row.tool), self._clock.time()))
+        return await self._close(session, closed, _answered(closed, tool, self._clock.time()))
 
     async def expire(self, request_id: str) -> None:
         """Close a request to which nobody answered in time, unless somebody just did."""
@@ -218,7 +202,7 @@ class Requests:
         if row.status == "open" and self._is_over(row):
             row = replace(row, status="expired", answered_at=self._clock.time())
             await self._close(session, row, None)
-        elif row.status == "open" and (ended := await session.ended_with(row.execution_id)) is not None:
+        elif row.status == "open" and (ended := await session.calls.ended_with(row.execution_id)) is not None:
             await self.withdraw(session, row)
             raise RequestClosed(f"The call that asked for it has ended: it {ended}.")
         if row.status != "open":
@@ -249,64 +233,8 @@ class Requests:
         self._tell(row)
         return number
 
-    def _judge(self, row: RequestRow, answer: Any) -> tuple[str, bytes]:
-        """Whether an answer closes the request well, and what is kept of it. Raises `AnswerInvalid`."""
-        tool = self._find(row.tool)
-        try:
-            document = encode(answer)
-            if len(document) > MAX_ANSWER_BYTES:
-                raise AnswerInvalid(f"The answer is too large: at most {MAX_ANSWER_BYTES:,} bytes are taken.")
-            if is_deeper(document, DEEPEST):
-                raise AnswerInvalid("The answer is nested too deeply.")
-            if row.kind == EventKind.WALLET_TX_REQUEST:
-                given = WalletResponse.model_validate_json(document)
-                status = "refused" if _wants_approval(row, tool) and given.status != "confirmed" else "answered"
-            elif _wants_approval(row, tool):
-                return _approval(Approval.model_validate_json(document), tool)
-            else:
-                status = "answered"
-            if tool is not None and tool.answer is not None:
-                document = tool.result.write(tool.name, TypeAdapter(tool.answer).validate_json(document))
-            return status, document
-        except ValidationError as error:
-            raise AnswerInvalid("The answer is not what is asked for.", problems_of(error)) from None
-        except ToolError as error:
-            raise AnswerInvalid(error.message, _problems(error)) from None
 
-
-def _approval(given: Approval, tool: Tool | None) -> tuple[str, bytes]:
-    """What is kept of an approval or a refusal. Raises `ToolError` for arguments that the tool does not take."""
-    if given.approved and given.arguments is not None and tool is not None:
-        tool.arguments.parse(tool.name, encode(given.arguments))
-    return "answered" if given.approved else "refused", given.model_dump_json(exclude_none=True).encode()
-
-
-def _problems(error: ToolError) -> Sequence[Mapping[str, Any]]:
-    details: object = error.details
-    return cast("list[Mapping[str, Any]]", details) if isinstance(details, list) else ()
-
-
-def _wants_approval(row: RequestRow, tool: Tool | None) -> bool:
-    """Whether it asks for leave to run something. Where the tool is not known here, its schema says so."""
-    if tool is not None:
-        return tool.handler is not None
-    return from_json(row.schema) in (Approval.model_json_schema(), WalletResponse.model_json_schema())
-
-
-def _schema(tool: Tool) -> dict[str, Any]:
-    if tool.handler is None:
-        return TypeAdapter(tool.answer).json_schema()
-    asked = WalletResponse if tool.asks == EventKind.WALLET_TX_REQUEST else Approval
-    return asked.model_json_schema()
-
-
-def _binding(execution: Execution, payload: bytes) -> str:
-    """A hash of what would run and of what a person is shown of it: neither may be another afterwards."""
-    bound = [execution.name, fingerprint_of(execution.document), fingerprint_of(payload)]
-    return hashlib.sha256(to_json(bound)).hexdigest()
-
-
-def _asked(row: RequestRow, execution: Execution, at: float) -> bytes:
+def _asking(row: RequestRow, execution: Execution, at: float) -> bytes:
     data: dict[str, Any] = {
         "request_id": row.id,
         "execution_id": execution.id,
@@ -320,55 +248,8 @@ def _asked(row: RequestRow, execution: Execution, at: float) -> bytes:
     return encode_event(row.kind, at, to_json({**asked, **data}))
 
 
-def used(row: RequestRow, tool: Tool) -> RequestRow:
-    """A request whose answer is used. What is secret in it is not needed any more."""
-    return replace(row, status="used", answer=to_json(_shown(row, tool)))
-
-
 def _answered(row: RequestRow, tool: Tool | None, at: float) -> bytes:
-    answer = _shown(row, tool)
+    answer = shown_answer(row, tool)
     if row.kind == EventKind.WALLET_TX_REQUEST:
         return encode_event(EventKind.WALLET_TX_RESPONSE, at, to_json({**answer, "request_id": row.id}))
     return encode_event(EventKind.HUMAN_ANSWER, at, to_json({"request_id": row.id, "answer": answer}))
-
-
-def _shown(row: RequestRow, tool: Tool | None) -> Any:
-    """An answer as people may see it: edited arguments without their secrets."""
-    answer = from_json(row.answer or b"null")
-    if tool is not None and tool.has_secrets and _wants_approval(row, tool) and "arguments" in answer:
-        answer["arguments"] = from_json(shown_arguments(tool, encode(answer["arguments"])))
-    return answer
-
-
-def _answer_of(row: RequestRow, execution: Execution) -> Answer:
-    """What a closed request means for the execution that waits for it."""
-    if row.status == "expired":
-        return _refusal("Nobody answered in time; the call did not run.", ErrorCategory.TIMEOUT)
-    if row.status not in ("answered", "refused", "used"):
-        return _refusal("The request was withdrawn; the call did not run.", ErrorCategory.CANCELLED)
-    if row.fingerprint != _binding(execution, row.payload):
-        return _refusal("What was asked is not what was to run; nothing was done.", ErrorCategory.PERMISSION)
-    tool, answer = execution.tool, from_json(row.answer or b"null")
-    if tool.handler is None:
-        try:
-            return Answer(value=TypeAdapter(tool.answer).validate_json(row.answer or b"null"))
-        except ValidationError:  # it was taken by a process that does not know the tool
-            return _refusal("The person's answer is not what was asked for.", ErrorCategory.VALIDATION)
-    said = cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
-    wallet = row.kind == EventKind.WALLET_TX_REQUEST
-    if row.status == "refused" or not (said.get("status") == "confirmed" if wallet else said.get("approved") is True):
-        reason = said.get("reason") or said.get("detail")
-        why = f" The reason: {reason}" if reason else ""
-        return _refusal(f"A person refused this call; it did not run.{why}", ErrorCategory.PERMISSION)
-    if wallet or (edited := said.get("arguments")) is None:
-        return Answer()
-    document = encode(edited)
-    try:
-        tool.arguments.parse(tool.name, document)
-    except ToolError as error:
-        return Answer(error)
-    return Answer(document=document)
-
-
-def _refusal(message: str, category: ErrorCategory) -> Answer:
-    return Answer(ToolError(message, category=category))

@@ -99,6 +99,8 @@ class LateResults:
 
     async def restore(self, row: SessionRow | None) -> None:
         """See how things stand, after nobody looked for a while; the row is read, if it is not given."""
+        if not self._ledger.durable:
+            return
         row = row or await self._store.session(self._session_id)
         self._known.update(dict.fromkeys(() if row is None else row.unconsumed))
         await self._look()

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..clock import Clock
+from ..events.board import Board
 from ..execution.execution import Execution
 from ..execution.manager import ExecutionManager
 from ..storage.port import Store
@@ -30,8 +31,8 @@ class Services:
     workers: Workers
     owner: str
     """This process, as the store knows it."""
-    catch_up: "Callable[[Session], Awaitable[None]]"
-    """Gives a board what other processes have written."""
+    catch_up: Callable[[str, Board], Awaitable[None]]
+    """Gives the board of a session what other processes have written."""
     log_out: "Callable[[Session, float], Awaitable[None]]"
     look_around: Callable[[], None]
     """See soon whether there is work that nobody holds."""

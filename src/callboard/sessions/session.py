@@ -1,74 +1,46 @@
 """A session: it sees its tools, makes its calls, and has one board.
 
-It is a thin thing: who it belongs to, what it may see, where its events go. The work is done by the execution manager;
-what it writes goes through its ledger.
+It is a thin thing: who it belongs to, what it may see, where its events go. The work is done by the execution manager,
+for which it is the scope of its calls; what it writes goes through its ledger. How its calls stand is known to its
+`Calls`, which results wait to its `LateResults`; what only a conversation needs of it is a `Seat`.
 """
 
-import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import aclosing, suppress
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from contextlib import aclosing
 from types import MappingProxyType
 from typing import Any
 
 from pydantic_core import to_json
 
-from ..clock import within
 from ..errors import CallboardError, ErrorCategory, RegistrationError, ToolError
-from ..events.board import Board, CursorExpired, Subscription
+from ..events.board import Board, Subscription
 from ..events.event import Event, Events, encode_event
 from ..events.kinds import EventKind
-from ..events.routing import Family, Side, seen_by
+from ..events.routing import Family, Side
 from ..events.routing import family as family_of
 from ..execution.book import Book
-from ..execution.excerpt import excerpt
-from ..execution.execution import Answer, Execution, Priority, acknowledgement
-from ..execution.failures import call_id_conflict
-from ..execution.lifecycle import Status
-from ..execution.outcome import Outcome, OutcomeStatus
+from ..execution.execution import Answer, Execution, Priority
+from ..execution.outcome import Outcome
 from ..execution.record import ExecutionRecord
-from ..execution.storing import fingerprint_of, outcome_of, record_of
-from ..storage.port import Change, Conflict
-from ..storage.rows import TURN, ExecutionRow, RequestRow, SessionRow
+from ..storage.port import Change
+from ..storage.rows import RequestRow, SessionRow
 from ..tools.definition import Tool
 from ..tools.document import encode, shorten
 from ..tools.snapshot import Snapshot
 from ..tools.view import View
 from ..turns import Turn
 from ..types import Wake
+from .calls import Calls
+from .ids import MAX_ID, CallIdInvalid, is_call_id
 from .ledger import Ledger
-from .requests import used
 from .results import LateResults
 from .services import Services, Talk
+from .shown import shown_text, shown_to_model
+from .snapshot import SessionSnapshot, take_snapshot
 
 _NORMAL = Priority.NORMAL
-_FOR_THE_MODEL = (EventKind.USER_INPUT, EventKind.SYSTEM_ERROR)
 _LOUD_TO_QUIET = (Wake.WAKE, Wake.WAIT, Wake.UI_ONLY)
 _NO_TOOLS: Mapping[str, Tool] = MappingProxyType({})
-MAX_ID = 200
-"""How long the ids that callers choose may be."""
-
-
-class CallIdInvalid(CallboardError, ValueError):
-    """A call id cannot be used."""
-
-    code = "call_id"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionSnapshot:
-    """How a session stands at one moment."""
-
-    last_seq: int
-    """The number of the newest event that it has taken in."""
-    executions: tuple[ExecutionRecord, ...]
-    """What runs or waits, oldest first."""
-    requests: tuple[RequestRow, ...]
-    """What people are asked, oldest first."""
-    unconsumed: tuple[str, ...]
-    """The executions whose late results wait to be taken, oldest first."""
-    is_processing: bool
-    """Whether a turn runs, in whatever process."""
 
 
 class Session:
@@ -85,6 +57,7 @@ class Session:
         "_used",
         "board",
         "book",
+        "calls",
         "created_at",
         "durable",
         "gone",
@@ -134,6 +107,8 @@ class Session:
         self._used = services.clock.monotonic()
         self.durable = ledger.durable
         self.tell = ledger.tell
+        self.calls = Calls(session_id, services, board, book, ledger)
+        """How they stand, and how they are stopped."""
         self.results = LateResults(session_id, book, ledger, services.store)
         """Results that came late and wait to be taken."""
         self._lent: Mapping[str, Tool] = _NO_TOOLS
@@ -142,16 +117,6 @@ class Session:
         self._services = services
         self._registry = services.registry
         self._manager = services.manager
-
-    @property
-    def last_used(self) -> float:
-        """When anything was last done here, by the clock's monotonic time. Calls are seen by their executions."""
-        newest = next(reversed(self.book.values()), None)
-        return self._used if newest is None else max(self._used, newest.queued, newest.ended or 0.0)
-
-    @last_used.setter
-    def last_used(self, when: float) -> None:
-        self._used = when
 
     # Tools
 
@@ -219,7 +184,9 @@ class Session:
             priority = _priority(priority)
         try:
             document = arguments if isinstance(arguments, bytes) else _document(arguments)
-            tool = self.find(name)
+            tool = self._found.get(name) if self._found_at == self._registry.version else None
+            if tool is None:
+                tool = self._find(name)
         except ToolError as error:
             return self._manager.refuse(self, shorten(name, 80).encode(errors="replace").decode(), call_id, error)
         return self._manager.call(self, tool, document, call_id, priority)
@@ -239,38 +206,27 @@ class Session:
 
         With 0 it is how it stands now. Raises `ToolError` (not_found).
         """
-        execution = self.book.get(execution_id)
-        if execution is None or execution.lost:
-            row = await self._stored(execution_id)
-            if row.completed_at is None:
-                await within(self._services.clock, timeout, self._ended_elsewhere(execution_id))
-                row = await self._stored(execution_id)
-            return await self._outcome(row)
-        if not execution.terminal:
-            await within(self._services.clock, timeout, self._manager.wait(execution))
-        if self.durable:
-            await self.ledger.settle()
-            if execution.lost:
-                return await self._outcome(await self._stored(execution_id))
-        return execution.outcome()
-
-    async def _ended_elsewhere(self, execution_id: str) -> None:
-        """Return when the board says that an execution of another process has ended."""
-        after = self.board.last_seq
-        if (await self._stored(execution_id)).completed_at is not None:
-            return
-        async for event in self.events(after):
-            if event.kind == EventKind.TOOL_RESULT and event.data["execution_id"] == execution_id:
-                return
+        return await self.calls.result(execution_id, timeout)
 
     def execution(self, execution_id: str) -> ExecutionRecord:
         """The record of an execution. Raises `ToolError` (not_found)."""
-        return self._execution(execution_id).record(self._services.clock.monotonic())
+        return self.calls.execution(execution_id).record(self._services.clock.monotonic())
 
     def executions(self) -> list[ExecutionRecord]:
         """The records of all executions that are kept in memory, oldest first."""
-        now = self._services.clock.monotonic()
-        return [execution.record(now) for execution in self.book.values()]
+        return self.calls.records(self.book.values())
+
+    async def history(self, limit: int = 1000, *, unfinished: bool = False) -> list[ExecutionRecord]:
+        """The records of the newest executions, those of earlier times and of other processes too, oldest first.
+
+        With `unfinished` only of those that have not ended.
+        """
+        return await self.calls.history(limit, unfinished)
+
+    @property
+    def open_executions(self) -> list[Execution]:
+        """What this process carries out and has not ended."""
+        return self.calls.unfinished
 
     def result_text(self, execution_id: str, offset: int = 0, length: int | None = None) -> str:
         """A finished execution's result as the model reads it: rendered for the channel and, from the start, cut to the
@@ -278,76 +234,26 @@ class Session:
 
         Raises `ToolError` (not_found).
         """
-        execution = self._execution(execution_id)
-        if execution.error is not None:
-            text = to_json(execution.error.to_model(), inf_nan_mode="null").decode()
-        elif not execution.terminal:
-            text = execution.acknowledgement().decode()
-        else:
-            text = execution.tool.render(execution.outcome().value, self.view.channel)
-        limit = execution.tool.result_limit or DEFAULT_RESULT_LIMIT
-        if offset or length is not None:
-            start = max(0, offset)
-            return text[start : start + max(0, min(limit if length is None else length, limit))]
-        return excerpt(text, limit, execution_id)
+        execution = self.calls.execution(execution_id)
+        return shown_text(execution.outcome(), execution.tool, self.view.channel, offset, length)
 
-    async def history(self, limit: int = 1000, *, unfinished: bool = False) -> list[ExecutionRecord]:
-        """The records of the newest executions, those of earlier times and of other processes too, oldest first.
-
-        With `unfinished` only of those that have not ended.
-        """
-        if not self.durable:
-            now = self._services.clock.monotonic()
-            found = self.open_executions if unfinished else list(self.book.values())
-            return [execution.record(now) for execution in found[-limit:]]
-        await self.ledger.settle()
-        now = self._services.clock.time()
-        rows = await self._services.store.executions(self.id, unfinished=unfinished, limit=limit)
-        return [record_of(row, now) for row in rows if row.is_call]
-
-    # Stopping
+    def shown(self, outcome: Outcome, offset: int = 0) -> Any:
+        """What a model is shown of an outcome: the acknowledgement, the error, or the result from a character on."""
+        return shown_to_model(
+            outcome, self.lent(outcome.tool) or self._registry.get(outcome.tool), self.view.channel, offset
+        )
 
     async def cancel(self, execution_id: str) -> bool:
         """Stop an execution, wherever it runs. False where it had ended. Raises `ToolError` (not_found)."""
-        execution = self.book.get(execution_id)
-        if execution is not None and not execution.lost:
-            return bool(await self._cancel_here(execution))
-        row = await self._stored(execution_id)
-        if row.completed_at is not None:
-            return False
-        await self.ledger.write(Change(self.id, cancel=[execution_id]))
-        self._services.look_around()
-        return True
+        return await self.calls.cancel(execution_id)
 
     async def cancel_call(self, call_id: str) -> bool:
         """Stop the execution of a call, by the caller's id."""
-        execution = self.book.by_call(call_id)
-        if execution is not None and not execution.lost:
-            return bool(await self._cancel_here(execution))
-        row = await self.stored_call(call_id) if self.durable else None
-        return row is not None and await self.cancel(row.id)
+        return await self.calls.cancel_call(call_id)
 
     async def cancel_all(self) -> int:
         """Stop everything that this session runs, and say how many that were."""
-        here = await self._cancel_here(*self.open_executions)
-        if not self.durable:
-            return here
-        rows = await self._services.store.executions(self.id, unfinished=True)
-        others = [row.id for row in rows if not row.cancelling and row.is_call and not self.book.holds(row.id)]
-        if others:
-            await self.ledger.write(Change(self.id, cancel=others))
-            self._services.look_around()
-        return here + len(others)
-
-    async def _cancel_here(self, *executions: Execution) -> int:
-        """Stop executions of this process. Once that is said, nobody goes on with them after a crash either."""
-        stopped = [execution for execution in executions if self._manager.cancel(execution)]
-        if self.durable:
-            if stopping := [execution.id for execution in stopped if not execution.terminal]:
-                with suppress(Conflict):  # they are another process's
-                    await self.ledger.write(Change(self.id, cancel=stopping))
-            await self.ledger.settle()
-        return len(stopped)
+        return await self.calls.cancel_all()
 
     # Results that came late
 
@@ -359,14 +265,15 @@ class Session:
         """
         return bool(self.results or self.open_executions or self.results.expected)
 
+    def wakes(self, tool_name: str) -> Wake:
+        """What a tool's late result does to this session while it is idle: the quieter of what both say."""
+        tool = self._registry.get(tool_name)
+        said = (Wake.WAKE if tool is None else tool.wake, self.wake or Wake.WAKE)
+        return max(said, key=_LOUD_TO_QUIET.index)
+
     async def take_results(self) -> list[Outcome]:
         """The late results that nobody has taken yet, oldest first. Nobody gets them again."""
         return await self.results.take()
-
-    async def restore(self, row: SessionRow | None = None) -> None:
-        """See how things stand here after nobody looked for a while; the row is read, if it is not given."""
-        if self.durable:
-            await self.results.restore(row)
 
     # People and the system
 
@@ -450,127 +357,11 @@ class Session:
             )
         return talk
 
-    # For the conversation
-
-    def now(self) -> float:
-        return self._services.clock.time()
-
-    def later(self, seconds: float, call: Callable[[], Any]) -> None:
-        self._services.clock.call_later(seconds, call)
-
-    async def write(self, change: Change) -> int:
-        """Write a change of this session, and know what it took."""
-        taken = tuple(change.taken)
-        number = await self.ledger.write(change)
-        self.results.forget(taken)
-        return number
-
-    def turn_began(self, turn_id: str) -> None:
-        """Tell those who look on that a turn begins or goes on, from the task that runs it."""
-        for watcher in self._services.watchers:
-            watcher.turn_began(self, turn_id)
-
-    def turn_ended(self, turn_id: str, status: str, usage: Any = None) -> None:
-        """Tell them that it ended, or paused; and what all its parts have used."""
-        for watcher in self._services.watchers:
-            watcher.turn_ended(self, turn_id, status, usage)
-
-    async def outcome_of_call(self, call_id: str) -> Outcome | None:
-        """How a call stands, by the caller's id."""
-        if (execution := self.book.by_call(call_id)) is not None:
-            return execution.outcome()
-        row = await self.stored_call(call_id) if self.durable else None
-        return None if row is None else await self._outcome(row)
-
-    def promote(self, call_ids: Sequence[str]) -> None:
-        """Let go whoever waits for these calls; their results come late."""
-        for call_id in call_ids:
-            if (execution := self.book.by_call(call_id)) is not None:
-                self._manager.promote(execution)
-
-    def shown(self, outcome: Outcome) -> Any:
-        """What a model is shown of an outcome: the acknowledgement, the error, or the result, cut if need be."""
-        if outcome.error is not None:
-            return outcome.error.to_model()
-        if not outcome.done:
-            return outcome.value
-        tool = self._registry.get(outcome.tool)
-        text = to_json(outcome.value).decode() if tool is None else tool.render(outcome.value, self.view.channel)
-        return excerpt(text, (tool and tool.result_limit) or DEFAULT_RESULT_LIMIT, outcome.execution_id)
-
-    async def read_result(self, execution_id: str, offset: int = 0) -> Any:
-        """The result of an execution as a model reads it, from a character on; or how it stands. Raises `ToolError`."""
-        outcome = await self.result(execution_id, timeout=0)
-        if outcome.error is not None:
-            raise outcome.error
-        if not outcome.done or not offset:
-            return self.shown(outcome)
-        tool = self._registry.get(outcome.tool)
-        text = to_json(outcome.value).decode() if tool is None else tool.render(outcome.value, self.view.channel)
-        return text[offset : offset + ((tool and tool.result_limit) or DEFAULT_RESULT_LIMIT)]
-
-    def wakes(self, tool_name: str) -> Wake:
-        """What a tool's late result does to this session while it is idle: the quieter of what both say."""
-        tool = self._registry.get(tool_name)
-        said = (Wake.WAKE if tool is None else tool.wake, self.wake or Wake.WAKE)
-        return max(said, key=_LOUD_TO_QUIET.index)
-
-    @property
-    def owner(self) -> str:
-        """The process that this is, as the store knows it."""
-        return self._services.owner
-
-    async def is_gone(self) -> bool:
-        """Whether it is deleted, or its id is another session's by now."""
-        if self.durable and not self.gone:
-            row = await self._services.store.session(self.id)
-            self.gone = row is None or row.created_at != self.created_at
-        return self.gone
-
-    async def stored_transcript(self, after: int = 0) -> list[bytes]:
-        return await self._services.store.transcript(self.id, after)
-
-    async def written_after(self, seq: int) -> tuple[int, list[Event]]:
-        """What the user wrote after an event, and what the system wants the model to know; and up to where that is."""
-        if self.durable:
-            await self._services.catch_up(self)
-        last = self.board.last_seq
-        found: list[Event] = []
-        while seq < last:
-            try:
-                events = self.board.read(seq) if self.board.remembers(seq) else await self.board.recall(seq)
-            except CursorExpired as expired:  # what lies before that is not kept any more
-                if expired.first <= seq + 1:  # nor is anything else: the session is deleted
-                    break
-                seq = expired.first - 1
-                continue
-            told = (event for event, line in zip(events, events.encoded, strict=True) if _may_be_told(line))
-            found += [event for event in told if seen_by(event.kind, Side.MODEL, event.data)]
-            seq = events.first + len(events) - 1
-        return max(seq, last), [each for each in found if each.kind in _FOR_THE_MODEL]
-
     # The board
 
     async def snapshot(self) -> SessionSnapshot:
         """How things stand now, for a reader who begins, or whose cursor has expired: he goes on after `last_seq`."""
-        if self.durable:
-            await self.ledger.settle()
-            await self._services.catch_up(self)
-        last_seq = self.board.last_seq  # first: whatever comes while the rest is read, he reads after this
-        now, processing = self._services.clock.time(), self.is_processing
-        if self.durable:
-            rows = await self._services.store.executions(self.id, unfinished=True)
-            executions = [record_of(row, now) for row in rows if row.is_call]
-            processing = processing or any(row.kind == TURN for row in rows)
-        else:
-            executions = await self.history(unfinished=True)
-        return SessionSnapshot(
-            last_seq=last_seq,
-            executions=tuple(executions),
-            requests=tuple(await self.requests()),
-            unconsumed=await self.results.waiting(),
-            is_processing=processing,
-        )
+        return await take_snapshot(self, self._services)
 
     async def events(self, after: int = 0, family: Family | str | None = None) -> AsyncGenerator[Event]:
         """Every event after a cursor, those that are there and those that come. Raises `CursorExpired`.
@@ -581,7 +372,7 @@ class Session:
         with self.board.attended():  # from before the first look: nothing that comes meanwhile is missed
             self.touch()
             if self.durable:
-                await self._services.catch_up(self)
+                await self._services.catch_up(self.id, self.board)
             async with aclosing(self.board.follow(after)) as events:
                 async for event in events:
                     if wanted is None or family_of(event.kind, event.data) is wanted:
@@ -599,10 +390,6 @@ class Session:
         self.board.refresh()
         return subscription
 
-    def touch(self) -> None:
-        """It is in use: it is not to be let go from memory yet."""
-        self._used = self._services.clock.monotonic()
-
     # Its end
 
     async def close(self, grace: float = 30.0) -> None:
@@ -612,10 +399,17 @@ class Session:
         """
         await self._services.log_out(self, grace)
 
+    # For the keeper of sessions
+
     @property
-    def open_executions(self) -> list[Execution]:
-        """What has not ended."""
-        return [execution for execution in self.book.values() if not execution.terminal]
+    def last_used(self) -> float:
+        """When anything was last done here, by the clock's monotonic time. Calls are seen by their executions."""
+        newest = next(reversed(self.book.values()), None)
+        return self._used if newest is None else max(self._used, newest.queued, newest.ended or 0.0)
+
+    def touch(self) -> None:
+        """It is in use: it is not to be let go from memory yet."""
+        self._used = self._services.clock.monotonic()
 
     def row(self) -> SessionRow:
         """What is to be stored of the session itself, now."""
@@ -639,6 +433,13 @@ class Session:
         self.wake, self.writes = None if row.wake is None else Wake(row.wake), row.writes
         self.forget_tools()
 
+    async def is_gone(self) -> bool:
+        """Whether it is deleted, or its id is another session's by now."""
+        if self.durable and not self.gone:
+            row = await self._services.store.session(self.id)
+            self.gone = row is None or row.created_at != self.created_at
+        return self.gone
+
     def forget_tools(self) -> None:
         """What it sees has changed."""
         self._found_at = -1
@@ -655,89 +456,17 @@ class Session:
         self.ledger.late(execution)
 
     async def ask(self, execution: Execution) -> Answer:
-        requests = self._services.requests
-        try:
-            answer = await requests.ask(self, execution, self._manager.disown)
-        except asyncio.CancelledError:
-            request = execution.request
-            if request is not None and request.status == "open" and not execution.lost:
-                await requests.withdraw(self, request)
-            raise
-        if answer.error is not None or execution.tool.handler is None:
-            self.use(execution)
-        return answer
+        return await self._services.requests.ask(self, execution, self._manager.disown)
 
     def use(self, execution: Execution) -> None:
-        if execution.request is not None and execution.request.status == "answered":
-            execution.request = used(execution.request, execution.tool)
-            self.ledger.use(execution.request)
+        self._services.requests.use(self, execution)
 
     async def elsewhere(self, execution: Execution) -> Outcome:
-        row = await self.stored_call(execution.call_id)
-        if row is None and await self.is_gone():
+        if (outcome := await self.calls.elsewhere(execution)) is not None:
+            return outcome
+        if await self.is_gone():
             raise ToolError("The session was deleted.", category=ErrorCategory.NOT_FOUND)
-        if row is None:
-            raise ToolError("The call was lost.", category=ErrorCategory.UNKNOWN)
-        if row.tool != execution.name or row.fingerprint != fingerprint_of(execution.document):
-            return _conflict(row, execution.name)
-        if row.completed_at is None and not execution.late:
-            return await self.result(row.id, execution.tool.inline_budget)
-        return await self._outcome(row)
-
-    async def _outcome(self, row: ExecutionRow) -> Outcome:
-        """How a stored execution stands. One that waits for a person says so."""
-        if row.status == Status.WAITING:
-            for request in await self._services.store.requests(session_id=self.id, status="open"):
-                if request.execution_id == row.id:
-                    said = acknowledgement(row.id, row.tool, request.id)
-                    return Outcome(OutcomeStatus.WAITING, row.id, row.call_id, row.tool, said)
-        return outcome_of(row)
-
-    async def ended_with(self, execution_id: str) -> str | None:
-        """How an execution of this session ended, if it did."""
-        execution = self.book.get(execution_id)
-        if execution is not None and not execution.lost:
-            return execution.status.value if execution.terminal else None
-        row = await self._services.store.execution(self.id, execution_id) if self.durable else None
-        return None if row is None or row.completed_at is None else row.status
-
-    async def stored_call(self, call_id: str) -> ExecutionRow | None:
-        """The stored execution of a caller's id, or of a request's."""
-        return await self._services.store.execution_of_call(self.id, call_id)
-
-    async def _stored(self, execution_id: str) -> ExecutionRow:
-        row = await self._services.store.execution(self.id, execution_id) if self.durable else None
-        if row is None:
-            raise _no_execution(execution_id)
-        return row
-
-    def _execution(self, execution_id: str) -> Execution:
-        if (execution := self.book.get(execution_id)) is None:
-            raise _no_execution(execution_id)
-        return execution
-
-
-DEFAULT_RESULT_LIMIT = 50_000
-"""How many characters of a result a model is shown when its tool does not say."""
-
-
-def is_call_id(given: str) -> bool:
-    """Whether a caller may choose that id for a call."""
-    return 0 < len(given) <= MAX_ID and given.isprintable()
-
-
-def _may_be_told(line: bytes) -> bool:
-    """Whether an event may be one that the model is told of, before it is read: most are not."""
-    return b"user_input" in line or b"system_error" in line
-
-
-def _no_execution(execution_id: str) -> ToolError:
-    return ToolError(f"There is no execution {shorten(execution_id, 80)!r}.", category=ErrorCategory.NOT_FOUND)
-
-
-def _conflict(row: ExecutionRow, name: str) -> Outcome:
-    error = call_id_conflict(row.call_id, row.tool)
-    return Outcome(OutcomeStatus.FAILED, row.id, row.call_id, name, None, error)
+        raise ToolError("The call was lost.", category=ErrorCategory.UNKNOWN)
 
 
 def _priority(name: str) -> Priority:

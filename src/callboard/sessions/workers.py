@@ -89,7 +89,7 @@ class Workers:
             number = await written
         except Conflict:  # the same id was used before, in another process or an earlier time
             self._manager.disown(execution)
-            row = await session.stored_call(execution.call_id)
+            row = await session.calls.stored_call(execution.call_id)
             used = None if row is None else _Use(row.kind, row.tool, row.fingerprint)
             wanted = _Use(WORKER, execution.name, fingerprint_of(execution.document))
             return _again(session, execution.call_id, used, wanted)

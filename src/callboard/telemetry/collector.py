@@ -105,8 +105,8 @@ class RuntimeCollector(Collector):
         yield GaugeMetricFamily("callboard_human_requests", "Executions here that wait for a person.", asked)
 
     def _sessions(self) -> Iterator[Metric]:
-        scheduler = self._runtime.sessions
-        sessions = tuple(scheduler)
+        keeper = self._runtime.sessions
+        sessions = tuple(keeper)
         yield GaugeMetricFamily("callboard_sessions", "Sessions in memory.", len(sessions))
         late = sum(len(session.results) for session in sessions)
         yield GaugeMetricFamily("callboard_late_results", "Late results that nobody has taken.", late)
@@ -118,8 +118,8 @@ class RuntimeCollector(Collector):
         restores = CounterMetricFamily(
             "callboard_session_restores", "Sessions read from the store.", labels=("result",)
         )
-        restores.add_metric(("succeeded",), scheduler.restored)
-        restores.add_metric(("failed",), scheduler.restore_failures)
+        restores.add_metric(("succeeded",), keeper.restored)
+        restores.add_metric(("failed",), keeper.restore_failures)
         yield restores
 
     def _store(self) -> Iterator[Metric]:

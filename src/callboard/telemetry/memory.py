@@ -31,6 +31,6 @@ def _all(count: int, sizes: list[int]) -> int:
 
 
 def _execution_bytes(execution: Execution) -> int:
-    texts = (execution.id, execution.head, execution.document, execution.encoded, execution.began, execution.unposted)
+    texts = (execution.id, execution.head, execution.document, execution.encoded, execution.at)
     shown = 0 if execution.shown is execution.document else getsizeof(execution.shown)
     return getsizeof(execution) + sum(map(getsizeof, texts)) + shown

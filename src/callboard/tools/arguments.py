@@ -10,11 +10,13 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import CoreSchema, SchemaValidator, from_json, to_json
 
 from ..schemas.clean import clean
-from ..schemas.secrets import has_secrets
+from ..schemas.secrets import has_secrets, names_shown
 from ..types import JSONSchema
 from .coercion import Fault, coerced
 from .counting import Counter, counter_of
 from .document import check_depth, check_text
+from .inner_text import strict_validator
+from .input_schema import InputSchema
 from .problems import problems_of, validation_error
 
 ROUNDS = 3
@@ -95,29 +97,40 @@ class TypedArguments:
         else:
             counter = self._counter
             if counter is None or counter(value) != data.count(b":"):
-                self._check(data, value)
+                value = self._checked(tool, data, value)
         return value
 
-    def _check(self, data: bytes, value: Any) -> None:
+    def _checked(self, tool: str, data: bytes, value: Any) -> Any:
         """Look at a document more closely, unless its type says how deep it is and its keys are those of the type.
 
         The first one shows what to look for.
         """
         check_depth(data)
-        if self._facts is None:  # not when the tool is made: there may be thousands that are never called
+        if self._facts is None and self._learned().texts:
+            return self.parse(tool, data)  # now with a look at them
+        facts = self._learned()
+        check_text(data, value, facts.exact, facts.opaque)
+        return value
+
+    def _learned(self) -> "_Facts":
+        """What the type says. Not looked for when the tool is made: there may be thousands that are never called."""
+        if self._facts is None:
             self._facts = _facts_of(self._adapter.core_schema)
             if self._facts.exact and not self._facts.opaque:
                 self._counter = counter_of(self._adapter.core_schema)
-        check_text(data, value, self._facts.exact, self._facts.opaque)
+            if self._facts.texts:
+                self._validate = strict_validator(self._adapter.core_schema).validate_json
+        return self._facts
 
     def schema(self) -> JSONSchema:
-        schema = self._adapter.json_schema()
+        schema = self._adapter.json_schema(schema_generator=InputSchema)
         for name, text in self.descriptions.items():
             schema["properties"][name]["description"] = text
         return schema
 
     def _put_right(self, tool: str, data: bytes, first: ValidationError) -> Any:
         error = first
+        self._learned()
         if self._cleaned is None:
             self._cleaned = clean(self.schema())
         schema = self._cleaned
@@ -136,7 +149,7 @@ class TypedArguments:
             except (ValueError, RecursionError):  # what was put together is nested too deeply
                 break
         reveal = not has_secrets(schema)
-        raise validation_error(tool, problems_of(first, reveal=reveal)) from None
+        raise validation_error(tool, problems_of(first, reveal=reveal, names=names_shown(schema))) from None
 
 
 class _Facts(NamedTuple):
@@ -146,6 +159,8 @@ class _Facts(NamedTuple):
     """It has just the keys that were given: no dictionary is filled, nothing is computed."""
     opaque: bool
     """It may hold values that cannot be walked, and in them numbers that are none."""
+    texts: bool
+    """Some of it was read from a JSON text within the document."""
 
 
 _SCALARS = {"str", "int", "bool", "none", "literal", "enum", "float"}
@@ -156,13 +171,14 @@ _WALKED = frozenset({*_SCALARS, *_RECORDS, *_WRAPPERS, *_OTHERS})
 
 
 def _facts_of(schema: CoreSchema) -> _Facts:
-    exact, opaque = True, False
+    exact, opaque, texts = True, False, False
     pending: list[Any] = [schema]
     for node in pending:  # it grows while it is walked
         if isinstance(node, dict):
             entry = cast("dict[str, Any]", node)
             kind = entry.get("type")
             if isinstance(kind, str):
+                texts = texts or kind == "json"
                 own = entry.get("post_init") or entry.get("custom_init")  # code of its own, which may set any field
                 computed = kind.startswith("function-") or kind == "json" or bool(own)
                 filled = kind == "typed-dict-field" and entry["schema"]["type"] == "default"
@@ -175,7 +191,7 @@ def _facts_of(schema: CoreSchema) -> _Facts:
             pending += [value for key, value in entry.items() if key not in ("default", "metadata", "serialization")]
         elif isinstance(node, list | tuple):
             pending += cast("list[Any]", node)
-    return _Facts(exact, opaque)
+    return _Facts(exact, opaque, texts)
 
 
 def _shares_a_key(fields: dict[str, Any]) -> bool:

@@ -5,7 +5,7 @@ second table. It is made by `@tool`, by `dynamic_tool`, or from another tool by 
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -87,6 +87,8 @@ class Tool(Generic[P, R]):
     """Module and qualified name of what it was made from, to know it again after a reload."""
     lifetime: AbstractAsyncContextManager[Any] | None = field(default=None, repr=False)
     """What must be entered before the first call and left after the last, for tools that hold a connection."""
+    direct: Callable[..., Coroutine[Any, Any, Any]] | None = field(init=False, repr=False)
+    """The function itself, where a call has just to await it: with no person, timeout, lifetime, context or thread."""
     _cache: dict[str, JSONSchema | None] = field(default_factory=dict[str, "JSONSchema | None"], repr=False, init=False)
     _secrets: bool | None = field(default=None, repr=False, init=False)
 
@@ -102,6 +104,8 @@ class Tool(Generic[P, R]):
         object.__setattr__(self, "mode", Mode(self.mode))
         object.__setattr__(self, "logout", Logout(self.logout))
         object.__setattr__(self, "wake", Wake(self.wake))
+        bare = self.mode is not Mode.HUMAN and self.timeout is None and self.lifetime is None
+        object.__setattr__(self, "direct", self.handler.direct if bare and self.handler is not None else None)
         if not self.topic:
             object.__setattr__(self, "topic", self.name.replace("_", " ").replace("-", " ").strip().capitalize())
 

@@ -39,9 +39,23 @@ def same_document(one: bytes, other: bytes) -> bool:
     if one == other:
         return True
     try:
-        return from_json(one) == from_json(other)
-    except ValueError:
+        return canonical(one) == canonical(other)
+    except (ValueError, RecursionError):
         return False
+
+
+def canonical(document: bytes) -> bytes:
+    """What a document says, written in one way: `1`, `1.0` and `true` are three things, the order of keys is none.
+
+    Raises `ValueError` for what is not JSON, and for a key that is given twice: nobody knows which one is meant.
+    """
+    made = to_json(_ordered(from_json(document)))
+    if made.count(b":") != document.count(b":"):  # or a colon is written as an escape
+        try:
+            _read_again(document)
+        except ToolError as error:
+            raise ValueError(error.message) from error
+    return made
 
 
 def too_large(size: int, limit: int) -> ToolError:
@@ -73,6 +87,15 @@ def check_text(data: bytes, validated: Any, exact: bool = True, opaque: bool = F
         except ValueError as error:
             _constant(str(error))
     _read_again(data)
+
+
+def _ordered(value: Any) -> Any:
+    if isinstance(value, dict):
+        given = cast("dict[str, Any]", value)
+        return {key: _ordered(given[key]) for key in sorted(given)}
+    if isinstance(value, list):
+        return [_ordered(each) for each in cast("list[Any]", value)]
+    return value
 
 
 def _read_again(data: bytes) -> None:

@@ -1,10 +1,11 @@
 """A tool's code, and how it is entered: with which arguments, with or without a context, on the loop or in a thread."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import aclosing
 from enum import StrEnum
 from functools import partial
-from typing import Any
+from types import coroutine
+from typing import Any, cast
 
 import anyio.to_thread
 from anyio import CapacityLimiter
@@ -18,7 +19,7 @@ class HandlerKind(StrEnum):
     ASYNC = "async"
     """A coroutine: the usual form."""
     STREAM = "stream"
-    """An async generator: what it yields are partial results, the last one is the result."""
+    """An async generator: what it yields are partial results, told at once. The last one is the result."""
     SYNC = "sync"
     """A value, after blocking; it runs in a thread."""
 
@@ -68,12 +69,47 @@ class Handler:
 
 
 async def _last(values: AsyncGenerator[Any, Any], context: ToolContext) -> Any:
-    """The last value of a generator; those before it are partial results."""
-    held: Any = None
-    first = True
+    """The last value of a generator. Those before it are partial results: all after which it does not end at once."""
+    held, told = cast(Any, None), True
+
+    async def tell() -> None:
+        nonlocal told
+        if not told:
+            told = True
+            await context.partial(held)
+
     async with aclosing(values):  # its clean-up runs here, also when the loop is left by an error
-        async for value in values:
-            if not first:
-                await context.partial(held)
-            held, first = value, False
-    return held
+        while True:
+            try:
+                value = await _awaited(anext(values), tell)
+            except StopAsyncIteration:
+                return held
+            except BaseException:
+                await tell()
+                raise
+            await tell()
+            held, told = value, False
+
+
+@coroutine
+def _awaited(what: Awaitable[Any], before: Callable[[], Awaitable[None]]) -> Generator[Any, Any, Any]:
+    """What comes of something awaitable. If it has to be waited for, something else is done before.
+
+    An error of that is raised where the awaitable waits.
+    """
+    steps: Any = what.__await__()
+    try:
+        waits_for = next(steps)
+        try:
+            yield from before().__await__()
+        except BaseException as error:
+            waits_for = steps.throw(error)
+        while True:
+            try:
+                given = yield waits_for
+            except BaseException as error:
+                waits_for = steps.throw(error)
+            else:
+                waits_for = steps.send(given)
+    except StopIteration as end:
+        return end.value

@@ -1,7 +1,7 @@
 """What is wrong with a call's arguments, in a form that a model can act on: path, message, the value received."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any, TypedDict, cast
 
 from pydantic import ValidationError
@@ -32,12 +32,15 @@ def validation_error(tool: str, problems: Sequence[Problem]) -> ToolError:
     return ToolError(message, category="validation", details=shown)
 
 
-def problems_of(error: ValidationError, *, reveal: bool = True) -> list[Problem]:
-    """The problems that Pydantic found. Without `reveal` the received values, some of which are secret, are masked."""
-    return [_problem(dict(entry), reveal) for entry in error.errors(include_url=False, include_context=True)]
+def problems_of(error: ValidationError, *, reveal: bool = True, names: Container[str] | None = None) -> list[Problem]:
+    """The problems that Pydantic found. Without `reveal` the received values, some of which are secret, are masked.
+
+    With `names`, so are all keys that are not among them.
+    """
+    return [_problem(dict(entry), reveal, names) for entry in error.errors(include_url=False, include_context=True)]
 
 
-def _problem(entry: dict[str, Any], reveal: bool) -> Problem:
+def _problem(entry: dict[str, Any], reveal: bool, names: Container[str] | None) -> Problem:
     kind, message = str(entry["type"]), shorten(str(entry["msg"]), 1000)
     received: Any = shown(entry.get("input"))
     if kind == "missing":
@@ -49,12 +52,14 @@ def _problem(entry: dict[str, Any], reveal: bool) -> Problem:
     elif reveal:
         message = f"{message}, not {_words(received)}."
     received = MASK if received is not None and not reveal else received
-    return Problem(path=path_of(cast("tuple[int | str, ...]", entry["loc"])), message=message, received=received)
+    path = path_of(cast("tuple[int | str, ...]", entry["loc"]), names)
+    return Problem(path=path, message=message, received=received)
 
 
-def path_of(location: Iterable[int | str]) -> str:
-    """A location as people write it: `lines[0].sku`."""
-    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+def path_of(location: Iterable[int | str], names: Container[str] | None = None) -> str:
+    """A location as people write it: `lines[0].sku`. With `names`, keys that are not among them are masked."""
+    shown = [part if isinstance(part, int) or names is None or part in names else MASK for part in location]
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in shown)
     return shorten(path.lstrip("."))
 
 

@@ -10,6 +10,7 @@ from pydantic_core import PydanticSerializationError, SchemaSerializer, from_jso
 
 from ..errors import ToolError
 from ..nesting import DEEPEST, is_deeper
+from ..readable import LONGEST, check_readable
 from ..types import JSONSchema
 from .problems import problems_of
 
@@ -20,7 +21,7 @@ _FLAT = 2 * DEEPEST
 class Result:
     """Writes results. With `adapter` None anything that JSON can say is admitted; `schema` then is what is promised."""
 
-    __slots__ = ("_adapter", "_bounded", "_declared", "_dump", "_exact", "_fits", "_serialize", "_validate", "model")
+    __slots__ = ("_adapter", "_declared", "_dump", "_exact", "_fits", "_open", "_serialize", "_validate", "model")
 
     def __init__(
         self,
@@ -38,7 +39,7 @@ class Result:
         serializer = None if adapter is None else adapter.serializer
         self._serialize = to_json
         traits = _OPEN if adapter is None else _traits_of(adapter)
-        self._bounded = traits.bounded
+        self._open = traits.open
         if isinstance(serializer, SchemaSerializer):  # by alias, as the schema says it
             self._serialize = partial(serializer.to_json, by_alias=True) if traits.aliased else serializer.to_json
         self._exact = model if _is_exact(model) and adapter is not None else None
@@ -49,17 +50,15 @@ class Result:
         """The value as JSON. Raises `ToolError` (execution) where it is not what the tool promises, or not JSON."""
         try:
             if value.__class__ is self._exact and (written := self._serialize(value)).find(b"null") < 0:
-                if not self._bounded and len(written) > _FLAT and is_deeper(written, DEEPEST):
-                    raise _too_deep(tool)
+                if self._open or len(written) > LONGEST:
+                    self._check(tool, written)
                 return written
             if self._validate is not None:
                 value = self._validate(value)
             written = self._serialize(value)
-            if not self._bounded and len(written) > _FLAT and is_deeper(written, DEEPEST):
-                raise _too_deep(tool)
+            if self._open or len(written) > LONGEST:
+                self._check(tool, written)
             if self._dump is None:
-                if b"NaN" in written or b"Infinity" in written:
-                    from_json(written, allow_inf_nan=False)
                 if self._fits is not None and not self._fits(from_json(written)):
                     raise _broken_promise(tool, "it does not fit the output schema")
             elif b"null" in written:  # which a type makes of NaN, without a word
@@ -73,14 +72,20 @@ class Result:
                 f"The tool {tool} failed: its result cannot be written as JSON.", report=f"{tool}: {error}"
             ) from error
 
+    def _check(self, tool: str, written: bytes) -> None:
+        if self._open and len(written) > _FLAT and is_deeper(written, DEEPEST):
+            raise _too_deep(tool)
+        check_readable(written)
+
     def encode(self, value: Any) -> bytes:
         """A part of a result as JSON, whatever its type. Raises `ToolError` (execution) where it is not JSON."""
         try:
             written = to_json(value, inf_nan_mode="null")
+            if is_deeper(written, DEEPEST):
+                raise ToolError("A partial result is nested too deeply.", report=_DEPTH)
+            check_readable(written)
         except (PydanticSerializationError, RecursionError, ValueError) as error:
             raise ToolError("A partial result cannot be written as JSON.", report=str(error)) from error
-        if len(written) > _FLAT and is_deeper(written, DEEPEST):
-            raise ToolError("A partial result is nested too deeply.", report=_DEPTH)
         return written
 
     def data(self, tool: str, value: Any) -> Any:
@@ -99,11 +104,12 @@ class _Traits(NamedTuple):
 
     aliased: bool
     """A field of it is written under another name."""
-    bounded: bool
-    """It says how deep its values are: nothing in it may be anything, or contain itself."""
+    open: bool
+    """It does not say how deep its values are (something in it may be anything, or contain itself), or lets numbers be
+    written that are none, or keys that are not all of one kind. What is written by it is looked at."""
 
 
-_OPEN = _Traits(aliased=False, bounded=False)
+_OPEN = _Traits(aliased=False, open=True)
 _SCALARS = {"str", "int", "bool", "none", "literal", "enum", "float", "decimal", "bytes", "uuid", "url"}
 _TIMES = {"date", "datetime", "time", "timedelta"}
 _RECORDS = {"model", "model-fields", "model-field", "typed-dict", "typed-dict-field"}
@@ -113,7 +119,7 @@ _BOUNDED = frozenset({*_SCALARS, *_TIMES, *_RECORDS, *_CONTAINERS})
 
 @lru_cache(maxsize=1024)
 def _traits_of(adapter: TypeAdapter[Any]) -> _Traits:
-    aliased, bounded = False, True
+    aliased, bounded, alike = False, True, True
     pending: list[Any] = [adapter.core_schema]
     for node in pending:  # it grows while it is walked
         if isinstance(node, dict):
@@ -122,10 +128,12 @@ def _traits_of(adapter: TypeAdapter[Any]) -> _Traits:
             aliased = aliased or "serialization_alias" in entry
             bounded = bounded and not (isinstance(kind, str) and kind not in _BOUNDED)
             bounded = bounded and "allow" not in (entry.get("extra_behavior"), entry.get("extra_fields_behavior"))
+            bounded = bounded and entry.get("ser_json_inf_nan") != "constants"
+            alike = alike and (kind != "dict" or entry.get("keys_schema", {}).get("type") in ("str", "int"))
             pending += [value for key, value in entry.items() if key not in ("default", "metadata")]
         elif isinstance(node, list | tuple):
             pending += cast("list[Any]", node)
-    return _Traits(aliased, bounded)
+    return _Traits(aliased, open=not (bounded and alike))
 
 
 _DEPTH = f"the result is nested more than {DEEPEST} levels deep"

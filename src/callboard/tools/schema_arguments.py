@@ -13,7 +13,7 @@ from pydantic_core import from_json, to_json
 
 from ..errors import MissingExtraError, RegistrationError
 from ..schemas.clean import clean
-from ..schemas.secrets import MASK, has_secrets
+from ..schemas.secrets import MASK, has_secrets, names_shown
 from ..types import JSONSchema
 from .arguments import ROUNDS
 from .coercion import Fault, coerced
@@ -27,7 +27,7 @@ _COMPOSED = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "
 class SchemaArguments:
     """Arguments validated against a JSON schema. Undeclared properties are refused unless the schema admits them."""
 
-    __slots__ = ("_cleaned", "_lax", "_schema", "_secret", "_validator", "closed", "model")
+    __slots__ = ("_cleaned", "_lax", "_names", "_schema", "_secret", "_validator", "closed", "model")
 
     def __init__(self, schema: JSONSchema, *, lax: bool) -> None:
         if not isinstance(cast(Any, schema), dict):
@@ -41,6 +41,7 @@ class SchemaArguments:
         if schema.get("type", "object") != "object":
             raise RegistrationError(f"The input of a tool is an object, and the schema says {schema['type']!r}.")
         self._secret = has_secrets(self._cleaned)
+        self._names = names_shown(self._cleaned)
         self.model = dict[str, Any]
         schema = copy.deepcopy(schema)  # what is shown must not change with the caller's own dict
         self.closed = schema.get("additionalProperties", False) is False
@@ -83,7 +84,8 @@ class SchemaArguments:
                 location.append(error.kind.property)
                 message, received = "This property is required and was not given.", None
             elif kind in ("AdditionalProperties", "UnevaluatedProperties"):
-                names = ", ".join(map(repr, error.kind.unexpected))
+                unexpected = [name if self._names is None else MASK for name in error.kind.unexpected]
+                names = ", ".join(map(repr, unexpected))
                 message, received = f"There is no such property: {shorten(names)}. Leave it out.", None
             else:
                 message, received = f"{shorten(error.message)}.", shown(error.instance)
@@ -91,7 +93,7 @@ class SchemaArguments:
                     message, received = f"This does not fit the schema ({kind}).", MASK
             yield (
                 Fault(location, kind == "Required"),
-                Problem(path=path_of(location), message=message, received=received),
+                Problem(path=path_of(location, self._names), message=message, received=received),
             )
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ..errors import ErrorCategory
 from .histogram import Histogram
 
-_BUFFER = 512
+_BUFFER = 1_024
 
 
 class Statistics(NamedTuple):

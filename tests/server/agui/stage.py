@@ -19,7 +19,7 @@ from starlette.routing import Route
 from callboard import Runtime, Session, ToolContext, tool
 from callboard.chat.offline import offline_model
 from callboard.protocols.agui import endpoint
-from callboard.sessions.scheduler import SessionNotFound
+from callboard.sessions.ids import SessionNotFound
 from callboard.testing.providers.server import LoopbackServer
 
 EVENT: TypeAdapter[Any] = TypeAdapter(Annotated[AnyEvent, Field(discriminator="type")])

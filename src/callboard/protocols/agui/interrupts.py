@@ -8,7 +8,7 @@ from ag_ui.core import ResumeEntry
 from pydantic_core import from_json
 
 from ...events.kinds import EventKind
-from ...sessions.requests import Approval
+from ...sessions.answers import Approval
 from ...storage.rows import RequestRow
 from ...tools.definition import Tool
 from .asked import RunRefused

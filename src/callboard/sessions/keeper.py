@@ -1,21 +1,16 @@
-"""The scheduler: which sessions are live, and whose they are. A service, not an executor: calls schedule themselves.
+"""The keeper of sessions: which are live, and whose they are. A service, not an executor: calls schedule themselves.
 
 It opens sessions, lets idle ones go from memory, brings them back when something happens in them, and takes over what
 dead processes left behind.
 """
 
 import asyncio
-import logging
-from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from weakref import WeakValueDictionary
 
-from ..clock import Clock, Timer, within
-from ..errors import CallboardError, ErrorCategory, ToolError
+from ..clock import Clock, Timer
 from ..events.board import Board
 from ..execution.book import Book
-from ..execution.execution import Execution
-from ..execution.lifecycle import Status
 from ..execution.manager import ExecutionManager
 from ..storage.port import Change, Conflict, Store, StoreError
 from ..storage.rows import OwnerRow, SessionRow
@@ -23,18 +18,20 @@ from ..storage.writer import Writer
 from ..tools.definition import Tool
 from ..tools.registry import Registry
 from ..tools.view import View
-from ..types import Logout, Wake
+from ..types import Wake
 from .boards import Boards
+from .errands import Errands
 from .housekeeping import Housekeeping
+from .ids import MAX_ID, SessionNotFound, check_id
 from .ledger import DirectLedger, Ledger, StoreLedger
+from .logout import finish_work
 from .ownership import Ownership
 from .recovery import Recovery
 from .requests import Requests
+from .seat import Seat
 from .services import Services, Talk, Watcher
-from .session import MAX_ID, Session
+from .session import Session
 from .workers import Workers
-
-log = logging.getLogger("callboard.sessions")
 
 IN_MEMORY, TAIL = 10_000, 500
 """How many events of a session are held in memory where there is no store, and where there is one."""
@@ -42,19 +39,7 @@ SWEEP = 60.0
 """Seconds after which one looks again for what is idle or too old."""
 
 
-class SessionNotFound(CallboardError):
-    """There is no such session, or it belongs to somebody else: the two look the same."""
-
-    code = "session_not_found"
-
-
-class SessionIdInvalid(CallboardError, ValueError):
-    """A session id or user id cannot be used."""
-
-    code = "session_id"
-
-
-class Scheduler:
+class Keeper:
     """Opens and finds sessions, between `start` and `stop`."""
 
     def __init__(
@@ -90,15 +75,15 @@ class Scheduler:
         """Those that another process may have changed, or deleted, since they were last read."""
         self._opening: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """Each as long as somebody holds it or waits for it."""
-        self._tasks: set[asyncio.Task[None]] = set()
         self._timer: Timer | None = None
-        self._boards = Boards(store, self._board, self.spawn)
+        self.errands = Errands()
+        self._boards = Boards(store, self._board, self.errands.run)
         self._writer = Writer(store)
         self.restored = self.restore_failures = 0
         """How many sessions came back from the store, and how often that failed."""
         self.deleted: list[Callable[[Session], None]] = []
         """Who is told of a session that was deleted, here or by another process."""
-        self.converse: Callable[[Session], Talk] | None = None
+        self.converse: Callable[[Seat], Talk] | None = None
         """Makes the conversation of a session, where there is a model to talk to."""
         self._services = Services(
             registry=registry,
@@ -130,10 +115,7 @@ class Scheduler:
         """Write what is left. Executions have ended by now, or were left to others."""
         if self._timer is not None:
             self._timer.cancel()
-        for task in tuple(self._tasks):
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        await self.errands.close()
         if self._durable:
             await self._writer.close()
         await self._services.requests.close()
@@ -151,7 +133,7 @@ class Scheduler:
         if session_id not in self._sessions:
             await self._restore(known)  # it was let go, and somebody holds it all the same
             self._sessions[session_id] = known
-        known.last_used = self._clock.monotonic()
+        known.touch()
         return known
 
     async def _reconciled(self, session: Session) -> bool:
@@ -173,14 +155,14 @@ class Scheduler:
         session = self._known.get(session_id)
         return None if session is None else session.board
 
-    async def _catch_up(self, session: Session) -> None:
-        if session.id in self._unsure:
-            await self._reconciled(session)
-        await self._boards.catch_up(session.id, session.board)
+    async def _catch_up(self, session_id: str, board: Board) -> None:
+        if session_id in self._unsure and (known := self._known.get(session_id)) is not None:
+            await self._reconciled(known)
+        await self._boards.catch_up(session_id, board)
 
     def _conversation(self, session: Session) -> Talk | None:
         if session.talk is None and self.converse is not None:
-            session.talk = self.converse(session)
+            session.talk = self.converse(Seat(session, self._services))
         return session.talk
 
     # Sessions
@@ -279,7 +261,7 @@ class Scheduler:
 
     async def _restore(self, session: Session, row: SessionRow | None = None) -> None:
         try:
-            await session.restore(row)
+            await session.results.restore(row)
         except StoreError:
             self.restore_failures += 1
             raise
@@ -338,17 +320,7 @@ class Scheduler:
 
     async def log_out(self, session: Session, grace: float) -> None:
         """End a session for now. See `Session.close`."""
-        for execution in session.open_executions:
-            if execution.tool.logout is Logout.CANCEL:
-                self._manager.cancel(execution)
-        waiting = [each for each in session.open_executions if _holds_up(each)]
-        if waiting:
-            await within(self._clock, grace, self._all_ended(waiting))
-        if left := [each for each in waiting if not each.terminal]:
-            for execution in left:
-                self._manager.end(execution, _logged_out(execution))
-            names = ", ".join(sorted({each.name for each in left}))
-            await session.notice(f"Work was still running at the logout and was ended: {names}.", tools=names)
+        await finish_work(session, grace, self._manager, self._clock)
         await session.ledger.settle()
         deleted = await session.is_gone()
         session.open = False
@@ -370,10 +342,6 @@ class Scheduler:
         self._known.pop(session.id, None)
         self._manager.forget(session)
 
-    async def _all_ended(self, executions: Iterable[Execution]) -> None:
-        for execution in executions:
-            await self._manager.wait(execution)
-
     def _let_go(self, session: Session) -> None:
         """Free what a session holds in memory, if everything of it is stored and nothing runs."""
         talks = session.talk is not None and session.talk.is_processing
@@ -391,9 +359,9 @@ class Scheduler:
     def _sweep(self) -> None:
         """Let sessions go that nobody has used for a while, and see to what is too old."""
         if self._durable:
-            self.spawn(self._housekeeping.trim(tuple(self._sessions)))
+            self.errands.run(self._housekeeping.trim(tuple(self._sessions)))
             if self._recover:
-                self.spawn(self._housekeeping.expire())
+                self.errands.run(self._housekeeping.expire())
             self._unsure.intersection_update(self._known)
             before = self._clock.monotonic() - self._idle_after
             for session in [each for each in self._sessions.values() if each.last_used <= before]:
@@ -409,15 +377,15 @@ class Scheduler:
         self._unsure.update(session.id for session in sessions)
         watched = [session for session in sessions if session.board.watched]
         if watched:
-            self.spawn(self._refresh(watched))
+            self.errands.run(self._refresh(watched))
         if self._services.requests.waiting_in(session_id):
-            self.spawn(self._services.requests.look(session_id))
+            self.errands.run(self._services.requests.look(session_id))
         talking = [session for session in sessions if session.is_processing]
         for session in talking:
             if session.talk is not None:
                 session.talk.look_around()
         if busy := {*talking, *(session for session in sessions if session.open_executions)}:
-            self.spawn(self._recovery.stop_cancelled([*busy]))
+            self.errands.run(self._recovery.stop_cancelled([*busy]))
         if self._recover:
             self._ownership.look_soon()
 
@@ -430,48 +398,10 @@ class Scheduler:
 
     def _died(self) -> None:
         if self.converse is not None:
-            self.spawn(self._recovery.wake_all())
-
-    # Tasks of its own
-
-    def spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
-        task = asyncio.get_running_loop().create_task(_careful(work))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        task.add_done_callback(lambda _: work.close())  # it never began, if the task was cancelled before
-        return task
+            self.errands.run(self._recovery.wake_all())
 
     def _expired(self, request_id: str) -> None:
-        self.spawn(self._services.requests.expire(request_id))
-
-
-async def _careful(work: Coroutine[Any, Any, None]) -> None:
-    try:
-        await work
-    except StoreError as error:
-        log.warning("the store was not reached: %s", error)
-    except Exception:
-        log.exception("the runtime failed in a task of its own")
-
-
-def _holds_up(execution: Execution) -> bool:
-    """Whether a logout waits for it: not for what goes on anyway, nor for people."""
-    asked = execution.request is not None and execution.status is Status.WAITING
-    return execution.tool.logout is Logout.FINISH_FIRST and not asked
-
-
-def _logged_out(execution: Execution) -> ToolError:
-    return ToolError(
-        f"The session was closed while {execution.name} ran. It is not known whether it took effect.",
-        category=ErrorCategory.TIMEOUT,
-        retryable=False,
-    )
-
-
-def check_id(name: str, value: str) -> None:
-    """Refuse an id that cannot be one. Raises `SessionIdInvalid`."""
-    if not value or len(value) > MAX_ID or not value.isprintable():
-        raise SessionIdInvalid(f"{name} must have 1 to {MAX_ID} printable characters.")
+        self.errands.run(self._services.requests.expire(request_id))
 
 
 def _not_found(session_id: str) -> SessionNotFound:

@@ -1,0 +1,52 @@
+"""What people are told of an execution: its events, written from the state that it is in.
+
+How it begins (called, validated, executing) is not told step by step: within one turn of the event loop nobody could
+look between, so what was not told yet is told together with whatever comes next.
+"""
+
+from functools import lru_cache
+
+from .execution import CALLED, EXECUTING, NOTHING, VALIDATED, Execution
+
+_joined = b"".join
+_STARTED, _VALIDATING = b'{"kind":"tool_started","at":"', b'{"kind":"tool_validating","at":"'
+_EXECUTING, _RESULT = b'{"kind":"tool_executing","at":"', b'{"kind":"tool_result","at":"'
+
+
+def opening(execution: Execution) -> tuple[bytes, ...]:
+    """The events of how it begins that were not told yet. From now on they count as told."""
+    told, reached = execution.told, execution.reached
+    if told == reached:
+        return ()
+    execution.told = reached
+    begun = execution.at + execution.head
+    events: list[bytes] = []
+    if told < CALLED:
+        events.append(_joined((_STARTED, begun, b',"arguments":', execution.shown, b"}}")))
+    if told < VALIDATED <= reached:
+        events.append(_joined((_VALIDATING, begun, b"}}")))
+    if reached == EXECUTING:
+        events.append(_joined((_EXECUTING, begun, which_attempt(execution.attempt, execution.max_attempts), b"}")))
+    return tuple(events)
+
+
+def success(execution: Execution, at: bytes, encoded: bytes) -> tuple[bytes, ...]:
+    """The event with which it ends well, after those that were not told yet: all of them, if it never waited."""
+    head = execution.head
+    end = _joined((_RESULT, at, head, b',"status":"succeeded","value":', encoded, b"}}"))
+    if execution.told != NOTHING or execution.reached != EXECUTING:
+        return (*opening(execution), end)
+    execution.told = EXECUTING
+    begun = execution.at + head
+    return (
+        _joined((_STARTED, begun, b',"arguments":', execution.shown, b"}}")),
+        _joined((_VALIDATING, begun, b"}}")),
+        _joined((_EXECUTING, begun, which_attempt(execution.attempt, execution.max_attempts), b"}")),
+        end,
+    )
+
+
+@lru_cache
+def which_attempt(attempt: int, maximum: int) -> bytes:
+    """Which attempt it is, as the last fields of an event's data."""
+    return b',"attempt":%d,"maximum":%d}' % (attempt, maximum)

@@ -1,0 +1,40 @@
+"""What a model is shown of an outcome: the acknowledgement, the error, or the result, rendered and cut."""
+
+from typing import Any
+
+from pydantic_core import to_json
+
+from ..execution.excerpt import excerpt
+from ..execution.outcome import Outcome
+from ..tools.definition import Tool
+
+DEFAULT_RESULT_LIMIT = 50_000
+"""How many characters of a result a model is shown when its tool does not say."""
+
+
+def shown_to_model(outcome: Outcome, tool: Tool | None, channel: str | None, offset: int = 0) -> Any:
+    """It as a model is shown it. A result is text, and of a long one there is only a part; the others are data."""
+    if outcome.error is not None:
+        return outcome.error.to_model()
+    if not outcome.done:
+        return outcome.value
+    return shown_text(outcome, tool, channel, offset)
+
+
+def shown_text(
+    outcome: Outcome, tool: Tool | None, channel: str | None, offset: int = 0, length: int | None = None
+) -> str:
+    """The same, all of it as text: an excerpt where it is long, or the part that is asked for."""
+    text, limit = _text(outcome, tool, channel), (tool and tool.result_limit) or DEFAULT_RESULT_LIMIT
+    if offset or length is not None:
+        start = max(0, offset)
+        return text[start : start + max(0, min(limit if length is None else length, limit))]
+    return excerpt(text, limit, outcome.execution_id)
+
+
+def _text(outcome: Outcome, tool: Tool | None, channel: str | None) -> str:
+    if outcome.error is not None:
+        return to_json(outcome.error.to_model(), inf_nan_mode="null").decode()
+    if tool is None or not outcome.done:
+        return to_json(outcome.value).decode()
+    return tool.render(outcome.value, channel)

@@ -1,0 +1,46 @@
+"""Tasks that nobody waits for: they harm nothing, and end with their owner."""
+
+import asyncio
+import inspect
+
+import pytest
+
+from callboard.sessions.errands import Errands
+from callboard.storage.port import StoreUnavailable
+from callboard.testing import settle
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_what_goes_wrong_with_an_errand_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async def fails(error: Exception) -> None:
+        raise error
+
+    errands = Errands()
+    errands.run(fails(StoreUnavailable("it is away")))
+    errands.run(fails(ValueError("a fault of ours")))
+    await settle()
+    assert [(record.levelname, record.message) for record in caplog.records] == [
+        ("WARNING", "the store was not reached: it is away"),
+        ("ERROR", "the runtime failed in a task of its own"),
+    ]
+    await errands.close()
+
+
+async def test_closing_stops_what_is_under_way_and_what_never_began() -> None:
+    ended: list[str] = []
+
+    async def waits() -> None:
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            ended.append("under way")
+
+    errands = Errands()
+    errands.run(waits())
+    await settle()
+    never = waits()
+    errands.run(never)
+    await errands.close()
+    assert ended == ["under way"]
+    assert inspect.getcoroutinestate(never) == inspect.CORO_CLOSED
