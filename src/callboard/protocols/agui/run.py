@@ -17,7 +17,7 @@ from . import frames
 from .activities import Activities
 from .asked import Asked
 from .copy import Copy
-from .follower import Follower
+from .follower import Follower, Piece
 from .front_end import is_for_page, page_tools
 from .intake import Intake, Taken, call_id_of, lines_in, unanswered
 from .interrupts import interrupt
@@ -53,7 +53,9 @@ class Run:
         self._copy = Copy(asked.lines)
         self._activities = Activities()
         self._joined = self._midway = session.is_processing
-        """Whether a turn ran already; whether it may be in the middle of a message whose beginning was not heard."""
+        """Whether a turn ran already; whether pieces of a message are left out: its beginning may not have been heard,
+        or it was sent whole.
+        """
         self._taken = Taken(self._follower.cursor)
         self._resumes = False
         """Whether a turn goes on that waited."""
@@ -107,7 +109,7 @@ class Run:
         sent: list[bytes] = []
         changed = False
         for each in await self._follower.take():
-            if isinstance(each, str):
+            if isinstance(each, Piece):
                 sent += await self._speak(each)
                 continue
             if (activity := self._activities.frame(each)) is not None:
@@ -123,11 +125,17 @@ class Run:
             self._end = None  # that turn had ended when the user wrote; the next one is told
         return sent
 
-    async def _speak(self, delta: str) -> list[bytes]:
+    async def _speak(self, piece: Piece) -> list[bytes]:
         if self._midway:
             return []
-        before = [] if self._copy.speaking else self._copy.catch_up(await lines_in(self._session))
-        return [*before, *self._copy.speak(delta)]
+        if self._copy.speaking:
+            return self._copy.speak(piece.text)
+        theirs = await lines_in(self._session)
+        before = self._copy.catch_up(theirs)
+        if any(line.id == piece.message_id for line in theirs):  # it was finished meanwhile, and went out with the rest
+            self._midway = True
+            return before
+        return [*before, *self._copy.speak(piece.text)]
 
     def _notice(self, event: Event) -> None:
         """Remember what an event says about the run."""
