@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,6 +34,11 @@ async def the_rest(page: Page, frames: AsyncGenerator[bytes]) -> None:
     async with asyncio.timeout(10):
         async for each in frames:
             take(page, each)
+
+
+async def read_all(page: Page, events: AsyncGenerator[dict[str, Any]]) -> None:
+    async for event in events:
+        page.take(event)
 
 
 async def ended(session: Session, turns: int) -> None:
@@ -84,3 +90,53 @@ async def test_h3_who_writes_while_a_late_result_is_told_reads_all_once() -> Non
         assert said(page) == ["add gives 3."], "what was said before is in the snapshot"
         assert "built x" in str(page.of("MESSAGES_SNAPSHOT"))
         assert page.events[-1]["outcome"] == {"type": "success"}
+
+
+# One message, several servers
+
+
+async def users(s: Site, thread: str = "t") -> list[str]:
+    return [each["text"] for each in await (await s.session(thread)).messages() if each["role"] == "user"]
+
+
+async def test_h3_a_message_that_is_sent_to_two_servers_is_taken_once(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'callboard.db'}"
+    async with site(store) as here, site(store) as there:
+        speaking = asyncio.ensure_future(here.run("speak"))
+        await here.gates["speaking"].wait()
+        again = here.input('add {"a": 1, "b": 2}')
+        pages = Page(), Page()
+        async with here.streaming(again) as first, there.streaming(again) as second:
+            ways = [asyncio.ensure_future(read_all(*each)) for each in zip(pages, (first, second), strict=True)]
+            for session in (await here.session(), await there.session()):
+                async for event in session.events(0):
+                    if event.kind == "user_input" and "add" in event.data["text"]:
+                        break
+            while not (await there.session()).is_processing:  # noqa: ASYNC110 - it waits for the turn in its own time
+                await asyncio.sleep(0.01)
+            here.gates["speak"].set()
+            await asyncio.gather(*ways)
+        await speaking
+        for page in pages:
+            assert page.events[-1]["outcome"] == {"type": "success"}
+            assert "add gives 3." in str(page.messages)
+        assert await users(there) == ["speak", 'add {"a": 1, "b": 2}']
+
+
+async def test_h3_a_message_that_was_told_is_known_by_its_id_alone(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'callboard.db'}"
+    async with site(store) as s:
+        await s.run('add {"a": 1, "b": 2}')
+        again = s.input('add {"a": 3, "b": 4}')
+        async with s.streaming(again) as events:
+            await read_all(Page(), events)
+    async with site(store) as s:
+        page = Page()
+        async with s.streaming(again) as events:  # which is not where it stands in the transcript
+            await read_all(page, events)
+        assert page.kinds == ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
+        assert await users(s) == ['add {"a": 1, "b": 2}', 'add {"a": 3, "b": 4}']
+        again["threadId"] = "other"
+        async with s.streaming(again) as events:
+            await read_all(page, events)
+        assert await users(s, "other") == ['add {"a": 3, "b": 4}'], "ids are a thread's own"

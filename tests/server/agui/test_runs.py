@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from callboard import Session
+from callboard.chat.conversation import Conversation
 from callboard.protocols.agui import run
 from tests.server.agui.stage import Page, site
 
@@ -351,11 +351,11 @@ async def test_h3_without_a_model_a_run_says_so() -> None:
 
 
 async def test_h3_a_run_that_nothing_answers_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def kept(session: Session, event: Any) -> int:
-        return session.board.last_seq
+    async def kept(conversation: Conversation, data: Any, given: str | None = None) -> int:
+        return 0
 
     monkeypatch.setattr(run, "HEARTBEAT", 0.05)
-    monkeypatch.setattr(Session, "post", kept)  # as if no process could begin a turn
+    monkeypatch.setattr(Conversation, "hear", kept)  # as if no process could begin a turn
     async with site() as s:
         end = await Page(s).run("hello")
         assert (end["type"], end["code"]) == ("RUN_ERROR", "not_answered")

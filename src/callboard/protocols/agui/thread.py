@@ -1,7 +1,8 @@
 """A thread: what the runs of one session have in common, in this process.
 
 Several runs of a thread may be open at once, two tabs of one page for instance. They read the same conversation, and
-what one of them says joins the turn that runs. A message that a client sends again is taken once.
+what one of them says joins the turn that runs. A message that a client sends again is taken once; over processes the
+store sees to that.
 """
 
 import asyncio
@@ -14,7 +15,7 @@ from ...tools.definition import Tool
 from .copy import PREFIX, Line
 
 REMEMBERED = 1_000
-"""How many message ids of clients a thread remembers."""
+"""How many message ids of clients a thread remembers. A store remembers all."""
 
 
 class Thread:
