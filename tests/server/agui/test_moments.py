@@ -92,6 +92,32 @@ async def test_h3_who_writes_while_a_late_result_is_told_reads_all_once() -> Non
         assert page.events[-1]["outcome"] == {"type": "success"}
 
 
+async def test_h3_what_a_client_sent_is_taken_although_it_leaves_at_once() -> None:
+    async with site() as s:
+        session, page = await s.session(), Page()
+        frames = begin(s, Thread(session), session, 'add {"a": 1, "b": 2}')
+        take(page, await anext(frames))
+        await frames.aclose()
+        await ended(session, 1)
+        assert page.kinds == ["RUN_STARTED"]
+        assert [each["role"] for each in await session.messages()] == ["user", "assistant", "tool", "assistant"]
+
+
+async def test_h3_what_a_client_sent_is_taken_although_it_leaves_while_another_run_begins() -> None:
+    async with site() as s:
+        session = await s.session()
+        thread = Thread(session)
+        await thread.starting.acquire()
+        reading = asyncio.ensure_future(the_rest(Page(), begin(s, thread, session, 'add {"a": 1, "b": 2}')))
+        while not session.board.watched:  # noqa: ASYNC110 - it begins to read in its own time
+            await asyncio.sleep(0)
+        reading.cancel()
+        await asyncio.wait([reading])
+        thread.starting.release()
+        await ended(session, 1)
+        assert len(await session.messages()) == 4
+
+
 # One message, several servers
 
 

@@ -4,6 +4,7 @@ The turn belongs to the session and not to the run. A client that leaves stops n
 missed. What is sent of messages, calls and results is what the transcript has, so each call has one result, ever.
 """
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from typing import Any, cast
@@ -69,12 +70,15 @@ class Run:
         self._follower.wake()
 
     async def stream(self) -> AsyncGenerator[bytes]:
-        """The frames of the run, as many at once as there are."""
-        yield frames.run_started(self._asked.thread_id, self._asked.run_id)
+        """The frames of the run, as many at once as there are. Whoever leaves after the first has said all he sent."""
+        started = frames.run_started(self._asked.thread_id, self._asked.run_id)
         try:
             with self._follower.reading(), self._thread.lending(page_tools(self._asked.tools)):
-                async with self._thread.starting:
-                    self._taken, sent = await Intake(self._session, self._thread, self._asked, self._copy).take()
+                taking = self._thread.keep(self._take())
+                yield started
+                started = b""
+                await asyncio.wait([taking])  # which leaves it alone where the client is gone
+                self._taken, sent = taking.result()
                 self._resumes = bool(self._taken.running)
                 if sent:
                     yield b"".join(sent)
@@ -90,10 +94,15 @@ class Run:
                         yield news
                 yield b"".join(await self._finish())
         except CallboardError as error:
-            yield b"".join([*self._copy.spoken(None), frames.run_error(*_told(error))])
+            yield b"".join([started, *self._copy.spoken(None), frames.run_error(*_told(error))])
         except Exception:
             log.exception("an AG-UI run failed")
-            yield b"".join([*self._copy.spoken(None), frames.run_error(*_FAULT)])
+            yield b"".join([started, *self._copy.spoken(None), frames.run_error(*_FAULT)])
+
+    async def _take(self) -> tuple[Taken, list[bytes]]:
+        """Take in what the client brings. Gives what it caused, and the frames for what the client missed."""
+        async with self._thread.starting:
+            return await Intake(self._session, self._thread, self._asked, self._copy).take()
 
     @property
     def _is_over(self) -> bool:
