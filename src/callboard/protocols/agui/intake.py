@@ -48,6 +48,12 @@ async def call_id_of(session: Session, row: RequestRow) -> str | None:
         return None
 
 
+async def is_carried(session: Session, call_id: str) -> bool:
+    """Whether somebody carries out a call that has not ended: its tool may be one that no process knows any more."""
+    row = await session.stored_call(call_id) if session.durable else None
+    return row is None or row.owner is not None
+
+
 async def lines_in(session: Session) -> list[Line]:
     """The transcript."""
     return lines_of(await session.messages(), session.tools().get)

@@ -20,7 +20,7 @@ from .asked import Asked
 from .copy import Copy
 from .follower import Follower, Piece
 from .front_end import is_for_page, page_tools
-from .intake import Intake, Taken, call_id_of, lines_in, unanswered
+from .intake import Intake, Taken, call_id_of, is_carried, lines_in, unanswered
 from .interrupts import interrupt
 from .thread import Thread
 
@@ -87,7 +87,7 @@ class Run:
                         yield b"".join([*self._copy.spoken(None), frames.run_error(*_LEAVING)])
                         return
                     if not await self._follower.wait(HEARTBEAT if self._taken.anything else GLANCE):
-                        if not self._goes_on:
+                        if not await self._goes_on():
                             break
                         yield frames.HEARTBEAT
                     elif news := b"".join(await self._news()):
@@ -108,10 +108,17 @@ class Run:
     def _is_over(self) -> bool:
         return self._end is not None or not (self._taken.anything or self._joined)
 
-    @property
-    def _goes_on(self) -> bool:
-        """Whether something runs that ends: a turn, or a call that a person has allowed."""
-        return self._session.is_processing or bool(self._taken.running)
+    async def _goes_on(self) -> bool:
+        """Whether something runs that ends: a turn, or a call that was answered."""
+        if self._session.is_processing:
+            return True
+        for execution_id in tuple(self._taken.running):
+            outcome = await self._session.result(execution_id, timeout=0)
+            if outcome.done:
+                self._taken.running.discard(execution_id)
+            elif await is_carried(self._session, outcome.call_id):
+                return True
+        return False
 
     async def _news(self) -> list[bytes]:
         """Frames for what came."""
@@ -184,7 +191,7 @@ class Run:
             sent.append(frames.state_snapshot(self._state(asked)))
         if self._end is not None and self._end.kind == EventKind.TURN_FAILED:
             return [*sent, frames.run_error(_why(self._end), "turn_failed")]
-        if self._end is None and self._copy.waiting:
+        if self._end is None and (self._copy.waiting or self._taken.running):
             return [*sent, frames.run_error(*_UNANSWERED)]
         outcome: dict[str, Any] = {"type": "success"}
         if self._end is not None and self._end.kind == EventKind.TURN_INTERRUPTED:
