@@ -21,7 +21,7 @@ from ..events.event import encode_event
 from ..events.kinds import EventKind
 from ..execution.execution import Execution
 from ..sessions.seat import Seat
-from ..storage.port import Change, ExecutionWrite, StoreUnavailable
+from ..storage.port import Change, Conflict, ExecutionWrite, StoreUnavailable
 from ..storage.rows import ExecutionRow
 from ..turns import LimitReached, Turn, TurnLimits, TurnStatus, Usage, check_session
 from ..types import Wake
@@ -107,15 +107,23 @@ class Conversation:
             if self._leaving() or self._session.gone:
                 return Turn("", TurnStatus.INTERRUPTED, "", Usage())
 
-    async def hear(self, data: Mapping[str, Any]) -> int:
+    async def hear(self, data: Mapping[str, Any], given: str | None = None) -> int:
         """Post what the user wrote. Returns the number of its event, once it is stored: then the model is told of it,
         whatever becomes of this process.
+
+        What has an id that its sender gave it is taken once, in whatever process: 0 where it was taken before.
         """
         self._session.touch()
-        row = new_input(self._seat)
+        row = new_input(self._seat, given)
         event = encode_event(EventKind.USER_INPUT, self._seat.now(), to_json({**data, "input_id": row.id}))
         rows = [ExecutionWrite(row, row.owner, new=True)]
-        number = await self._seat.write(Change(self._session.id, executions=rows, events=(event,)))
+        try:
+            number = await self._seat.write(Change(self._session.id, executions=rows, events=(event,)))
+        except Conflict:
+            if given is None or await self._session.calls.stored_call(row.call_id) is None:
+                raise
+            self.wake()  # whoever took it may be gone
+            return 0
         self._nudged.set()
         self._go(0.0)
         return number
