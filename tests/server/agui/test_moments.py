@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from ag_ui.core import RunAgentInput
 
-from callboard import Session
+from callboard import Runtime, Session
 from callboard.protocols.agui.asked import read
 from callboard.protocols.agui.run import Run
-from callboard.protocols.agui.thread import Thread
+from callboard.protocols.agui.thread import Thread, Threads
 from tests.server.agui.stage import Page, Site, site
 
 pytestmark = pytest.mark.anyio
@@ -61,7 +61,7 @@ def said(page: Page) -> list[str]:
 async def test_h3_a_message_that_is_finished_when_its_pieces_are_read_is_sent_once() -> None:
     async with site() as s:
         session, page = await s.session(), Page()
-        frames = begin(s, Thread(session), session, "slow {}")
+        frames = begin(s, Thread(), session, "slow {}")
         while not page.of("TOOL_CALL_END"):
             take(page, await anext(frames))
         s.gates["slow"].set()
@@ -74,7 +74,7 @@ async def test_h3_a_message_that_is_finished_when_its_pieces_are_read_is_sent_on
 async def test_h3_who_writes_while_a_late_result_is_told_reads_all_once() -> None:
     async with site() as s:
         session, page = await s.session(), Page()
-        thread = Thread(session)
+        thread = Thread()
         await session.say('build {"what": "x"}')
         s.gates["x begins"].set()
         await thread.starting.acquire()
@@ -95,7 +95,7 @@ async def test_h3_who_writes_while_a_late_result_is_told_reads_all_once() -> Non
 async def test_h3_what_a_client_sent_is_taken_although_it_leaves_at_once() -> None:
     async with site() as s:
         session, page = await s.session(), Page()
-        frames = begin(s, Thread(session), session, 'add {"a": 1, "b": 2}')
+        frames = begin(s, Thread(), session, 'add {"a": 1, "b": 2}')
         take(page, await anext(frames))
         await frames.aclose()
         await ended(session, 1)
@@ -106,7 +106,7 @@ async def test_h3_what_a_client_sent_is_taken_although_it_leaves_at_once() -> No
 async def test_h3_what_a_client_sent_is_taken_although_it_leaves_while_another_run_begins() -> None:
     async with site() as s:
         session = await s.session()
-        thread = Thread(session)
+        thread = Thread()
         await thread.starting.acquire()
         reading = asyncio.ensure_future(the_rest(Page(), begin(s, thread, session, 'add {"a": 1, "b": 2}')))
         while not session.board.watched:  # noqa: ASYNC110 - it begins to read in its own time
@@ -166,3 +166,13 @@ async def test_h3_a_message_that_was_told_is_known_by_its_id_alone(tmp_path: Pat
         async with s.streaming(again) as events:
             await read_all(page, events)
         assert await users(s, "other") == ['add {"a": 3, "b": 4}'], "ids are a thread's own"
+
+
+async def test_e1_a_thread_keeps_no_session() -> None:
+    threads = Threads()
+    async with Runtime() as runtime:
+        session = await runtime.open("s", user_id="u")
+        thread = threads.of(session)
+        with thread.lending(session, []):
+            assert threads.of(session) is thread
+        assert session not in vars(thread).values(), "else it would be kept for ever, by what is kept for it"

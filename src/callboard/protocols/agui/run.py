@@ -73,7 +73,7 @@ class Run:
         """The frames of the run, as many at once as there are. Whoever leaves after the first has said all he sent."""
         started = frames.run_started(self._asked.thread_id, self._asked.run_id)
         try:
-            with self._follower.reading(), self._thread.lending(page_tools(self._asked.tools)):
+            with self._follower.reading(), self._thread.lending(self._session, page_tools(self._asked.tools)):
                 taking = self._thread.keep(self._take())
                 yield started
                 started = b""

@@ -25,10 +25,9 @@ REMEMBERED = 1_000
 
 
 class Thread:
-    """One session, as AG-UI sees it."""
+    """One session, as AG-UI sees it. It must not hold that session, which holds it."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self) -> None:
         self._taken: dict[str, None] = {}
         self._tools: dict[object, Sequence[Tool]] = {}
         self._lent = False
@@ -39,15 +38,15 @@ class Thread:
         """One run after the other sees what is new, and takes it."""
 
     @contextmanager
-    def lending(self, tools: Sequence[Tool]) -> Generator[None]:
-        """Have the session see the tools that a run's client brings, together with those of other open runs.
+    def lending(self, session: Session, tools: Sequence[Tool]) -> Generator[None]:
+        """Have its session see the tools that a run's client brings, together with those of other open runs.
 
         They stay until another run begins: a call of them may still wait for its page. Raises `RegistrationError`.
         """
         run = object()
         if tools or self._lent:
             others = {tool.name: tool for given in self._tools.values() for tool in given}
-            self._session.lend({**others, **{tool.name: tool for tool in tools}}.values())
+            session.lend({**others, **{tool.name: tool for tool in tools}}.values())
             self._lent = bool(others or tools)
         self._tools[run] = tools
         try:
@@ -102,5 +101,5 @@ class Threads:
     def of(self, session: Session) -> Thread:
         """The thread of a session."""
         if (thread := self._known.get(session)) is None:
-            thread = self._known[session] = Thread(session)
+            thread = self._known[session] = Thread()
         return thread
