@@ -8,6 +8,7 @@ import pytest
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ModelRequest, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
+from pydantic_core import from_json
 
 import callboard
 from callboard import Runtime
@@ -100,6 +101,25 @@ async def test_c3_an_interrupt_in_the_text_keeps_what_was_said() -> None:
         assert (await turn).text == "Once upon "
         assert b'"delta":"Once upon "' in heard[0]
         await check(session)
+
+
+async def test_h3_pieces_and_messages_have_the_id_that_the_conversation_shows() -> None:
+    async with Runtime(TOOLS, model="offline") as runtime:
+        session = await runtime.open("s", user_id="u")
+        heard: list[bytes] = []
+        with session.board.listening(heard.append):
+            for text in ("hello", 'add {"a": 1, "b": 2}', "and then"):
+                await session.say(text)
+        shown = {each["id"]: each["text"] for each in await session.messages() if each.get("text")}
+        spoken: dict[str, str] = {}
+        for piece in (from_json(each)["data"] for each in heard):
+            spoken[piece["message_id"]] = spoken.get(piece["message_id"], "") + piece["delta"]
+        finished = {
+            event.data["message_id"]: event.data["text"] for event in session.board.read(0) if event.kind == "text"
+        }
+        assert len(spoken) == 3
+        assert spoken == finished
+        assert spoken.items() <= shown.items()
 
 
 async def test_c5_results_and_requests_reach_the_model_after_a_restart(tmp_path: Any) -> None:

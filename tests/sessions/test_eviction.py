@@ -10,7 +10,7 @@ import pytest
 
 from callboard import Runtime, Session, tool
 from callboard.sessions.ids import SessionNotFound
-from callboard.testing import ManualClock, settle
+from callboard.testing import Harness, ManualClock, settle
 
 from .conftest import SOON, board_of, ended, seen
 
@@ -215,3 +215,21 @@ async def test_e6_sessions_in_memory_stay_where_there_is_no_store() -> None:
         await idle(clock, session)
         assert session.execution(outcome.execution_id).status == "succeeded"
         assert len(runtime.sessions) == 1
+
+
+async def test_m2_late_results_that_memory_cannot_keep_are_not_lost_in_silence(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    @tool(mode="background")
+    async def quick() -> int:
+        """End soon."""
+        return 1
+
+    async with Harness(quick, keep_executions=10) as harness:
+        for _ in range(100):
+            await harness.session.call("quick")
+            await settle()
+        kept = len(await harness.session.take_results())
+    lost = sum(int(record.getMessage().split()[0]) for record in caplog.records if "nobody took" in record.getMessage())
+    assert lost > 0
+    assert kept + lost == 100

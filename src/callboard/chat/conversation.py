@@ -109,15 +109,23 @@ class Conversation:
             if self._leaving() or self._session.gone:
                 return Turn("", TurnStatus.INTERRUPTED, "", Usage())
 
-    async def hear(self, data: Mapping[str, Any]) -> int:
+    async def hear(self, data: Mapping[str, Any], given: str | None = None) -> int:
         """Post what the user wrote. Returns the number of its event, once it is stored: then the model is told of it,
         whatever becomes of this process.
+
+        What has an id that its sender gave it is taken once, in whatever process: 0 where it was taken before.
         """
         self._session.touch()
-        row = new_input(self._seat)
+        row = new_input(self._seat, given)
         event = encode_event(EventKind.USER_INPUT, self._seat.now(), to_json({**data, "input_id": row.id}))
         rows = [ExecutionWrite(row, row.owner, new=True)]
-        number = await self._seat.write(Change(self._session.id, executions=rows, events=(event,)))
+        try:
+            number = await self._seat.write(Change(self._session.id, executions=rows, events=(event,)))
+        except Conflict:
+            if given is None or await self._session.calls.stored_call(row.call_id) is None:
+                raise
+            self.wake()  # whoever took it may be gone
+            return 0
         if not self._session.durable:  # a board in memory may forget it before the turn gets to it
             await self._history.look()
         self._nudged.set()

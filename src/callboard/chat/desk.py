@@ -23,6 +23,7 @@ from ..types import Wake
 from .floor import Floor
 from .history import History
 from .rendering import render
+from .shown import said_id
 from .toolset import tool_definition
 from .transcript import Answered, Late, Said
 
@@ -59,6 +60,8 @@ class Desk:
         """Late results that were found just now, when inputs were looked for too."""
         self._seen: Snapshot | None = None
         self._left_over: Collection[str] = ()
+        self._message_id = ""
+        """Of what the model is asked to say now."""
         self.spoken: list[str] = []
 
     @property
@@ -77,6 +80,7 @@ class Desk:
             await self._floor.begin()
         if messages and self._instructions and isinstance(last := messages[-1], ModelRequest):
             messages[-1] = replace(last, instructions=self._instructions)
+        self._message_id = said_id(len(messages))
         return messages
 
     def parameters(self) -> ModelRequestParameters:
@@ -84,15 +88,13 @@ class Desk:
         return ModelRequestParameters(function_tools=[tool_definition(tool) for tool in self._seen])
 
     def speaks(self, delta: str) -> None:
-        data = to_json({"turn_id": self._floor.turn_id, "delta": delta})
-        self._session.board.say(encode_event(EventKind.TEXT, self._seat.now(), data))
+        self._session.board.say(self._text("delta", delta))
 
     async def said(self, response: ModelResponse) -> Sequence[ToolCallPart]:
         response = _with_new_ids(response, self._history.call_ids)
         text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
         self.spoken.append(text)
-        event = encode_event(EventKind.TEXT, self._seat.now(), to_json({"turn_id": self._floor.turn_id, "text": text}))
-        await self._floor.write([Said(response)], events=(event,) if text else ())
+        await self._floor.write([Said(response)], events=(self._text("text", text),) if text else ())
         return [part for part in response.parts if isinstance(part, ToolCallPart)]
 
     async def was_cut_off(self, response: ModelResponse) -> None:
@@ -148,6 +150,11 @@ class Desk:
         return answers, await self._late_among(outcomes)
 
     # Small steps
+
+    def _text(self, field: str, text: str) -> bytes:
+        """The event of what the model says, or of a piece of it."""
+        data = {"turn_id": self._floor.turn_id, "message_id": self._message_id, field: text}
+        return encode_event(EventKind.TEXT, self._seat.now(), to_json(data))
 
     async def _call(self, call: ToolCallPart) -> Outcome:
         if call.tool_call_id in self._left_over:

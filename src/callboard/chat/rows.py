@@ -4,6 +4,7 @@ A turn has a row while it runs. An input has one until the model is told of it: 
 process finds both.
 """
 
+import hashlib
 import secrets
 
 from ..execution.lifecycle import Status
@@ -21,9 +22,19 @@ def turn_call(number: int) -> str:
     return _call(f"turn {number}")
 
 
-def new_input(seat: Seat) -> ExecutionRow:
-    """An input that the model is to be told of."""
-    return told_input(seat, f"i{secrets.token_hex(8)}", told=False)
+def new_input(seat: Seat, given: str | None = None) -> ExecutionRow:
+    """An input that the model is to be told of. A session has one of each id that its senders have given."""
+    return told_input(seat, f"i{secrets.token_hex(8)}" if given is None else _given(given), told=False)
+
+
+def input_call(given: str) -> str:
+    """The call id of an input, by the id that its sender gave it."""
+    return _call(_given(given))
+
+
+def _given(given: str) -> str:
+    """Of a stranger's id nothing is kept but a hash: it may be anything."""
+    return f"i{hashlib.sha256(given.encode(errors='surrogatepass')).hexdigest()[:32]}"
 
 
 def told_input(seat: Seat, input_id: str, *, told: bool = True) -> ExecutionRow:

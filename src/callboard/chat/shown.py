@@ -11,7 +11,7 @@ def shown(messages: Sequence[ModelMessage]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for number, message in enumerate(messages):
         if isinstance(message, ModelResponse):
-            found.append({"id": f"m{number}", "role": "assistant", **_said(message)})
+            found.append({"id": said_id(number), "role": "assistant", **_said(message)})
             continue
         for place, part in enumerate(message.parts):
             if isinstance(part, UserPromptPart):
@@ -29,6 +29,11 @@ def shown(messages: Sequence[ModelMessage]) -> list[dict[str, Any]]:
                     }
                 )
     return found
+
+
+def said_id(number: int) -> str:
+    """The id of what the model says with so many rendered messages before it, also while it says it."""
+    return f"m{number}"
 
 
 def _said(message: ModelResponse) -> dict[str, Any]:

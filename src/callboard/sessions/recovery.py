@@ -7,17 +7,20 @@ input that the model was not told of is told.
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from ..events.event import encode_event
 from ..events.kinds import EventKind
 from ..execution.failures import cancelled
 from ..execution.lifecycle import Status
 from ..execution.manager import NO_TOOL
-from ..execution.storing import restored
+from ..execution.storing import fingerprint_of, restored
 from ..storage.port import EVERYTHING, Change, ExecutionWrite
 from ..storage.rows import INPUT, TURN, WORKER, ExecutionRow, RequestRow
+from ..tools.definition import Tool
+from ..types import Mode
 from .services import Services
 from .session import Session
 
@@ -25,6 +28,8 @@ log = logging.getLogger("callboard.sessions")
 
 PAGE = 1_000
 """How many sessions are read at once."""
+_SAYS_NOTHING = {"title", "description"}
+"""What a schema may have that takes anything."""
 
 
 class Recovery:
@@ -52,9 +57,10 @@ class Recovery:
 
     async def _take_execution_over(self, session: Session, row: ExecutionRow) -> None:
         find = self._services.workers.get if row.kind == WORKER else self._services.registry.get
-        tool = find(row.tool) or session.lent(row.tool)
+        request = await self._request_of(row)
+        tool = find(row.tool) or session.lent(row.tool) or _stand_in(row, request)
         execution = restored(row, tool or NO_TOOL, session, self._clock)
-        execution.request = await self._request_of(row)  # if it is open and the execution ends, it is withdrawn
+        execution.request = request  # if it is open and the execution ends, it is withdrawn
         began = execution.status is Status.EXECUTING
         if row.cancelling and row.parent_id is None:
             self._manager.end(execution, cancelled())
@@ -120,3 +126,14 @@ class Recovery:
             for row in await self._store.executions(session.id, ids=[*here], limit=len(here)):
                 if row.owner != self._services.owner:
                     self._manager.disown(here[row.id])
+
+
+def _stand_in(row: ExecutionRow, request: RequestRow | None) -> Tool | None:
+    """For a tool that only the dead process knew, a page's for instance, if nothing of it is needed: a person's answer
+    is the call's result, whatever it is. Where arguments are secret, only the tool knows which.
+    """
+    if request is None or from_json(request.schema).keys() - _SAYS_NOTHING:
+        return None
+    if fingerprint_of(row.shown) != row.fingerprint:
+        return None
+    return replace(NO_TOOL, name=row.tool, answer=Any, mode=Mode.HUMAN)

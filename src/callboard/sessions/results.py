@@ -1,6 +1,7 @@
 """Results that came late, until somebody takes them: once, in order, whoever and wherever it is."""
 
 import asyncio
+import logging
 
 from ..execution.book import Book
 from ..execution.outcome import Outcome
@@ -8,6 +9,8 @@ from ..execution.storing import outcome_of
 from ..storage.port import Change, Conflict, Store
 from ..storage.rows import SessionRow
 from .ledger import Ledger
+
+log = logging.getLogger("callboard.sessions")
 
 
 class LateResults:
@@ -37,7 +40,14 @@ class LateResults:
         """One came."""
         self._known[execution_id] = None
         if len(self._known) > self._book.limit and not self._ledger.durable:  # in memory only so many are kept
-            self._known = dict.fromkeys(each for each in self._known if each in self._book)
+            kept = dict.fromkeys(each for each in self._known if each in self._book)
+            if len(kept) < len(self._known):
+                log.warning(
+                    "%d late results of session %s that nobody took are let go; keep_executions says how many stay",
+                    len(self._known) - len(kept),
+                    self._session_id,
+                )
+            self._known = kept
 
     def forget(self, ids: tuple[str, ...]) -> None:
         """They were taken."""

@@ -62,8 +62,11 @@ class Talk(Protocol):
 
     async def say(self, text: str) -> Turn: ...
 
-    async def hear(self, data: Mapping[str, Any]) -> int:
-        """Post what the user wrote, and see to it that the model is told. Returns the number of its event."""
+    async def hear(self, data: Mapping[str, Any], given: str | None = None) -> int:
+        """Post what the user wrote, and see to it that the model is told. Returns the number of its event.
+
+        What has an id that its sender gave it is taken once: 0 where it was taken before.
+        """
         ...
 
     def wake(self) -> None:

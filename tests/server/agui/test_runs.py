@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from callboard import Session
+from callboard.chat.conversation import Conversation
 from callboard.protocols.agui import run
 from tests.server.agui.stage import Page, site
 
@@ -216,7 +216,8 @@ async def test_h3_a_page_that_is_opened_anew_can_answer_a_call_of_its_tool() -> 
         assert page.results == {call_id: ["yes"]}
 
 
-async def test_h3_a_call_of_the_page_waits_over_a_restart(tmp_path: Path) -> None:
+@pytest.mark.parametrize("brought", [[CONFIRM], []])
+async def test_h3_a_call_of_the_page_waits_over_a_restart(tmp_path: Path, brought: list[Any]) -> None:
     store = f"sqlite:///{tmp_path / 'callboard.db'}"
     async with site(store) as s:
         page = Page(s)
@@ -225,10 +226,38 @@ async def test_h3_a_call_of_the_page_waits_over_a_restart(tmp_path: Path) -> Non
     async with site(store) as s:
         again = Page(s)
         again.messages = page.messages
-        end = await again.run({"id": "r", "role": "tool", "toolCallId": call_id, "content": "yes"}, tools=[CONFIRM])
+        end = await again.run({"id": "r", "role": "tool", "toolCallId": call_id, "content": "yes"}, tools=brought)
         assert end["outcome"] == {"type": "success"}
         assert again.results == {call_id: ["yes"]}
         assert again.messages[-1]["role"] == "assistant", "the turn went on"
+
+
+async def test_h3_an_answer_that_nobody_can_use_yet_ends_the_run_and_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = f"sqlite:///{tmp_path / 'callboard.db'}"
+    secret = {"type": "object", "properties": {"pin": {"type": "string", "description": "Secret", "writeOnly": True}}}
+    unlock = {"name": "unlock", "description": "Unlock the page.", "parameters": secret}
+    async with site(store) as s:
+        page = Page(s)
+        end = await page.run('unlock {"pin": "1234"}', tools=[unlock])
+        [call_id] = end["outcome"]["pendingToolCallIds"]
+    monkeypatch.setattr(run, "HEARTBEAT", 0.05)
+    async with site(store) as s:
+        again = Page(s)
+        again.messages = page.messages
+        end = await again.run({"id": "r", "role": "tool", "toolCallId": call_id, "content": "open"})
+        assert (end["type"], end["code"]) == ("RUN_ERROR", "not_answered")
+        session = await s.session()
+        monkeypatch.setattr(run, "HEARTBEAT", 20.0)
+        await again.run('add {"a": 1, "b": 2}', tools=[unlock])
+        async with asyncio.timeout(20):
+            async for event in session.events(0):
+                if event.kind == "tool_result" and event.data["call_id"] == call_id:
+                    break
+        row = await session.calls.stored_call(call_id)
+        assert row is not None
+        assert (row.status, row.value, row.document) == ("succeeded", b'"open"', None), "the secret is forgotten"
 
 
 async def test_h3_m7_who_writes_instead_of_answering_is_answered() -> None:
@@ -351,11 +380,11 @@ async def test_h3_without_a_model_a_run_says_so() -> None:
 
 
 async def test_h3_a_run_that_nothing_answers_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def kept(session: Session, event: Any) -> int:
-        return session.board.last_seq
+    async def kept(conversation: Conversation, data: Any, given: str | None = None) -> int:
+        return 0
 
     monkeypatch.setattr(run, "HEARTBEAT", 0.05)
-    monkeypatch.setattr(Session, "post", kept)  # as if no process could begin a turn
+    monkeypatch.setattr(Conversation, "hear", kept)  # as if no process could begin a turn
     async with site() as s:
         end = await Page(s).run("hello")
         assert (end["type"], end["code"]) == ("RUN_ERROR", "not_answered")

@@ -7,6 +7,7 @@ before the next. Events are not kept at all: a slow reader reads them from the l
 import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from typing import NamedTuple
 
 from pydantic_core import from_json
 
@@ -18,6 +19,13 @@ PAGE = 500
 """How many events are read at once."""
 
 
+class Piece(NamedTuple):
+    """Text that the model says, and the message that it is a part of."""
+
+    message_id: str
+    text: str
+
+
 class Follower:
     """One reader of a session, from the moment it begins."""
 
@@ -25,7 +33,8 @@ class Follower:
         self._session = session
         self._board = session.board
         self.cursor = session.board.last_seq
-        self._pieces: list[tuple[int, list[str]]] = []
+        self._pieces: list[tuple[int, str, list[str]]] = []
+        """After which event each piece came, its message, and its text."""
         self._woken = asyncio.Event()
 
     @contextmanager
@@ -35,12 +44,12 @@ class Follower:
             yield
 
     def _hear(self, encoded: bytes) -> None:
-        delta = from_json(encoded)["data"].get("delta")
-        if delta:
-            last = self._board.last_seq
-            if not self._pieces or self._pieces[-1][0] != last:
-                self._pieces.append((last, []))
-            self._pieces[-1][1].append(delta)
+        data = from_json(encoded)["data"]
+        if delta := data.get("delta"):
+            where = (self._board.last_seq, data.get("message_id", ""))
+            if not self._pieces or self._pieces[-1][:2] != where:
+                self._pieces.append((*where, []))
+            self._pieces[-1][2].append(delta)
             self._woken.set()
 
     def _wake(self, _: object) -> None:
@@ -57,10 +66,10 @@ class Follower:
                 await self._woken.wait()
         return self._woken.is_set()
 
-    async def take(self) -> list[Event | str]:
+    async def take(self) -> list[Event | Piece]:
         """What came: events, and pieces of text between them."""
         self._woken.clear()
-        found: list[Event | str] = []
+        found: list[Event | Piece] = []
         for event in await self._events():
             self._say(event.seq - 1, found)
             found.append(event)
@@ -70,9 +79,10 @@ class Follower:
             self._woken.set()
         return found
 
-    def _say(self, until: int, found: list[Event | str]) -> None:
+    def _say(self, until: int, found: list[Event | Piece]) -> None:
         while self._pieces and self._pieces[0][0] <= until:
-            found.append("".join(self._pieces.pop(0)[1]))
+            _, message_id, texts = self._pieces.pop(0)
+            found.append(Piece(message_id, "".join(texts)))
 
     async def _events(self) -> Events:
         if self._board.last_seq <= self.cursor:

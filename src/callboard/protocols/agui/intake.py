@@ -8,8 +8,11 @@ from typing import Any
 
 from ag_ui.core import ResumeEntry
 
+from ...chat.rows import input_call
 from ...errors import ErrorCategory, ToolError
 from ...events.kinds import EventKind
+from ...events.posting import accept
+from ...events.routing import Side
 from ...sessions.requests import RequestClosed
 from ...sessions.session import Session
 from ...storage.rows import RequestRow
@@ -45,6 +48,12 @@ async def call_id_of(session: Session, row: RequestRow) -> str | None:
         return None
 
 
+async def is_carried(session: Session, call_id: str) -> bool:
+    """Whether somebody carries out a call that has not ended: its tool may be one that no process knows any more."""
+    row = await session.calls.stored_call(call_id) if session.durable else None
+    return row is None or row.owner is not None
+
+
 async def lines_in(session: Session) -> list[Line]:
     """The transcript."""
     return lines_of(await session.messages(), session.tools().get)
@@ -71,7 +80,7 @@ class Intake:
         """Take what is new, and give the client what it missed. Raises `RunRefused`, `AnswerInvalid`."""
         theirs, rows = await lines_in(self._session), await self._session.requests()
         waiting = unanswered(theirs)
-        inputs = self._inputs(theirs)
+        inputs = await self._inputs(theirs)
         results = await self._results(rows)
         known = {line.id for _, line in results}
         self._copy.lines = [line for line in self._asked.lines if line.id not in known]
@@ -86,13 +95,14 @@ class Intake:
         blocked = [row for row in rows if row.id not in answered and await self._call_id(row) in waiting]
         self._taken.turn = self._wakes and not blocked  # a turn waits until all of its calls have their answers
         for line in inputs:
-            self._taken.since = await self._session.post({"kind": EventKind.USER_INPUT, "text": line.text})
-            self._thread.took(line)
+            await self._say(line)
             self._taken.turn = True
         return self._taken, sent
 
-    def _inputs(self, theirs: list[Line]) -> list[Line]:
-        found = self._thread.new_inputs(self._asked.lines, theirs)
+    async def _inputs(self, theirs: list[Line]) -> list[Line]:
+        found = [
+            line for line in self._thread.new_inputs(self._asked.lines, theirs) if not await self._was_told(line.id)
+        ]
         for line in found:
             if reason := self._asked.refused.get(line.id):
                 raise RunRefused(reason)
@@ -100,6 +110,19 @@ class Intake:
                 raise RunRefused("A message of the user is empty.")
             line.fresh = True
         return found
+
+    async def _was_told(self, message_id: str) -> bool:
+        """Whether the model was told of a message, which any process may have taken."""
+        row = await self._session.calls.stored_call(input_call(message_id)) if self._session.durable else None
+        return row is not None and row.completed_at is not None
+
+    async def _say(self, line: Line) -> None:
+        """Post a message. One that another process has taken, and that the model was not told yet, is waited for."""
+        talk = self._session.talk
+        assert talk is not None  # it has given its messages
+        _, data = accept({"kind": EventKind.USER_INPUT, "text": line.text}, Side.PEOPLE)
+        self._taken.since = max(self._taken.since, await talk.hear(data, line.id))
+        self._thread.took(line)
 
     async def _results(self, rows: list[RequestRow]) -> list[tuple[RequestRow, Line]]:
         """What the client's page made of calls that wait for it."""

@@ -4,6 +4,7 @@ The turn belongs to the session and not to the run. A client that leaves stops n
 missed. What is sent of messages, calls and results is what the transcript has, so each call has one result, ever.
 """
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from typing import Any, cast
@@ -17,9 +18,9 @@ from . import frames
 from .activities import Activities
 from .asked import Asked
 from .copy import Copy
-from .follower import Follower
+from .follower import Follower, Piece
 from .front_end import is_for_page, page_tools
-from .intake import Intake, Taken, call_id_of, lines_in, unanswered
+from .intake import Intake, Taken, call_id_of, is_carried, lines_in, unanswered
 from .interrupts import interrupt
 from .thread import Thread
 
@@ -53,7 +54,9 @@ class Run:
         self._copy = Copy(asked.lines)
         self._activities = Activities()
         self._joined = self._midway = session.is_processing
-        """Whether a turn ran already; whether it may be in the middle of a message whose beginning was not heard."""
+        """Whether a turn ran already; whether pieces of a message are left out: its beginning may not have been heard,
+        or it was sent whole.
+        """
         self._taken = Taken(self._follower.cursor)
         self._resumes = False
         """Whether a turn goes on that waited."""
@@ -67,12 +70,15 @@ class Run:
         self._follower.wake()
 
     async def stream(self) -> AsyncGenerator[bytes]:
-        """The frames of the run, as many at once as there are."""
-        yield frames.run_started(self._asked.thread_id, self._asked.run_id)
+        """The frames of the run, as many at once as there are. Whoever leaves after the first has said all he sent."""
+        started = frames.run_started(self._asked.thread_id, self._asked.run_id)
         try:
-            with self._follower.reading(), self._thread.lending(page_tools(self._asked.tools)):
-                async with self._thread.starting:
-                    self._taken, sent = await Intake(self._session, self._thread, self._asked, self._copy).take()
+            with self._follower.reading(), self._thread.lending(self._session, page_tools(self._asked.tools)):
+                taking = self._thread.keep(self._take())
+                yield started
+                started = b""
+                await asyncio.wait([taking])  # which leaves it alone where the client is gone
+                self._taken, sent = taking.result()
                 self._resumes = bool(self._taken.running)
                 if sent:
                     yield b"".join(sent)
@@ -81,33 +87,45 @@ class Run:
                         yield b"".join([*self._copy.spoken(None), frames.run_error(*_LEAVING)])
                         return
                     if not await self._follower.wait(HEARTBEAT if self._taken.anything else GLANCE):
-                        if not self._goes_on:
+                        if not await self._goes_on():
                             break
                         yield frames.HEARTBEAT
                     elif news := b"".join(await self._news()):
                         yield news
                 yield b"".join(await self._finish())
         except CallboardError as error:
-            yield b"".join([*self._copy.spoken(None), frames.run_error(*_told(error))])
+            yield b"".join([started, *self._copy.spoken(None), frames.run_error(*_told(error))])
         except Exception:
             log.exception("an AG-UI run failed")
-            yield b"".join([*self._copy.spoken(None), frames.run_error(*_FAULT)])
+            yield b"".join([started, *self._copy.spoken(None), frames.run_error(*_FAULT)])
+
+    async def _take(self) -> tuple[Taken, list[bytes]]:
+        """Take in what the client brings. Gives what it caused, and the frames for what the client missed."""
+        async with self._thread.starting:
+            return await Intake(self._session, self._thread, self._asked, self._copy).take()
 
     @property
     def _is_over(self) -> bool:
         return self._end is not None or not (self._taken.anything or self._joined)
 
-    @property
-    def _goes_on(self) -> bool:
-        """Whether something runs that ends: a turn, or a call that a person has allowed."""
-        return self._session.is_processing or bool(self._taken.running)
+    async def _goes_on(self) -> bool:
+        """Whether something runs that ends: a turn, or a call that was answered."""
+        if self._session.is_processing:
+            return True
+        for execution_id in tuple(self._taken.running):
+            outcome = await self._session.result(execution_id, timeout=0)
+            if outcome.done:
+                self._taken.running.discard(execution_id)
+            elif await is_carried(self._session, outcome.call_id):
+                return True
+        return False
 
     async def _news(self) -> list[bytes]:
         """Frames for what came."""
         sent: list[bytes] = []
         changed = False
         for each in await self._follower.take():
-            if isinstance(each, str):
+            if isinstance(each, Piece):
                 sent += await self._speak(each)
                 continue
             if (activity := self._activities.frame(each)) is not None:
@@ -123,11 +141,17 @@ class Run:
             self._end = None  # that turn had ended when the user wrote; the next one is told
         return sent
 
-    async def _speak(self, delta: str) -> list[bytes]:
+    async def _speak(self, piece: Piece) -> list[bytes]:
         if self._midway:
             return []
-        before = [] if self._copy.speaking else self._copy.catch_up(await lines_in(self._session))
-        return [*before, *self._copy.speak(delta)]
+        if self._copy.speaking:
+            return self._copy.speak(piece.text)
+        theirs = await lines_in(self._session)
+        before = self._copy.catch_up(theirs)
+        if any(line.id == piece.message_id for line in theirs):  # it was finished meanwhile, and went out with the rest
+            self._midway = True
+            return before
+        return [*before, *self._copy.speak(piece.text)]
 
     def _notice(self, event: Event) -> None:
         """Remember what an event says about the run."""
@@ -167,7 +191,7 @@ class Run:
             sent.append(frames.state_snapshot(self._state(asked)))
         if self._end is not None and self._end.kind == EventKind.TURN_FAILED:
             return [*sent, frames.run_error(_why(self._end), "turn_failed")]
-        if self._end is None and self._copy.waiting:
+        if self._end is None and (self._copy.waiting or self._taken.running):
             return [*sent, frames.run_error(*_UNANSWERED)]
         outcome: dict[str, Any] = {"type": "success"}
         if self._end is not None and self._end.kind == EventKind.TURN_INTERRUPTED:

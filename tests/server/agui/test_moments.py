@@ -1,0 +1,178 @@
+"""Runs at moments at which something else happens too: none of it is told twice, lost, or waited for in vain (H3)."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ag_ui.core import RunAgentInput
+
+from callboard import Runtime, Session
+from callboard.protocols.agui.asked import read
+from callboard.protocols.agui.run import Run
+from callboard.protocols.agui.thread import Thread, Threads
+from tests.server.agui.stage import Page, Site, site
+
+pytestmark = pytest.mark.anyio
+
+
+def begin(s: Site, thread: Thread, session: Session, *messages: Any, **more: Any) -> AsyncGenerator[bytes]:
+    """A run without a connection, which goes on when its next frames are asked for."""
+    asked = read(RunAgentInput.model_validate(s.input(*messages, thread=session.id, **more)))
+    return Run(session, thread, asked).stream()
+
+
+def take(page: Page, frames: bytes) -> None:
+    for frame in frames.split(b"\n\n"):
+        if frame.startswith(b"data: "):
+            page.take(json.loads(frame.removeprefix(b"data: ")))
+
+
+async def the_rest(page: Page, frames: AsyncGenerator[bytes]) -> None:
+    async with asyncio.timeout(10):
+        async for each in frames:
+            take(page, each)
+
+
+async def read_all(page: Page, events: AsyncGenerator[dict[str, Any]]) -> None:
+    async for event in events:
+        page.take(event)
+
+
+async def ended(session: Session, turns: int) -> None:
+    """Return when so many turns are finished."""
+    async with asyncio.timeout(10):
+        async for event in session.events(0):
+            turns -= event.kind == "turn_finished"
+            if not turns:
+                return
+
+
+def said(page: Page) -> list[str]:
+    """What was streamed, message by message."""
+    found: dict[str, str] = {}
+    for event in page.of("TEXT_MESSAGE_CONTENT"):
+        found[event["messageId"]] = found.get(event["messageId"], "") + event["delta"]
+    return list(found.values())
+
+
+async def test_h3_a_message_that_is_finished_when_its_pieces_are_read_is_sent_once() -> None:
+    async with site() as s:
+        session, page = await s.session(), Page()
+        frames = begin(s, Thread(), session, "slow {}")
+        while not page.of("TOOL_CALL_END"):
+            take(page, await anext(frames))
+        s.gates["slow"].set()
+        await ended(session, 1)  # while the client reads nothing
+        await the_rest(page, frames)
+        assert said(page) == ["slow gives at last."]
+        assert page.events[-1]["outcome"] == {"type": "success"}
+
+
+async def test_h3_who_writes_while_a_late_result_is_told_reads_all_once() -> None:
+    async with site() as s:
+        session, page = await s.session(), Page()
+        thread = Thread()
+        await session.say('build {"what": "x"}')
+        s.gates["x begins"].set()
+        await thread.starting.acquire()
+        frames = begin(s, thread, session, 'add {"a": 1, "b": 2}')
+        take(page, await anext(frames))
+        reading = asyncio.ensure_future(the_rest(page, frames))
+        while not session.board.watched:  # noqa: ASYNC110 - it begins to read in its own time
+            await asyncio.sleep(0)
+        s.gates["x"].set()
+        await ended(session, 2)  # the late result is told, and the run has heard its pieces
+        thread.starting.release()
+        await reading
+        assert said(page) == ["add gives 3."], "what was said before is in the snapshot"
+        assert "built x" in str(page.of("MESSAGES_SNAPSHOT"))
+        assert page.events[-1]["outcome"] == {"type": "success"}
+
+
+async def test_h3_what_a_client_sent_is_taken_although_it_leaves_at_once() -> None:
+    async with site() as s:
+        session, page = await s.session(), Page()
+        frames = begin(s, Thread(), session, 'add {"a": 1, "b": 2}')
+        take(page, await anext(frames))
+        await frames.aclose()
+        await ended(session, 1)
+        assert page.kinds == ["RUN_STARTED"]
+        assert [each["role"] for each in await session.messages()] == ["user", "assistant", "tool", "assistant"]
+
+
+async def test_h3_what_a_client_sent_is_taken_although_it_leaves_while_another_run_begins() -> None:
+    async with site() as s:
+        session = await s.session()
+        thread = Thread()
+        await thread.starting.acquire()
+        reading = asyncio.ensure_future(the_rest(Page(), begin(s, thread, session, 'add {"a": 1, "b": 2}')))
+        while not session.board.watched:  # noqa: ASYNC110 - it begins to read in its own time
+            await asyncio.sleep(0)
+        reading.cancel()
+        await asyncio.wait([reading])
+        thread.starting.release()
+        await ended(session, 1)
+        assert len(await session.messages()) == 4
+
+
+# One message, several servers
+
+
+async def users(s: Site, thread: str = "t") -> list[str]:
+    return [each["text"] for each in await (await s.session(thread)).messages() if each["role"] == "user"]
+
+
+async def test_h3_a_message_that_is_sent_to_two_servers_is_taken_once(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'callboard.db'}"
+    async with site(store) as here, site(store) as there:
+        speaking = asyncio.ensure_future(here.run("speak"))
+        await here.gates["speaking"].wait()
+        again = here.input('add {"a": 1, "b": 2}')
+        pages = Page(), Page()
+        async with here.streaming(again) as first, there.streaming(again) as second:
+            ways = [asyncio.ensure_future(read_all(*each)) for each in zip(pages, (first, second), strict=True)]
+            for session in (await here.session(), await there.session()):
+                async for event in session.events(0):
+                    if event.kind == "user_input" and "add" in event.data["text"]:
+                        break
+            while not (await there.session()).is_processing:  # noqa: ASYNC110 - it waits for the turn in its own time
+                await asyncio.sleep(0.01)
+            here.gates["speak"].set()
+            await asyncio.gather(*ways)
+        await speaking
+        for page in pages:
+            assert page.events[-1]["outcome"] == {"type": "success"}
+            assert "add gives 3." in str(page.messages)
+        assert await users(there) == ["speak", 'add {"a": 1, "b": 2}']
+
+
+async def test_h3_a_message_that_was_told_is_known_by_its_id_alone(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'callboard.db'}"
+    async with site(store) as s:
+        await s.run('add {"a": 1, "b": 2}')
+        again = s.input('add {"a": 3, "b": 4}')
+        async with s.streaming(again) as events:
+            await read_all(Page(), events)
+    async with site(store) as s:
+        page = Page()
+        async with s.streaming(again) as events:  # which is not where it stands in the transcript
+            await read_all(page, events)
+        assert page.kinds == ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
+        assert await users(s) == ['add {"a": 1, "b": 2}', 'add {"a": 3, "b": 4}']
+        again["threadId"] = "other"
+        async with s.streaming(again) as events:
+            await read_all(page, events)
+        assert await users(s, "other") == ['add {"a": 3, "b": 4}'], "ids are a thread's own"
+
+
+async def test_e1_a_thread_keeps_no_session() -> None:
+    threads = Threads()
+    async with Runtime() as runtime:
+        session = await runtime.open("s", user_id="u")
+        thread = threads.of(session)
+        with thread.lending(session, []):
+            assert threads.of(session) is thread
+        assert session not in vars(thread).values(), "else it would be kept for ever, by what is kept for it"
