@@ -157,7 +157,7 @@ def test_m3_a_typed_answer_is_the_result(run: Command, url: str) -> None:
         "execution_id": row.execution_id,
         "tool": "choose",
         "status": "answered",
-        "event": stored(url, lambda store: store.heads(["s1"]))["s1"],
+        "event": stored(url, lambda store: store.heads(["s1"]))["s1"].last_seq,
         "held_by": None,
     }
     assert carried_on(url).value == {"colour": "red", "amount": 4}

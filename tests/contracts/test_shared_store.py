@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from callboard.storage.port import Change, Conflict, ExecutionWrite, Page, Store
+from callboard.storage.port import Change, Conflict, ExecutionWrite, Head, Page, Store
 
 from .conftest import Opening
-from .rows import asks, event, execution_row, finished_row, held, made, new, owner_row, posts, request_row
+from .rows import NOW, asks, event, execution_row, finished_row, held, made, new, owner_row, posts, request_row
 
 pytestmark = pytest.mark.anyio
 
@@ -42,7 +42,9 @@ async def test_d2_other_process_is_woken_with_what_was_written(shared_url: str, 
     async with opening(shared_url, mine) as first, opening(shared_url, theirs) as second:
         await first.commit([made("a"), made("b")])
         await theirs.until(lambda: None in theirs.calls or {"a", "b"} <= set(theirs.calls))
-        assert (await second.heads(["a", "b"])) == {"a": 0, "b": 0}, "what it is woken for is there"
+        assert (await second.heads(["a", "b"])) == {"a": Head(0, NOW), "b": Head(0, NOW)}, (
+            "what it is woken for is there"
+        )
         theirs.calls.clear()
         await first.commit([posts(1, session_id="b"), Change("a", taken=["nothing"])])
         await theirs.until(lambda: bool(theirs.calls))

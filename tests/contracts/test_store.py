@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from callboard.adapters.stores import open_store
-from callboard.storage.port import Change, Conflict, ExecutionWrite, Page, RequestWrite, Store, StoreError
+from callboard.storage.port import Change, Conflict, ExecutionWrite, Head, Page, RequestWrite, Store, StoreError
 from callboard.storage.rows import INPUT, ExecutionRow, SessionRow
 
 from .rows import (
@@ -144,6 +144,20 @@ async def test_e2_deleted_session_takes_along_what_is_its_own_and_nothing_else(s
 # The board
 
 
+async def test_e7_what_is_meant_for_a_session_is_not_written_to_another_that_has_its_id(store: Store) -> None:
+    await store.commit([made()])
+    meant = Change("s", executions=[ExecutionWrite(execution_row(), "p1", new=True)], events=[event()], made_at=NOW)
+    assert await one(store, Change("s", events=[event()], made_at=NOW)) == 1
+    await store.delete("s")
+    results = await store.commit([Change("s", session=session_row(created_at=NOW + 1)), meant, posts(1)])
+    assert [isinstance(result, Conflict) for result in results] == [False, True, False], "also within one group"
+    (result,) = await store.commit([meant])
+    assert isinstance(result, Conflict)
+    assert await store.executions("s") == []
+    assert await store.heads(["s"]) == {"s": Head(1, NOW + 1)}
+    assert await one(store, Change("s", events=[event()], made_at=NOW + 1)) == 2
+
+
 async def test_b1_numbers_begin_at_one_and_have_no_gaps(store: Store) -> None:
     results = await store.commit([made(), made("t"), posts(1, 2), posts(3, session_id="t"), posts(4)])
     assert results == [0, 0, 2, 1, 3]
@@ -152,7 +166,7 @@ async def test_b1_numbers_begin_at_one_and_have_no_gaps(store: Store) -> None:
     page = await store.events("s", 0, 100)
     assert told(page) == [said(1, 1), said(2, 2), said(3, 4), said(4, 5)]
     assert page[2:] == (1, 4)
-    assert await store.heads(["t", "s", "u"]) == {"s": 4, "t": 1}
+    assert await store.heads(["t", "s", "u"]) == {"s": Head(4, NOW), "t": Head(1, NOW)}
     assert await store.heads([]) == {}
     row = await store.session("s")
     assert row is not None
@@ -422,7 +436,7 @@ async def test_c5_entries_are_taken_only_where_the_transcript_is_as_long_as_its_
     results = await store.commit([first, late, next_one])
     assert [isinstance(each, Conflict) for each in results] == [False, True, False], "also within one group"
     assert await store.transcript("a") == [b'{"n":1}', b'{"n":2}', b'{"n":4}']
-    assert (await store.heads(["a"])) == {"a": 0}, "nothing of it was written"
+    assert (await store.heads(["a"])) == {"a": Head(0, NOW)}, "nothing of it was written"
     (result,) = await store.commit([Change("a", events=[event()], entries=2)])
     assert isinstance(result, Conflict), "also where nothing is added to it"
 
@@ -638,7 +652,7 @@ async def test_e2_names_that_no_database_holds_harm_nobody(shared_store: Store, 
     assert [row.id for row in await store.sessions()] == ["after", "before"]
     assert await store.session(name) is None
     assert await store.sessions(name) == []
-    assert await store.heads(["before"]) == {"before": 0}
+    assert await store.heads(["before"]) == {"before": Head(0, NOW)}
     assert (await store.events(name, 0, 9)).lines == []
     assert await store.execution("before", name) is None
     assert await store.execution_of_call("before", name) is None
@@ -672,7 +686,7 @@ async def test_e2_names_are_never_taken_for_anything_else(store: Store, names: s
     assert await store.execution(names, names) == replace(execution, cancelling=True)
     assert await store.execution_of_call(names, names) == replace(execution, cancelling=True)
     assert await store.requests(session_id=names, user_id=names) == [request]
-    assert await store.heads([names]) == {names: 1}
+    assert await store.heads([names]) == {names: Head(1, NOW)}
     await store.join(owner_row(names))
     assert store.beat(names) is True
     assert await store.recover(names, 1, "heir") == [replace(execution, cancelling=True, owner="heir")]

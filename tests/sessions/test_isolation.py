@@ -3,15 +3,19 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Annotated, Any
 
 import pytest
 from pydantic import BaseModel, Field
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from callboard import Event, Limits, Runtime, Session, ToolContext, tool
+from callboard.events.event import encode_event
+from callboard.sessions.ids import SessionNotFound
+from callboard.storage.port import Change, Conflict
 
-from .conftest import board_of, ended, seen
+from .conftest import SOON, board_of, ended, seen, stored
 
 pytestmark = pytest.mark.anyio
 
@@ -147,3 +151,46 @@ async def test_e2_nothing_of_fifty_users_is_found_with_another(store_url: str) -
 def test_e2_the_checker_sees_what_is_foreign() -> None:
     assert owners({"a": ["x <ann> y"], "b": "<bob>"}) == {"ann", "bob"}
     assert owners(Event(1, b'{"kind":"text","at":"","data":{"text":"<eve>"}}')) == {"eve"}
+
+
+async def test_e2_an_id_that_changes_hands_behind_a_process_shows_and_takes_nothing_of_the_other_user(
+    shared_url: str,
+) -> None:
+    heard: list[Event] = []
+    started = asyncio.Event()
+    go = asyncio.Event()
+
+    @tool(mode="background")
+    async def slow(ctx: ToolContext) -> str:
+        """Report when it is told to."""
+        started.set()
+        await go.wait()
+        await ctx.progress("ann's business")
+        return "ann's result"
+
+    async with Runtime([slow], store=shared_url) as runtime, stored(shared_url) as store:
+        hers = await runtime.open("x", "ann")
+        hers.subscribe(heard.extend)
+        await hers.call("slow")
+        await asyncio.wait_for(started.wait(), SOON)
+        await hers.settle()
+        row = hers.row()
+        before = len(heard)
+        theirs = [encode_event("system_notice", 1.0, b'{"message":"bob\'s business"}') for _ in range(20)]
+        await store.delete("x")
+        bobs = replace(row, user_id="bob", created_at=row.created_at + 1)
+        await store.commit([Change("x", session=bobs, events=theirs)])
+
+        go.set()
+        with pytest.raises((Conflict, SessionNotFound)):
+            await hers.post({"kind": "system_notice", "message": "from ann"}, side="runtime")
+        async with asyncio.timeout(SOON):
+            while not hers.gone:
+                runtime.sessions.woken("x")
+                await asyncio.sleep(0)
+        assert [from_json(line) for line in (await store.events("x", 0, 100)).lines] == [
+            from_json(each) for each in theirs
+        ]
+        assert await store.executions("x") == []
+        assert "bob" not in "".join(str(event.data) for event in heard)
+        assert len(heard) >= before

@@ -57,7 +57,8 @@ class Desk:
             return session.board.last_seq
         await session.settle()
         stored = await self.runtime.store.heads([session.id])
-        return max(session.board.last_seq, stored.get(session.id, 0))
+        head = stored.get(session.id)
+        return session.board.last_seq if head is None else max(session.board.last_seq, head.last_seq)
 
     @property
     def has_model(self) -> bool:

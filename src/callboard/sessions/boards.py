@@ -27,14 +27,6 @@ class Boards:
         self._behind: dict[str, bool] = {}
         """Boards that are being given what they miss, and whether they have come to miss more meanwhile."""
 
-    async def refresh(self, boards: dict[str, Board]) -> set[str]:
-        """Give those that have fallen behind what they miss. Returns those that may not be there any more."""
-        heads = await self._store.heads(list(boards))
-        for session_id, board in boards.items():
-            if heads.get(session_id, 0) > board.last_seq:
-                await self.catch_up(session_id, board)
-        return {session_id for session_id, board in boards.items() if heads.get(session_id, -1) < board.last_seq}
-
     async def catch_up(self, session_id: str, board: Board) -> None:
         """Give a board what it does not know yet."""
         while True:

@@ -281,8 +281,9 @@ class Keeper:
             if other is None or other.user_id != user_id:
                 raise _not_found(session_id) from None
             return other
-        if self._durable and (row := await self._store.session(session_id)) is not None:
-            session.created_at = row.created_at  # another process of the same user may have been faster
+        if isinstance(session.ledger, StoreLedger) and (row := await self._store.session(session_id)) is not None:
+            # Another process of the same user may have been faster.
+            session.created_at = session.ledger.made_at = row.created_at
             session.take_over(row)
         return session
 
@@ -298,9 +299,10 @@ class Keeper:
         board = Board(
             min(keep, TAIL) if self._durable else keep, after=0 if row is None else row.last_seq, archive=archive
         )
+        created_at = self._clock.time() if row is None else row.created_at
         ledger: Ledger
         if self._durable:
-            ledger = StoreLedger(session_id, board, self._writer, self._me.id, self._manager.disown)
+            ledger = StoreLedger(session_id, created_at, board, self._writer, self._me.id, self._manager.disown)
         else:
             ledger = DirectLedger(session_id, board, self._store)
         session = Session(
@@ -311,7 +313,7 @@ class Keeper:
             board=board,
             book=Book(self._keep_executions),
             ledger=ledger,
-            created_at=self._clock.time() if row is None else row.created_at,
+            created_at=created_at,
         )
         self._sessions[session_id] = self._known[session_id] = session
         return session
@@ -391,10 +393,13 @@ class Keeper:
 
     async def _refresh(self, sessions: Sequence[Session]) -> None:
         """Give those that are looked at what they miss."""
-        missing = await self._boards.refresh({session.id: session.board for session in sessions})
+        heads = await self._store.heads([session.id for session in sessions])
         for session in sessions:
-            if session.id in missing:
+            head = heads.get(session.id)
+            if head is None or head.made_at != session.created_at or head.last_seq < session.board.last_seq:
                 await self._reconciled(session)
+            elif head.last_seq > session.board.last_seq:
+                await self._boards.catch_up(session.id, session.board)
 
     def _died(self) -> None:
         if self.converse is not None:

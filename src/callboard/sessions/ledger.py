@@ -193,14 +193,22 @@ class _Asked:
 class StoreLedger:
     """For a session with a store."""
 
-    __slots__ = ("_board", "_disown", "_owner", "_queue", "_session_id", "_taken", "_writer")
+    __slots__ = ("_board", "_disown", "_owner", "_queue", "_session_id", "_taken", "_writer", "made_at")
 
     durable = True
 
     def __init__(
-        self, session_id: str, board: Board, writer: Writer, owner: str, disown: Callable[[Execution], None]
+        self,
+        session_id: str,
+        made_at: float,
+        board: Board,
+        writer: Writer,
+        owner: str,
+        disown: Callable[[Execution], None],
     ) -> None:
         self._session_id = session_id
+        self.made_at = made_at
+        """Nothing is written to another session that has its id by then."""
         self._board = board
         self._writer = writer
         self._owner = owner
@@ -267,10 +275,13 @@ class StoreLedger:
         while end < len(self._queue) and _apart(self._queue[end - 1]) and _apart(self._queue[end]):
             end += 1
         self._taken, self._queue = self._queue[:end], self._queue[end:]
-        return [
+        changes = [
             each.change if isinstance(each, _Asked) else each.change(self._session_id, self._owner)
             for each in self._taken
         ]
+        for change in changes:
+            change.made_at = None if change.session is not None else self.made_at
+        return changes
 
     def written(self, results: Sequence[int | Conflict]) -> None:
         taken, self._taken = self._taken, []

@@ -70,8 +70,19 @@ class Change:
     """Entries that go to the end of the transcript: JSON documents."""
     entries: int | None = None
     """How many entries the transcript must have before these; `Conflict` where somebody else has written some."""
+    made_at: float | None = None
+    """When the session was made that this is meant for; `Conflict` where the one that is there is another by now."""
     events: Sequence[bytes] = field(default=())
     """Encoded events (see `events.event.encode_event`) for the end of the board: `{"kind":…,"at":…,"data":{…}}`."""
+
+
+class Head(NamedTuple):
+    """The end of a board."""
+
+    last_seq: int
+    """The number of the newest event."""
+    made_at: float
+    """When its session was made: one that was deleted and made again has another board."""
 
 
 class Page(NamedTuple):
@@ -145,8 +156,8 @@ class Store(Keys, Protocol):
         """Events after a number, oldest first. An unknown session has an empty board."""
         ...
 
-    async def heads(self, session_ids: Collection[str]) -> dict[str, int]:
-        """The newest number of each of those sessions that are there."""
+    async def heads(self, session_ids: Collection[str]) -> dict[str, Head]:
+        """Where the boards of those sessions stand that are there."""
         ...
 
     async def trim(self, session_id: str, *, keep: int, before: float) -> int:

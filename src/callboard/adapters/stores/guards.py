@@ -30,6 +30,11 @@ class KnownSession(Protocol):
     @property
     def user_id(self) -> str: ...
     @property
+    def made_at(self) -> float | None:
+        """When it was made; None for one that is only being made."""
+        ...
+
+    @property
     def executions(self) -> Mapping[str, KnownExecution]: ...
     @property
     def calls(self) -> Container[str]: ...
@@ -48,6 +53,8 @@ def refusal(change: Change, session: KnownSession | None, requests: Mapping[str,
             return Conflict(f"The session {change.session_id} is another user's.")
     elif session is None:
         return Conflict(f"There is no session {change.session_id}.")
+    elif change.made_at is not None and session.made_at not in (None, change.made_at):
+        return Conflict(f"The session {change.session_id} was deleted, and another has its id now.")
     if change.entries is not None and change.entries != (0 if session is None else session.entries):
         return Conflict(f"The transcript of session {change.session_id} does not have {change.entries} entries.")
     return (

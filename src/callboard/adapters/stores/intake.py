@@ -64,16 +64,19 @@ class Session:
     """A session that is written to, as it will be."""
 
     __slots__ = (
-        *("calls", "counted", "executions", "id", "last_entry", "last_execution", "last_seq", "row", "there"),
-        *("unconsumed", "unconsumed_before", "user_id", "writes"),
+        *("calls", "counted", "executions", "id", "last_entry", "last_execution", "last_seq", "made_at", "row"),
+        *("there", "unconsumed", "unconsumed_before", "user_id", "writes"),
     )
 
-    def __init__(self, session_id: str, last_seq: int, last_entry: int, last_execution: int, writes: int) -> None:
+    def __init__(
+        self, session_id: str, last_seq: int, last_entry: int, last_execution: int, writes: int, made_at: float | None
+    ) -> None:
         self.id = session_id
         self.last_seq = last_seq
         self.last_entry = last_entry
         self.last_execution = last_execution
         self.writes = writes
+        self.made_at = made_at
         self.there = True
         self.user_id = ""
         self.unconsumed: dict[str, None] = {}
@@ -136,6 +139,7 @@ class Intake:
         if change.session is not None:
             session.there = True
             session.user_id = change.session.user_id
+            session.made_at = change.session.created_at if session.made_at is None else session.made_at
             session.row = change.session
             session.writes += 1
         for row, values in executions:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
-from ...storage.port import Change, Conflict, Page
+from ...storage.port import Change, Conflict, Head, Page
 from ...storage.rows import INPUT, ExecutionRow, KeyRow, OwnerRow, RequestRow, SessionRow
 from .encoded import input_of, posted
 from .guards import refusal
@@ -30,6 +30,10 @@ class _Session:
     @property
     def user_id(self) -> str:
         return self.row.user_id
+
+    @property
+    def made_at(self) -> float:
+        return self.row.created_at
 
     @property
     def last_seq(self) -> int:
@@ -110,9 +114,9 @@ class MemoryStore:
         start = first - session.first_seq
         return Page(first, session.events[start : start + limit], session.first_seq, session.last_seq)
 
-    async def heads(self, session_ids: Collection[str]) -> dict[str, int]:
+    async def heads(self, session_ids: Collection[str]) -> dict[str, Head]:
         found = ((session_id, self._sessions.get(session_id)) for session_id in session_ids)
-        return {session_id: session.last_seq for session_id, session in found if session}
+        return {each: Head(session.last_seq, session.made_at) for each, session in found if session}
 
     async def trim(self, session_id: str, *, keep: int, before: float) -> int:
         session = self._sessions.get(session_id)

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import BigInteger, ColumnElement, Connection, Dialect, Row, Select, and_, bindparam, case, select
 
-from ...storage.port import Page
+from ...storage.port import Head, Page
 from ...storage.rows import ExecutionRow, OwnerRow, RequestRow, SessionRow
 from .sheets import among, keys
 from .tables import events, executions, owners, requests, session_tool_state, sessions, transcript
@@ -30,7 +30,11 @@ class Reading:
     def __init__(self, dialect: Dialect) -> None:
         self._session = _SESSION.where(sessions.c.id == bindparam("id"))
         self._events = self._page()
-        self._heads = select(sessions.c.id, sessions.c.last_seq).where(among(dialect, sessions.c.id))
+        self._heads = (
+            select(sessions.c.id, sessions.c.last_seq, session_tool_state.c.created_at)
+            .join(session_tool_state, session_tool_state.c.session_id == sessions.c.id)
+            .where(among(dialect, sessions.c.id))
+        )
         self._execution = select(*EXECUTION).where(
             executions.c.session_id == bindparam("session_id"), executions.c.id == bindparam("id")
         )
@@ -64,9 +68,9 @@ class Reading:
         lines = [row.body for row in rows if row.body is not None]
         return Page(max(after + 1, first_seq), lines, first_seq, last_seq)
 
-    def heads(self, connection: Connection, session_ids: Collection[str]) -> dict[str, int]:
+    def heads(self, connection: Connection, session_ids: Collection[str]) -> dict[str, Head]:
         rows = connection.execute(self._heads, {"keys": keys(zip(session_ids))})
-        return {row.id: row.last_seq for row in rows}
+        return {row.id: Head(row.last_seq, row.created_at) for row in rows}
 
     def execution(self, connection: Connection, session_id: str, execution_id: str) -> ExecutionRow | None:
         row = (

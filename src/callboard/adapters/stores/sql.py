@@ -12,7 +12,7 @@ from typing import TypeVar
 from sqlalchemy import Connection
 from sqlalchemy.exc import DataError
 
-from ...storage.port import Change, Conflict, Page, StoreError
+from ...storage.port import Change, Conflict, Head, Page, StoreError
 from ...storage.rows import ExecutionRow, KeyRow, OwnerRow, RequestRow, SessionRow
 from . import keys, removal
 from .addresses import postgres_url, sqlite_path
@@ -94,7 +94,7 @@ class SqlStore:
         nothing = Page(after + 1, [], 1, 0)
         return await self._read(lambda c: self._reading.events(c, session_id, after, limit), nothing)
 
-    async def heads(self, session_ids: Collection[str]) -> dict[str, int]:
+    async def heads(self, session_ids: Collection[str]) -> dict[str, Head]:
         return await self._read(lambda c: self._reading.heads(c, session_ids), {})
 
     async def trim(self, session_id: str, *, keep: int, before: float) -> int:

@@ -25,7 +25,10 @@ class Writing:
         state = ("session_id", "user_id", "namespaces", "available_tools", "unconsumed_results")
         self._locked = Query(
             dialect,
-            select(sessions.c.id, *(sessions.c[name] for name in counters), sessions.c.writes)
+            select(
+                sessions.c.id, *(sessions.c[name] for name in (*counters, "writes")), session_tool_state.c.created_at
+            )
+            .outerjoin(session_tool_state, session_tool_state.c.session_id == sessions.c.id)
             .where(among(dialect, sessions.c.id))
             .order_by(sessions.c.id)
             .with_for_update(of=sessions),
