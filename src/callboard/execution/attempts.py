@@ -87,10 +87,9 @@ class Attempts:
                         value = await tool.direct(**execution.arguments)
                     else:
                         value = await self._run(execution)
+                        self._endings.check_times(execution)
                     if execution.stop is not None:
                         raise execution.stop
-                    if execution.deadline is not None or execution.attempt_deadline is not None:
-                        self._endings.check_times(execution)
                     encoded = tool.result.write(execution.name, value)
                 except BaseException as error:
                     failure = self._failed(execution, error)

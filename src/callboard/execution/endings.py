@@ -35,6 +35,7 @@ class Endings:
 
     def __init__(self, registry: Registry, clock: Clock, breakers: Breakers, gate: Gatekeeper, grace: float) -> None:
         self._registry = registry
+        self._counters = registry.counters_by_name
         self._clock = clock
         self._monotonic, self._time = clock.monotonic, clock.time
         self._breakers = breakers
@@ -131,6 +132,8 @@ class Endings:
 
     def check_times(self, execution: Execution) -> None:
         """Raise why an attempt that gave a value is too late: it held up the event loop, so nobody could stop it."""
+        if execution.deadline is None and execution.attempt_deadline is None:
+            return
         now = self._clock.monotonic()
         if execution.deadline is not None and execution.deadline <= now:
             raise timed_out(execution.name, retryable=False)
@@ -195,7 +198,8 @@ class Endings:
                 execution.scope.tell((_response(execution, at, b""),), execution)
             else:
                 execution.scope.tell(success(execution, written(at), encoded), execution)
-            self._registry.counters_of(execution.tool).ended(now - started)
+            if (counters := self._counters.get(execution.tool.name)) is not None:  # else it was removed meanwhile
+                counters.ended(now - started)
             if self._breakers.remember:
                 self._breakers.succeeded(execution)
         finally:

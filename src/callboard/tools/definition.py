@@ -88,7 +88,7 @@ class Tool(Generic[P, R]):
     lifetime: AbstractAsyncContextManager[Any] | None = field(default=None, repr=False)
     """What must be entered before the first call and left after the last, for tools that hold a connection."""
     direct: Callable[..., Coroutine[Any, Any, Any]] | None = field(init=False, repr=False)
-    """The function itself, where a call has just to await it: with no person, timeout, lifetime, context or thread."""
+    """The function itself, where a call has just to await it: no person, time limit, lifetime, context or thread."""
     _cache: dict[str, JSONSchema | None] = field(default_factory=dict[str, "JSONSchema | None"], repr=False, init=False)
     _secrets: bool | None = field(default=None, repr=False, init=False)
 
@@ -104,8 +104,9 @@ class Tool(Generic[P, R]):
         object.__setattr__(self, "mode", Mode(self.mode))
         object.__setattr__(self, "logout", Logout(self.logout))
         object.__setattr__(self, "wake", Wake(self.wake))
-        bare = self.mode is not Mode.HUMAN and self.timeout is None and self.lifetime is None
-        object.__setattr__(self, "direct", self.handler.direct if bare and self.handler is not None else None)
+        bare = self.mode is not Mode.HUMAN and self.timeout is None and self.total_timeout is None
+        direct = self.handler.direct if bare and self.handler is not None and self.lifetime is None else None
+        object.__setattr__(self, "direct", direct)
         if not self.topic:
             object.__setattr__(self, "topic", self.name.replace("_", " ").replace("-", " ").strip().capitalize())
 

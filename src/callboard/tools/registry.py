@@ -7,7 +7,7 @@ right here: validate, run, write, count. Retries, deadlines and records belong t
 import asyncio
 import logging
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from time import perf_counter
@@ -209,6 +209,11 @@ class Registry:
     def counters(self, name: str) -> ToolStats:
         """The live counters of a tool, for whoever runs it."""
         return self._stats[name]
+
+    @property
+    def counters_by_name(self) -> Mapping[str, ToolStats]:
+        """Those of all registered tools, as they come and go."""
+        return self._stats
 
     def counters_of(self, tool: Tool) -> ToolStats:
         """The same for a tool that may have been removed while it ran; nobody reads those counters."""
