@@ -235,6 +235,22 @@ async def test_x2_validator_that_fails_in_its_own_way_is_a_failure_of_the_call(e
         assert (harness.session.running, harness.runtime.manager.live) == (0, ())
 
 
+async def test_x8_keyboard_interrupt_in_a_validator_ends_the_execution_and_goes_on() -> None:
+    def check(value: str) -> str:
+        raise KeyboardInterrupt
+
+    @tool
+    async def odd(text: Annotated[str, AfterValidator(check), "What"]) -> str:
+        """Echo."""
+        return text
+
+    async with Harness(odd) as harness:
+        with pytest.raises(KeyboardInterrupt):
+            await harness.session.call("odd", {"text": "x"})
+        assert harness.kinds() == ["tool_started", "tool_validating", "tool_result"]
+        assert (harness.session.running, harness.runtime.manager.live) == (0, ())
+
+
 # Parts of the runtime that fail
 
 

@@ -423,9 +423,6 @@ class ExecutionManager:
                 execution.arguments = tool.arguments.parse(tool.name, document)
             except BaseException as error:  # a validator may raise anything
                 failure = self._registry.errors.translate(error)
-                if isinstance(error, KeyboardInterrupt):
-                    self._endings.fail(execution, failure)
-                    raise
             if not waited:
                 if failure is None and not (tool.has_secrets or _LINE_FEED in document or _CARRIAGE_RETURN in document):
                     execution.shown = document
@@ -435,6 +432,8 @@ class ExecutionManager:
             execution.status = _VALIDATING if execution.status is _PENDING else move(execution.status, _VALIDATING)
             if failure is not None:
                 self._endings.fail(execution, failure)
+                if isinstance(failure.__cause__, KeyboardInterrupt):  # a person wants the process to end
+                    raise failure.__cause__
                 return
             execution.started = self._clock.monotonic() if waited else execution.queued
             work = self._attempts.carry_out(execution)
