@@ -58,7 +58,9 @@ class Desk:
         await session.settle()
         stored = await self.runtime.store.heads([session.id])
         head = stored.get(session.id)
-        return session.board.last_seq if head is None else max(session.board.last_seq, head.last_seq)
+        if head is None or head.made_at != session.created_at:  # it is deleted, whoever has its id now
+            return session.board.last_seq
+        return max(session.board.last_seq, head.last_seq)
 
     @property
     def has_model(self) -> bool:
