@@ -127,7 +127,9 @@ async def test_e2_deleted_session_takes_along_what_is_its_own_and_nothing_else(s
         await one(store, new(execution_row(f"x{name}", name)))
         await one(store, asks(request_row(f"r{name}", name, execution_id=f"x{name}")))
         await one(store, Change(name, late=[f"x{name}"], transcript=[b"{}"], events=[event()]))
-    assert await store.delete("s") is True
+    assert await store.delete("s", NOW + 1) is False, "the one that is meant is gone, and another has its id"
+    assert await store.session("s") is not None
+    assert await store.delete("s", NOW) is True
     assert await store.delete("s") is False
     assert await store.session("s") is None
     assert await store.events("s", 0, 9) == Page(1, [], 1, 0)

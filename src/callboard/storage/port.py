@@ -148,8 +148,8 @@ class Store(Keys, Protocol):
         """By id, those after one."""
         ...
 
-    async def delete(self, session_id: str) -> bool:
-        """Remove a session and all that is its own."""
+    async def delete(self, session_id: str, made_at: float | None = None) -> bool:
+        """Remove a session and all that is its own; one that was made at another time than that is left alone."""
         ...
 
     async def events(self, session_id: str, after: int, limit: int) -> Page:

@@ -100,9 +100,11 @@ class MemoryStore:
         )
         return [self._sessions[session_id].stored() for session_id in wanted[:limit]]
 
-    async def delete(self, session_id: str) -> bool:
-        if self._sessions.pop(session_id, None) is None:
+    async def delete(self, session_id: str, made_at: float | None = None) -> bool:
+        session = self._sessions.get(session_id)
+        if session is None or made_at not in (None, session.made_at):
             return False
+        del self._sessions[session_id]
         self._requests = {row.id: row for row in self._requests.values() if row.session_id != session_id}
         return True
 

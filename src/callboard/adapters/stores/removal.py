@@ -5,12 +5,16 @@ from sqlalchemy import Connection, delete, select, update
 from ...events.kinds import EventKind
 from ...storage.rows import INPUT
 from .encoded import input_of
-from .tables import events, executions, sessions
+from .tables import events, executions, session_tool_state, sessions
 
 
-def remove(connection: Connection, session_id: str) -> bool:
+def remove(connection: Connection, session_id: str, made_at: float | None) -> bool:
     """Remove a session; all that is its own goes with it."""
-    return connection.execute(delete(sessions).where(sessions.c.id == session_id)).rowcount == 1
+    removed = delete(sessions).where(sessions.c.id == session_id)
+    if made_at is not None:
+        made = select(session_tool_state.c.created_at).where(session_tool_state.c.session_id == sessions.c.id)
+        removed = removed.where(made.scalar_subquery() == made_at)
+    return connection.execute(removed).rowcount == 1
 
 
 def trim(connection: Connection, session_id: str, keep: int, before: float) -> int:

@@ -80,9 +80,9 @@ class SqlStore:
     async def sessions(self, user_id: str | None = None, *, after: str = "", limit: int = 100) -> list[SessionRow]:
         return await self._read(lambda c: self._reading.sessions(c, user_id, after, limit), [])
 
-    async def delete(self, session_id: str) -> bool:
+    async def delete(self, session_id: str, made_at: float | None = None) -> bool:
         def remove(connection: Connection) -> bool:
-            removed = removal.remove(connection, session_id)
+            removed = removal.remove(connection, session_id, made_at)
             if removed:
                 self._database.notify(connection, [session_id])
             return removed

@@ -58,7 +58,7 @@ async def _deleted(desk: Desk, session: Session) -> bool:
     desk.talking.discard(session)
     desk.runtime.sessions.close(session)
     await session.settle()
-    return await desk.runtime.store.delete(session.id)
+    return await desk.runtime.store.delete(session.id, session.created_at)
 
 
 def _live(session: Session) -> SessionInfo:
