@@ -229,7 +229,5 @@ async def test_m2_late_results_that_memory_cannot_keep_are_not_lost_in_silence(
         for _ in range(100):
             await harness.session.call("quick")
             await settle()
-        kept = len(await harness.session.take_results())
-    lost = sum(int(record.getMessage().split()[0]) for record in caplog.records if "nobody took" in record.getMessage())
-    assert lost > 0
-    assert kept + lost == 100
+        assert 0 < len(await harness.session.take_results()) < 100
+    assert caplog.text.count("that nobody took are let go") == 1

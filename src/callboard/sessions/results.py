@@ -16,7 +16,7 @@ log = logging.getLogger("callboard.sessions")
 class LateResults:
     """Those of one session. The store knows all of them; this process knows those that it has seen."""
 
-    __slots__ = ("_book", "_elsewhere", "_known", "_ledger", "_session_id", "_store")
+    __slots__ = ("_book", "_elsewhere", "_known", "_ledger", "_session_id", "_store", "_warned")
 
     def __init__(self, session_id: str, book: Book, ledger: Ledger, store: Store) -> None:
         self._session_id = session_id
@@ -26,6 +26,7 @@ class LateResults:
         self._known: dict[str, None] = {}
         self._elsewhere: tuple[str, ...] = ()
         """What other processes carried out, or what waited for a person, when this was last looked at."""
+        self._warned = False
 
     def __len__(self) -> int:
         """How many wait, as far as this process knows."""
@@ -41,10 +42,10 @@ class LateResults:
         self._known[execution_id] = None
         if len(self._known) > self._book.limit and not self._ledger.durable:  # in memory only so many are kept
             kept = dict.fromkeys(each for each in self._known if each in self._book)
-            if len(kept) < len(self._known):
+            if len(kept) < len(self._known) and not self._warned:
+                self._warned = True
                 log.warning(
-                    "%d late results of session %s that nobody took are let go; keep_executions says how many stay",
-                    len(self._known) - len(kept),
+                    "late results of session %s that nobody took are let go; keep_executions says how many are kept",
                     self._session_id,
                 )
             self._known = kept
