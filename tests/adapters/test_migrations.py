@@ -5,6 +5,7 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from callboard.adapters.stores import open_store
 from callboard.adapters.stores.migrations import migrate_to, revisions
 from callboard.adapters.stores.sql import migrate
 from callboard.adapters.stores.tables import REVISION, VERSION_TABLE, metadata
-from callboard.storage.port import Change, ExecutionWrite, Store, StoreError, StoreUnavailable
+from callboard.storage.port import Change, ExecutionWrite, Head, Store, StoreError, StoreUnavailable
 from tests.contracts.rows import (
     NOW,
     execution_row,
@@ -62,7 +63,7 @@ THIRD = [
     " VALUES ('old', 'ann', 'laptop', 'd', 1800000000.0, NULL, NULL, NULL)",
 ]
 FOURTH = [*THIRD, "UPDATE sessions SET wake = 'wait'"]
-FIFTH = [*FOURTH, "UPDATE sessions SET writes = 7"]
+FIFTH = [*FOURTH, f"UPDATE sessions SET writes = 7, made_at = {NOW}"]
 CONTENTS = {"0001": FIRST, "0002": SECOND, "0003": THIRD, "0004": FOURTH, "0005": FIFTH}
 """What a database of each revision holds, as that revision wrote it."""
 
@@ -104,7 +105,8 @@ async def check(store: Store, wake: str | None, writes: int) -> None:
     assert await store.requests() == [request_row()]
     assert await store.transcript("s") == [b'{"b":1}']
     assert await store.owners() == [owner_row(beat=4)]
-    assert await store.commit([posts(4)]) == [4]
+    assert await store.commit([replace(posts(4), made_at=NOW)]) == [4]
+    assert await store.heads(["s"]) == {"s": Head(4, NOW)}
     written = [ExecutionWrite(execution_row("z", queued_at=NOW + 1), new=True)]
     await store.commit([Change("s", executions=written, taken=["y"], transcript=[b"2"])])
     assert [row.id for row in await store.executions("s")] == ["x", "y", "z"]

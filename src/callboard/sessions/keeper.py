@@ -324,10 +324,11 @@ class Keeper:
         """End a session for now. See `Session.close`."""
         await finish_work(session, grace, self._manager, self._clock)
         await session.ledger.settle()
-        deleted = await session.is_gone()
         session.open = False
-        if not deleted:  # else it would be made anew
-            await self._write(session)
+        try:
+            await session.ledger.write(Change(session.id, session=session.row(), made_at=session.created_at))
+        except Conflict:  # it is deleted, and must not be made anew
+            self.close(session)
         self._let_go(session)
 
     def close(self, session: Session) -> None:

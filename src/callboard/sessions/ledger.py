@@ -280,7 +280,8 @@ class StoreLedger:
             for each in self._taken
         ]
         for change in changes:
-            change.made_at = None if change.session is not None else self.made_at
+            if change.session is None:  # else it may be what makes it
+                change.made_at = self.made_at
         return changes
 
     def written(self, results: Sequence[int | Conflict]) -> None:

@@ -71,7 +71,7 @@ class Change:
     entries: int | None = None
     """How many entries the transcript must have before these; `Conflict` where somebody else has written some."""
     made_at: float | None = None
-    """When the session was made that this is meant for; `Conflict` where the one that is there is another by now."""
+    """When the session was made that this is meant for; `Conflict` where there is none, or another by now."""
     events: Sequence[bytes] = field(default=())
     """Encoded events (see `events.event.encode_event`) for the end of the board: `{"kind":…,"at":…,"data":{…}}`."""
 

@@ -30,9 +30,7 @@ class KnownSession(Protocol):
     @property
     def user_id(self) -> str: ...
     @property
-    def made_at(self) -> float | None:
-        """When it was made; None for one that is only being made."""
-        ...
+    def made_at(self) -> float: ...
 
     @property
     def executions(self) -> Mapping[str, KnownExecution]: ...
@@ -51,9 +49,9 @@ def refusal(change: Change, session: KnownSession | None, requests: Mapping[str,
             return Conflict(f"A change of session {change.session_id} holds another session.")
         if session is not None and session.user_id != change.session.user_id:
             return Conflict(f"The session {change.session_id} is another user's.")
-    elif session is None:
+    if session is None and (change.session is None or change.made_at is not None):
         return Conflict(f"There is no session {change.session_id}.")
-    elif change.made_at is not None and session.made_at not in (None, change.made_at):
+    if session is not None and change.made_at is not None and session.made_at != change.made_at:
         return Conflict(f"The session {change.session_id} was deleted, and another has its id now.")
     if change.entries is not None and change.entries != (0 if session is None else session.entries):
         return Conflict(f"The transcript of session {change.session_id} does not have {change.entries} entries.")

@@ -69,7 +69,7 @@ class Session:
     )
 
     def __init__(
-        self, session_id: str, last_seq: int, last_entry: int, last_execution: int, writes: int, made_at: float | None
+        self, session_id: str, last_seq: int, last_entry: int, last_execution: int, writes: int, made_at: float
     ) -> None:
         self.id = session_id
         self.last_seq = last_seq
@@ -139,7 +139,6 @@ class Intake:
         if change.session is not None:
             session.there = True
             session.user_id = change.session.user_id
-            session.made_at = change.session.created_at if session.made_at is None else session.made_at
             session.row = change.session
             session.writes += 1
         for row, values in executions:

@@ -30,10 +30,8 @@ class Reading:
     def __init__(self, dialect: Dialect) -> None:
         self._session = _SESSION.where(sessions.c.id == bindparam("id"))
         self._events = self._page()
-        self._heads = (
-            select(sessions.c.id, sessions.c.last_seq, session_tool_state.c.created_at)
-            .join(session_tool_state, session_tool_state.c.session_id == sessions.c.id)
-            .where(among(dialect, sessions.c.id))
+        self._heads = select(sessions.c.id, sessions.c.last_seq, sessions.c.made_at).where(
+            among(dialect, sessions.c.id)
         )
         self._execution = select(*EXECUTION).where(
             executions.c.session_id == bindparam("session_id"), executions.c.id == bindparam("id")
@@ -70,7 +68,7 @@ class Reading:
 
     def heads(self, connection: Connection, session_ids: Collection[str]) -> dict[str, Head]:
         rows = connection.execute(self._heads, {"keys": keys(zip(session_ids))})
-        return {row.id: Head(row.last_seq, row.created_at) for row in rows}
+        return {row.id: Head(row.last_seq, row.made_at) for row in rows}
 
     def execution(self, connection: Connection, session_id: str, execution_id: str) -> ExecutionRow | None:
         row = (

@@ -5,15 +5,14 @@ from sqlalchemy import Connection, delete, select, update
 from ...events.kinds import EventKind
 from ...storage.rows import INPUT
 from .encoded import input_of
-from .tables import events, executions, session_tool_state, sessions
+from .tables import events, executions, sessions
 
 
 def remove(connection: Connection, session_id: str, made_at: float | None) -> bool:
     """Remove a session; all that is its own goes with it."""
     removed = delete(sessions).where(sessions.c.id == session_id)
     if made_at is not None:
-        made = select(session_tool_state.c.created_at).where(session_tool_state.c.session_id == sessions.c.id)
-        removed = removed.where(made.scalar_subquery() == made_at)
+        removed = removed.where(sessions.c.made_at == made_at)
     return connection.execute(removed).rowcount == 1
 
 

@@ -45,6 +45,7 @@ sessions = Table(
     Column("wake", Text),
     Column("open", Boolean, nullable=False),
     Column("writes", BigInteger, nullable=False, server_default="0"),
+    Column("made_at", Double),
     Column("last_seq", BigInteger, nullable=False),
     Column("first_seq", BigInteger, nullable=False),
     Column("last_entry", BigInteger, nullable=False),

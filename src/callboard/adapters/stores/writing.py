@@ -25,10 +25,7 @@ class Writing:
         state = ("session_id", "user_id", "namespaces", "available_tools", "unconsumed_results")
         self._locked = Query(
             dialect,
-            select(
-                sessions.c.id, *(sessions.c[name] for name in (*counters, "writes")), session_tool_state.c.created_at
-            )
-            .outerjoin(session_tool_state, session_tool_state.c.session_id == sessions.c.id)
+            select(*(sessions.c[name] for name in ("id", *counters, "writes", "made_at")))
             .where(among(dialect, sessions.c.id))
             .order_by(sessions.c.id)
             .with_for_update(of=sessions),
@@ -60,7 +57,7 @@ class Writing:
             select(requests.c.id, requests.c.session_id, requests.c.status).where(among(dialect, requests.c.id)),
         )
         self._unmade = delete(sessions).where(among(dialect, sessions.c.id))
-        self._made = Sheet(dialect, "ensure", sessions, "id", "open", "first_seq", *counters, key=["id"])
+        self._made = Sheet(dialect, "ensure", sessions, "id", "made_at", "open", "first_seq", *counters, key=["id"])
         self._seen = Sheet(dialect, "update", sessions, "id", "channel", "allow", "wake", "open", "writes", key=["id"])
         self._counted = Sheet(dialect, "update", sessions, "id", *counters, key=["id"])
         self._state = Sheet(
@@ -94,10 +91,14 @@ class Writing:
         """Write those that fit. Raises what the database says of their data, after which nothing of this may stay."""
         intake = Intake(self.lock(connection, {change.session_id for change in changes}))
         speaking = [change for change in changes if speaks_of_more(change)]
-        carried = {change.session_id for change in speaking if change.session and can_be_an_id(change.session_id)}
-        missing = sorted(carried - intake.sessions.keys())
+        carried = {
+            change.session_id: change.session.created_at
+            for change in reversed(speaking)  # the first one makes it
+            if change.session and can_be_an_id(change.session_id)
+        }
+        missing = sorted(carried.keys() - intake.sessions.keys())
         if missing:
-            self._made.write(connection, [(missed, True, 1, 0, 0, 0) for missed in missing])
+            self._made.write(connection, [(missed, carried[missed], True, 1, 0, 0, 0) for missed in missing])
             intake.sessions |= self.lock(connection, missing)
         if speaking:
             self._know(connection, intake, [change for change in speaking if change.session_id in intake.sessions])

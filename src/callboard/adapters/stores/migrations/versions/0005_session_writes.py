@@ -1,4 +1,4 @@
-"""How often a session was written: what is newer is told by that, not by the clocks of several machines."""
+"""How often a session was written, and when it was made, beside its counters: whoever locks it knows which it is."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -9,3 +9,7 @@ down_revision = "0004"
 
 def upgrade() -> None:
     op.add_column("sessions", sa.Column("writes", sa.BigInteger, nullable=False, server_default="0"))
+    op.add_column("sessions", sa.Column("made_at", sa.Double))
+    op.execute(
+        "UPDATE sessions SET made_at = (SELECT created_at FROM session_tool_state WHERE session_id = sessions.id)"
+    )
