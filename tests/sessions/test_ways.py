@@ -11,8 +11,9 @@ from pydantic import BaseModel, Field
 import callboard
 from callboard import Event, Runtime, Session, ToolContext, tool
 from callboard.events.routing import Side, enters_transcript, seen_by
+from callboard.sessions.ledger import StoreLedger
 
-from .conftest import Make, board_of, ended, seen
+from .conftest import SOON, Make, board_of, ended, seen
 
 pytestmark = pytest.mark.anyio
 
@@ -212,3 +213,34 @@ async def test_g6_lent_tools_are_one_sessions_own() -> None:
         assert (await session.call("paint", {"color": "red"})).status == "failed"
         with pytest.raises(callboard.RegistrationError, match="index"):
             session.lend([index])
+
+
+async def test_d2_a_result_that_comes_while_others_are_stored_is_not_told_before_it_is_stored(
+    shared_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started, go = asyncio.Event(), asyncio.Event()
+
+    @tool(mode="background")
+    async def slow() -> str:
+        """Wait."""
+        started.set()
+        await go.wait()
+        return "there"
+
+    async with Runtime([slow], store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        execution_id = (await session.call("slow")).execution_id
+        await asyncio.wait_for(started.wait(), SOON)
+        settle = StoreLedger.settle
+
+        async def ends_meanwhile(ledger: StoreLedger) -> None:
+            await settle(ledger)
+            go.set()
+            while not session.book[execution_id].terminal:
+                await asyncio.sleep(0)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(StoreLedger, "settle", ends_meanwhile)
+            outcome = await session.result(execution_id, timeout=0)
+        assert outcome.status == "started", "another process may have taken it over, and nobody knows that here yet"
+        assert (await session.result(execution_id)).value == "there"

@@ -74,11 +74,12 @@ class Calls:
             return await self._outcome(row)
         if not execution.terminal:
             await within(self._services.clock, timeout, self._services.manager.wait(execution))
+        outcome = execution.outcome()  # as it is now: what becomes of it while the rest is stored is not stored yet
         if self._ledger.durable:
             await self._ledger.settle()
             if execution.lost:
                 return await self._outcome(await self._row(execution_id))
-        return execution.outcome()
+        return outcome
 
     async def outcome(self, call_id: str) -> Outcome | None:
         """How a call stands, by the caller's id."""
