@@ -236,8 +236,7 @@ async def test_d2_a_result_that_comes_while_others_are_stored_is_not_told_before
         async def ends_meanwhile(ledger: StoreLedger) -> None:
             await settle(ledger)
             go.set()
-            while not session.book[execution_id].terminal:
-                await asyncio.sleep(0)
+            await runtime.manager.wait(session.book[execution_id])
 
         with monkeypatch.context() as patched:
             patched.setattr(StoreLedger, "settle", ends_meanwhile)

@@ -82,9 +82,13 @@ class Calls:
         return outcome
 
     async def outcome(self, call_id: str) -> Outcome | None:
-        """How a call stands, by the caller's id."""
+        """How a call stands, by the caller's id. An end is told when it is stored."""
         if (execution := self._book.by_call(call_id)) is not None:
-            return execution.outcome()
+            outcome = execution.outcome()
+            if self._ledger.durable and execution.terminal and not execution.settled:
+                await self._ledger.settle()
+            if not execution.lost:
+                return outcome
         row = await self.stored_call(call_id) if self._ledger.durable else None
         return None if row is None else await self._outcome(row)
 
