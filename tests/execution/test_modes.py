@@ -267,6 +267,28 @@ async def test_m2_a_part_that_cannot_be_told_fails_where_the_generator_waits() -
         assert steps == ["clean"]
 
 
+async def test_m2_generator_may_wait_for_what_others_wait_for_too() -> None:
+    shared = asyncio.get_running_loop().create_future()
+
+    async def other() -> str:
+        return str(await shared)
+
+    @tool
+    async def parts() -> AsyncIterator[str]:
+        """Give a part, and wait with others."""
+        yield "first"
+        others.append(asyncio.ensure_future(other()))
+        yield str(await shared)
+
+    others: list[asyncio.Future[str]] = []
+    async with Harness(parts) as harness:
+        outcome = await harness.session.call("parts")
+        await settle()
+        shared.set_result("last")
+        assert (await harness.session.result(outcome.execution_id)).value == "last"
+        assert await others[0] == "last"
+
+
 async def test_m2_generator_is_cleaned_up_when_it_is_cancelled() -> None:
     steps: list[str] = []
 

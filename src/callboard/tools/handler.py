@@ -100,10 +100,15 @@ def _awaited(what: Awaitable[Any], before: Callable[[], Awaitable[None]]) -> Gen
     steps: Any = what.__await__()
     try:
         waits_for = next(steps)
+        if blocks := getattr(waits_for, "_asyncio_future_blocking", False):
+            waits_for._asyncio_future_blocking = False  # the mark of a future that is handed over: others may await it
         try:
             yield from before().__await__()
         except BaseException as error:
             waits_for = steps.throw(error)
+        else:
+            if blocks:
+                waits_for._asyncio_future_blocking = True
         while True:
             try:
                 given = yield waits_for
