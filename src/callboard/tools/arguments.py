@@ -3,7 +3,8 @@
 `Arguments` is the port. Tools that come with a JSON schema and no Python types have their own in `schema_arguments`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple, Protocol, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -15,9 +16,9 @@ from ..types import JSONSchema
 from .coercion import Fault, coerced
 from .counting import Counter, counter_of
 from .document import check_depth, check_text
-from .inner_text import strict_validator
 from .input_schema import InputSchema
 from .problems import problems_of, validation_error
+from .strictness import strict_validator
 
 ROUNDS = 3
 """A JSON text inside a JSON text is put right too, to this depth."""
@@ -61,7 +62,7 @@ class AnyArguments:
 class TypedArguments:
     """Arguments validated by Pydantic, in JSON mode, whatever form they came in."""
 
-    __slots__ = ("_adapter", "_cleaned", "_counter", "_facts", "_lax", "_validate", "closed", "descriptions", "model")
+    __slots__ = ("_adapter", "_cleaned", "_counter", "_lax", "_validate", "closed", "descriptions", "model")
 
     def __init__(
         self,
@@ -78,49 +79,38 @@ class TypedArguments:
         self.closed = closed
         self._adapter = adapter
         self._lax = lax
-        self._facts: _Facts | None = None
         self._counter: Counter | None = None
         self._cleaned: JSONSchema | None = None
-        validator = adapter.validator
-        if closed and issubclass(model, BaseModel):
-            # Else Pydantic would put the model's own validator in place of this one, which refuses more.
-            validator = SchemaValidator(adapter.core_schema, _use_prebuilt=False)
-        self._validate = validator.validate_json
+        self._validate: Callable[[bytes], Any] = self._validate_first
 
     def parse(self, tool: str, data: bytes) -> Any:
         try:
-            value = self._validate(data) if self._lax else self._validate(data, strict=True)
+            value = self._validate(data)
         except ValidationError as error:
             check_depth(data)
             value = self._put_right(tool, data, error)
-            check_text(data, value, False)
+            check_text(data)
         else:
-            counter = self._counter
-            if counter is None or counter(value) != data.count(b":"):
-                value = self._checked(tool, data, value)
+            # Where the numbers agree, each key is one that the type knows, and none is there twice.
+            if self._counter is None or self._counter(value) != data.count(b":"):
+                check_depth(data)
+                check_text(data)
         return value
 
-    def _checked(self, tool: str, data: bytes, value: Any) -> Any:
-        """Look at a document more closely, unless its type says how deep it is and its keys are those of the type.
-
-        The first one shows what to look for.
-        """
-        check_depth(data)
-        if self._facts is None and self._learned().texts:
-            return self.parse(tool, data)  # now with a look at them
-        facts = self._learned()
-        check_text(data, value, facts.exact, facts.opaque)
-        return value
-
-    def _learned(self) -> "_Facts":
-        """What the type says. Not looked for when the tool is made: there may be thousands that are never called."""
-        if self._facts is None:
-            self._facts = _facts_of(self._adapter.core_schema)
-            if self._facts.exact and not self._facts.opaque:
-                self._counter = counter_of(self._adapter.core_schema)
-            if self._facts.texts:
-                self._validate = strict_validator(self._adapter.core_schema).validate_json
-        return self._facts
+    def _validate_first(self, data: bytes) -> Any:
+        """Look at the type, and validate. Not done when the tool is made: there may be thousands never called."""
+        schema = self._adapter.core_schema
+        facts = _facts_of(schema)
+        validator = self._adapter.validator
+        if facts.countable:
+            self._counter = counter_of(schema)
+        if facts.texts or facts.floats:
+            validator = strict_validator(schema)
+        elif self.closed and issubclass(self.model, BaseModel):
+            # Else Pydantic would put the model's own validator in place of this one, which refuses more.
+            validator = SchemaValidator(schema, _use_prebuilt=False)
+        self._validate = validator.validate_json if self._lax else partial(validator.validate_json, strict=True)
+        return self._validate(data)
 
     def schema(self) -> JSONSchema:
         schema = self._adapter.json_schema(schema_generator=InputSchema)
@@ -130,7 +120,6 @@ class TypedArguments:
 
     def _put_right(self, tool: str, data: bytes, first: ValidationError) -> Any:
         error = first
-        self._learned()
         if self._cleaned is None:
             self._cleaned = clean(self.schema())
         schema = self._cleaned
@@ -143,7 +132,7 @@ class TypedArguments:
                 if (better := coerced(from_json(data), faults, schema, lax=self._lax)) is None:
                     break
                 data = to_json(better)
-                return self._validate(data) if self._lax else self._validate(data, strict=True)
+                return self._validate(data)
             except ValidationError as again:
                 error = again
             except (ValueError, RecursionError):  # what was put together is nested too deeply
@@ -153,14 +142,15 @@ class TypedArguments:
 
 
 class _Facts(NamedTuple):
-    """What a validated value can be relied on for."""
+    """What a type says of the documents that it takes."""
 
-    exact: bool
-    """It has just the keys that were given: no dictionary is filled, nothing is computed."""
-    opaque: bool
-    """It may hold values that cannot be walked, and in them numbers that are none."""
+    countable: bool
+    """A value has just the keys that were given, and nothing in it is taken as it comes: nothing is filled in, nothing
+    computed, and there are no values of which the type does not say what is in them."""
     texts: bool
     """Some of it was read from a JSON text within the document."""
+    floats: bool
+    """There are numbers in it that may not be finite, if it is not asked for that they are."""
 
 
 _SCALARS = {"str", "int", "bool", "none", "literal", "enum", "float"}
@@ -171,14 +161,14 @@ _WALKED = frozenset({*_SCALARS, *_RECORDS, *_WRAPPERS, *_OTHERS})
 
 
 def _facts_of(schema: CoreSchema) -> _Facts:
-    exact, opaque, texts = True, False, False
+    exact, opaque, texts, floats = True, False, False, False
     pending: list[Any] = [schema]
     for node in pending:  # it grows while it is walked
         if isinstance(node, dict):
             entry = cast("dict[str, Any]", node)
             kind = entry.get("type")
             if isinstance(kind, str):
-                texts = texts or kind == "json"
+                texts, floats = texts or kind == "json", floats or kind == "float"
                 own = entry.get("post_init") or entry.get("custom_init")  # code of its own, which may set any field
                 computed = kind.startswith("function-") or kind == "json" or bool(own)
                 filled = kind == "typed-dict-field" and entry["schema"]["type"] == "default"
@@ -191,7 +181,7 @@ def _facts_of(schema: CoreSchema) -> _Facts:
             pending += [value for key, value in entry.items() if key not in ("default", "metadata", "serialization")]
         elif isinstance(node, list | tuple):
             pending += cast("list[Any]", node)
-    return _Facts(exact, opaque, texts)
+    return _Facts(exact and not opaque, texts, floats)
 
 
 def _shares_a_key(fields: dict[str, Any]) -> bool:

@@ -99,7 +99,7 @@ def _parsed(text: str) -> Any:
         value: Any = from_json(text, allow_inf_nan=False)
     except ValueError:
         return None
-    check_text(text.encode(), value)
+    check_text(text.encode())
     return value
 
 

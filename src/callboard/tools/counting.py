@@ -1,20 +1,20 @@
 """How many keys of JSON objects a validated value came from, counted by a function that is written once per type.
 
-A type that is made of records, lists and plain values gets such a function, which goes straight to where keys or
-numbers can be, since it is on the path of every call. For any other type (unions of models, maps, what may be
+A type that is made of records, lists and plain values gets such a function, since it is on the path of every call: it
+goes only where the type leaves the number of keys open. For any other type (unions of models, maps, what may be
 anything) there is none, and the value itself is walked.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from keyword import iskeyword
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 Counter = Callable[[Any], int]
 
-_PLAIN = frozenset({"str", "int", "bool", "none", "literal", "enum"})
+_PLAIN = frozenset({"str", "int", "bool", "none", "literal", "enum", "float"})
 _MOST = 400
-"""How many lines such a function may have; a type that is used in many places is written in each of them."""
+"""How many records and lists a type may be made of; one that is used in many places counts in each of them."""
 _DEEPEST = 15
 """How many loops and conditions may stand in each other. Python takes 20."""
 
@@ -23,49 +23,78 @@ class _Unknown(Exception):
     """There is something in a type for which no function can be written."""
 
 
+class _Keys(NamedTuple):
+    """How the keys are counted that one part of a type can have."""
+
+    sure: int = 0
+    """So many in every case,"""
+    names: tuple[str, ...] = ()
+    """and, after these lines, which give names to values,"""
+    terms: tuple[str, ...] = ()
+    """the sum of these,"""
+    more: tuple[str, ...] = ()
+    """and what these lines add to `total`."""
+
+    @property
+    def sum(self) -> str:
+        return " + ".join([*self.terms, str(self.sure)] if self.sure or not self.terms else self.terms)
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines that add all of it to `total`."""
+        added = [f"total += {self.sum}"] if self.sure or self.terms else []
+        return [*self.names, *added, *self.more]
+
+
+_NONE = _Keys()
+
+
 def counter_of(schema: Any) -> Counter | None:
-    """The function for a Pydantic core schema, if one can be written. A number that is not finite makes it say -1."""
+    """The function for a Pydantic core schema, if one can be written."""
     try:
-        lines = _Text().of(schema, "value")
+        keys = _Writer().of(schema, "value")
     except _Unknown:
         return None
-    if not lines:
+    if keys == _NONE:
         return None
-    if lines == ["total += len(value)"]:
+    if keys == _Keys(terms=("len(value)",)):
         return len
     made: dict[str, Any] = {}
-    body = "\n    ".join(["total = 0", *lines, "return total"])
+    body = "\n    ".join([*keys.names, f"total = {keys.sum}", *keys.more, "return total"])
     exec(f"def counter(value):\n    {body}\n", made)  # noqa: S102  # names in it are written as literals
     return cast("Counter", made["counter"])
 
 
-class _Text:
-    """Writes the lines that count the keys in one variable, and all that it holds."""
+class _Writer:
+    """Writes how the keys in a value are counted, and in all that it holds."""
 
     def __init__(self) -> None:
         self._numbers = count()
-        self._lines = 0
+        self._parts = 0
         self._definitions: dict[str, Any] = {}
 
-    def of(self, schema: Mapping[str, Any], value: str, depth: int = 0) -> list[str]:
-        """The lines for values of one part of a type; none where there is nothing to count in them."""
-        if depth > _DEEPEST:
+    def of(self, schema: Mapping[str, Any], value: str, depth: int = 0) -> _Keys:
+        """The same for one part of a type. `value` is the expression that gives it."""
+        if schema["type"] in _PLAIN:
+            return _NONE
+        self._parts += 1
+        if depth > _DEEPEST or self._parts > _MOST:
             raise _Unknown
         match schema["type"]:
-            case kind if kind in _PLAIN:
-                return []
-            case "float":
-                return [f"if {value} - {value}: return -1"]  # only what is not finite has a difference from itself
             case "definitions":
                 self._definitions.update({each["ref"]: each for each in schema["definitions"]})
                 return self.of(schema["schema"], value, depth)
             case "definition-ref":
                 return self._defined(schema["schema_ref"], value, depth)
             case "nullable":
-                return _within(f"if {value} is not None:", self.of(schema["schema"], value, depth + 1))
+                name = self._name()
+                inner = self.of(schema["schema"], name, depth + 1)
+                return _within(f"if {name} is not None:", inner, f"{name} = {value}")
             case "list":
                 item = self._name()
                 inner = self.of(schema.get("items_schema") or {"type": "any"}, item, depth + 1)
+                if inner == _Keys(inner.sure):
+                    return _Keys(terms=(f"{inner.sure} * len({value})",)) if inner.sure else _NONE
                 return _within(f"for {item} in {value}:", inner)
             case "model" if not (schema.get("root_model") or schema.get("custom_init")):
                 return self._of_model(schema["cls"], schema["schema"], value, depth)
@@ -74,57 +103,67 @@ class _Text:
             case _:
                 raise _Unknown
 
-    def _defined(self, reference: str, value: str, depth: int) -> list[str]:
+    def _defined(self, reference: str, value: str, depth: int) -> _Keys:
         if (found := self._definitions.pop(reference, None)) is None:
             raise _Unknown  # it is inside of itself
-        lines = self.of(found, value, depth)
+        keys = self.of(found, value, depth)
         self._definitions[reference] = found
-        return lines
+        return keys
 
-    def _of_model(self, model: type, schema: Mapping[str, Any], value: str, depth: int) -> list[str]:
-        given = self._name()
-        parts: list[str] = []
-        for name, part, has_default in _fields(schema, "model-fields"):
+    def _of_model(self, model: type, schema: Mapping[str, Any], value: str, depth: int) -> _Keys:
+        fields = _fields(schema, "model-fields")
+        name, given = self._name(), self._name()
+        parts = [
             # A default came from no text, and would make up for a key that the text has twice.
-            guard = f"if {name!r} in {given}:" if has_default else None
-            parts += self._part(_read(model, name, value), part, guard, depth)
-        if not parts:
-            return [f"total += len({value}.__pydantic_fields_set__)"]
-        return [f"{given} = {value}.__pydantic_fields_set__", f"total += len({given})", *parts]
+            self._part(_read(model, field, name), part, f"if {field!r} in {given}:" if has_default else None, depth)
+            for field, part, has_default in fields
+        ]
+        held = _all(parts)
+        if not any(has_default for _, _, has_default in fields):
+            return _Keys(len(fields)) if held == _NONE else _all([_Keys(len(fields), (f"{name} = {value}",)), held])
+        if held == _NONE:
+            return _Keys(terms=(f"len({value}.__pydantic_fields_set__)",))
+        names = (f"{name} = {value}", f"{given} = {name}.__pydantic_fields_set__")
+        return _all([_Keys(names=names, terms=(f"len({given})",)), held])
 
-    def _of_dict(self, schema: Mapping[str, Any], value: str, depth: int) -> list[str]:
-        lines = [f"total += len({value})"]
-        for name, part, has_default in _fields(schema, "typed-dict"):
+    def _of_dict(self, schema: Mapping[str, Any], value: str, depth: int) -> _Keys:
+        parts: list[_Keys] = []
+        name, closed = self._name(), True
+        for key, part, has_default in _fields(schema, "typed-dict"):
             if has_default:
                 raise _Unknown  # a dictionary does not tell what was given from what was filled in
-            required = schema["fields"][name].get("required")
-            guard = None if required else f"if {name!r} in {value}:"
-            lines += self._part(f"{value}[{name!r}]", part, guard, depth)
-        return lines
+            required = schema["fields"][key].get("required")
+            closed = closed and bool(required)
+            parts.append(self._part(f"{name}[{key!r}]", part, None if required else f"if {key!r} in {name}:", depth))
+        own = _Keys(len(parts)) if closed else _Keys(terms=(f"len({name})",))
+        held = _all(parts)
+        if held == _NONE:
+            return own if closed and depth else _Keys(terms=(f"len({value})",))
+        return _all([_Keys(names=(f"{name} = {value}",)), own, held])
 
-    def _part(self, place: str, schema: Mapping[str, Any], guard: str | None, depth: int) -> list[str]:
-        """The lines for a field, which are skipped unless the guard holds."""
-        name = self._name()
-        if not (inner := self.of(schema, name, depth + 1)):
-            return []
-        lines = [f"{name} = {place}", *inner]
-        self._lines += len(lines)
-        if self._lines > _MOST:
-            raise _Unknown
-        return lines if guard is None else _within(guard, lines)
+    def _part(self, place: str, schema: Mapping[str, Any], guard: str | None, depth: int) -> _Keys:
+        """The same for a field, which is looked at if the guard holds."""
+        keys = self.of(schema, place, depth + 1)
+        return keys if guard is None else _within(guard, keys)
 
     def _name(self) -> str:
         return f"v{next(self._numbers)}"
+
+
+def _all(parts: Iterable[_Keys]) -> _Keys:
+    sure, names, terms, more = zip(_NONE, *parts, strict=True)
+    return _Keys(sum(sure), sum(names, ()), sum(terms, ()), sum(more, ()))
+
+
+def _within(head: str, keys: _Keys, *names: str) -> _Keys:
+    """What is counted in a loop, or under a condition."""
+    return _Keys(more=(*names, head, *(f" {line}" for line in keys.lines))) if keys != _NONE else _NONE
 
 
 def _read(model: type, name: str, value: str) -> str:
     """How a field is read: as an attribute, which is quicker, unless the class has something else in its way."""
     plain = model.__getattribute__ is object.__getattribute__ and not hasattr(model, name)
     return f"{value}.{name}" if plain and name.isidentifier() and not iskeyword(name) else f"{value}.__dict__[{name!r}]"
-
-
-def _within(head: str, lines: list[str]) -> list[str]:
-    return [head, *(f" {line}" for line in lines)] if lines else []
 
 
 def _fields(schema: Mapping[str, Any], kind: str) -> list[tuple[str, Mapping[str, Any], bool]]:

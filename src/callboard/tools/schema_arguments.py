@@ -58,7 +58,6 @@ class SchemaArguments:
             problem = Problem(path="", message=f"Invalid JSON: {error}", received=None)
             raise validation_error(tool, [problem]) from None
         found = first = list(self._problems(value))
-        exact = not found
         for _ in range(ROUNDS if found else 0):
             faults = [fault for fault, _ in found]
             try:
@@ -70,7 +69,7 @@ class SchemaArguments:
                 break
         if found:
             raise validation_error(tool, [problem for _, problem in first])
-        check_text(data, value, exact)
+        check_text(data)
         return cast("dict[str, Any]", value)
 
     def schema(self) -> JSONSchema:

@@ -1,4 +1,8 @@
-"""A JSON text within a document, which a type (`Json`) has read: it is held to the same rules as the document."""
+"""A validator that holds all of a document to the rules of JSON, also where the types in it would not.
+
+A number is finite, whatever a model's settings say. A JSON text within the document, which a type (`Json`) reads, is
+held to the same rules as the document.
+"""
 
 from typing import Any, cast
 
@@ -10,17 +14,19 @@ from .document import check_text
 
 
 def strict_validator(schema: CoreSchema) -> SchemaValidator:
-    """A validator that also looks at the texts that it reads."""
-    return SchemaValidator(_looking(schema), _use_prebuilt=False)
+    """The validator of a schema, made strict."""
+    return SchemaValidator(_strict(schema), _use_prebuilt=False)
 
 
-def _looking(node: Any) -> Any:
+def _strict(node: Any) -> Any:
     if isinstance(node, list | tuple):
-        return [_looking(each) for each in cast("list[Any]", node)]
+        return [_strict(each) for each in cast("list[Any]", node)]
     if not isinstance(node, dict):
         return node
     entry = cast("dict[str, Any]", node)
-    made: Any = {key: value if key in ("default", "metadata") else _looking(value) for key, value in entry.items()}
+    made: Any = {key: value if key in ("default", "metadata") else _strict(value) for key, value in entry.items()}
+    if made.get("type") == "float":
+        return {**made, "allow_inf_nan": False}
     return no_info_before_validator_function(_looked_at, made) if made.get("type") == "json" else made
 
 
@@ -28,11 +34,11 @@ def _looked_at(text: Any) -> Any:
     data = text.encode() if isinstance(text, str) else text
     if isinstance(data, bytes | bytearray):
         try:
-            value: Any = from_json(data)
+            from_json(data)
         except ValueError:  # the type says it better
             return text
         try:
-            check_text(bytes(data), value)
+            check_text(bytes(data))
         except ToolError as error:
             raise PydanticCustomError("json_text", "{reason}", {"reason": error.message}) from error
     return text
