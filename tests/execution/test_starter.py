@@ -875,6 +875,10 @@ def a_request_that_was_taken_back(task: asyncio.Task[Any]) -> Any:
     task.uncancel()
 
 
+def an_attribute(task: asyncio.Task[Any]) -> Any:
+    task.left = 1  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+
+
 @pytest.mark.parametrize(
     "leave",
     [
@@ -886,6 +890,7 @@ def a_request_that_was_taken_back(task: asyncio.Task[Any]) -> Any:
         a_name,
         a_request_to_end,
         a_request_that_was_taken_back,
+        an_attribute,
     ],
 )
 @pytest.mark.parametrize("fails", [False, True])

@@ -8,11 +8,11 @@ it on from there.
 """
 
 import asyncio
-from collections.abc import Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context, copy_context
 from sys import getrefcount
 from types import coroutine as generator_based
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 from weakref import getweakrefcount
 
 AnyTask = asyncio.Task[Any]
@@ -64,14 +64,13 @@ class Starter:
 
     def start(self, coroutine: Coroutine[Any, Any, None]) -> "asyncio.Task[None] | None":
         """Begin. None where it has ended already, else the task that carries it on. Raises what its first step does."""
-        if not self._ready or (spare := self._ready.pop()).called.done():
+        if not self._ready or (spare := self._ready.pop()).task.touched:
             return self._loop.create_task(coroutine)
         loop, task, context = self._loop, spare.task, copy_context()
-        held, watched = getrefcount(task), getweakrefcount(task)
+        held, watched = getrefcount(spare.task), getweakrefcount(task)
         caller = become(loop, task)
         try:  # gives the spare, where it waits for nothing
-            waits_for = spare.steps.send((context, next, coroutine.__await__(), spare))
-            next(spare.steps)
+            waits_for = context.run(next, coroutine.__await__(), spare)
         except BaseException:
             self._replace(spare)
             raise
@@ -80,11 +79,9 @@ class Starter:
         if waits_for is not spare:
             spare.take(coroutine, context, waits_for)
         elif (
-            getrefcount(task) == held
+            not task.touched
+            and getrefcount(spare.task) == held  # not of a local name: how those are counted differs by the place
             and getweakrefcount(task) == watched
-            and not spare.called.done()
-            and not task._callbacks
-            and task.get_name() == NAME
         ):
             self._ready.append(spare)  # nobody has left anything on it, so the next one may have it
             return None
@@ -100,19 +97,36 @@ class Starter:
         self._spares.add(Spare(self._ready, self._loop))
 
 
-def _steps() -> Generator[Any, Any, None]:
-    """Takes first steps. An error keeps the frames from which it came; there this one ends them, as it always waits.
+class CallTask(asyncio.Task[None]):
+    """A task that notices what is left on it: a callback, a name, a request to end, an attribute of any kind."""
 
-    Else an error that somebody keeps would keep everything that the caller had at hand.
-    """
-    while True:
-        yield Context.run(*(yield))
+    __slots__ = ("touched",)
+
+    def __init__(self, coroutine: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(coroutine, loop=loop, name=NAME)
+        object.__setattr__(self, "touched", False)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, "touched", True)
+        super().__setattr__(name, value)
+
+    def add_done_callback(self, fn: Callable[[Self], object], *, context: Context | None = None) -> None:
+        object.__setattr__(self, "touched", True)
+        super().add_done_callback(fn, context=context)
+
+    def set_name(self, value: object, /) -> None:
+        object.__setattr__(self, "touched", True)
+        super().set_name(value)
+
+    def cancel(self, msg: Any = None) -> bool:
+        object.__setattr__(self, "touched", True)
+        return super().cancel(msg)
 
 
 class Spare:
     """A task that waits for a coroutine which has begun without it."""
 
-    __slots__ = ("blocks", "called", "context", "coroutine", "steps", "task", "waits_for")
+    __slots__ = ("blocks", "called", "context", "coroutine", "task", "waits_for")
 
     def __init__(self, ready: "list[Spare]", loop: asyncio.AbstractEventLoop) -> None:
         self.coroutine: Coroutine[Any, Any, None] | None = None
@@ -120,11 +134,9 @@ class Spare:
         self.waits_for: Any
         self.blocks: bool | None
         """Whether that is a future which is awaited; None for what is no future."""
-        self.steps = _steps()
-        next(self.steps)
         self.called: asyncio.Future[None] = loop.create_future()
         # In a context of its own, which is empty: it may wait for long, and must not keep what some caller had in its.
-        self.task: AnyTask = Context().run(loop.create_task, self._run(ready), name=NAME)
+        self.task = Context().run(CallTask, self._run(ready), loop)
 
     def take(self, coroutine: Coroutine[Any, Any, None], context: Context, waits_for: Any) -> None:
         """Carry a coroutine on which has come to wait."""
