@@ -231,3 +231,26 @@ async def test_m2_late_results_that_memory_cannot_keep_are_not_lost_in_silence(
             await settle()
         assert 0 < len(await harness.session.take_results()) < 100
     assert caplog.text.count("that nobody took are let go") == 1
+
+
+async def test_m2_a_late_result_is_kept_in_memory_until_it_is_taken_however_many_calls_come_after_it() -> None:
+    @tool(mode="background")
+    async def slow() -> str:
+        """Take a while."""
+        return "late"
+
+    @tool
+    async def instant() -> int:
+        """Succeed at once."""
+        return 1
+
+    async with Harness(slow, instant, keep_executions=5) as harness:
+        await harness.session.call("slow")
+        await settle()
+        ids = [(await harness.session.call("instant")).execution_id for _ in range(100)]
+        assert [outcome.value for outcome in await harness.session.take_results()] == ["late"]
+        for _ in range(100):
+            await harness.session.call("instant")
+        kept = {record.id for record in harness.session.executions()}
+        assert ids[-1] not in kept
+        assert all(record.tool == "instant" for record in harness.session.executions())

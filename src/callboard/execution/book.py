@@ -1,20 +1,29 @@
 """The executions of one session: by id, by the caller's id, and which of the finished ones are still kept."""
 
+from collections.abc import Container
+from itertools import islice
+
 from .execution import Execution
+
+_SLACK = 128
+"""How many more may gather before the oldest are let go, together."""
 
 
 class Book(dict[str, Execution]):
-    """Executions by their ids. Living ones are always kept, of the finished ones at least the newest `retain`.
+    """Executions by their ids: the newest `retain`, and older ones that have not ended, or whose result waits.
 
     Whoever enters one calls `forget` when there are more than `limit`, which happens seldom: so entering stays cheap.
     """
 
-    __slots__ = ("_retain", "calls", "limit")
+    __slots__ = ("_slack", "calls", "limit", "retain", "waiting")
 
     def __init__(self, retain: int) -> None:
         super().__init__()
-        self._retain = retain
-        self.limit = 2 * retain
+        self.retain = retain
+        self.waiting: Container[str] = ()
+        """Those whose results came late and were not taken yet, where nobody else keeps them."""
+        self._slack = min(retain, _SLACK)
+        self.limit = retain + self._slack
         self.calls: dict[str, Execution] = {}
         """Those whose callers gave an id of their own, by that id."""
 
@@ -33,9 +42,13 @@ class Book(dict[str, Execution]):
 
     def forget(self) -> None:
         """Let the oldest finished ones go."""
-        finished = [execution for execution in self.values() if execution.ended is not None]
-        for execution in finished[: max(0, len(finished) - self._retain)]:
+        old = [
+            execution
+            for execution in islice(self.values(), max(0, len(self) - self.retain))
+            if execution.ended is not None and not (execution.late and execution.id in self.waiting)
+        ]
+        for execution in old:
             del self[execution.id]
-            if execution.call_id is not execution.id:
-                self.calls.pop(execution.call_id, None)
-        self.limit = len(self) + self._retain
+            if self.calls.get(execution.call_id) is execution:
+                del self.calls[execution.call_id]
+        self.limit = len(self) + self._slack

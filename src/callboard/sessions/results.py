@@ -27,6 +27,12 @@ class LateResults:
         self._elsewhere: tuple[str, ...] = ()
         """What other processes carried out, or what waited for a person, when this was last looked at."""
         self._warned = False
+        if not ledger.durable:
+            book.waiting = self
+
+    def __contains__(self, execution_id: str) -> bool:
+        """Whether a result waits, as far as this process knows."""
+        return execution_id in self._known
 
     def __len__(self) -> int:
         """How many wait, as far as this process knows."""
@@ -40,15 +46,14 @@ class LateResults:
     def add(self, execution_id: str) -> None:
         """One came."""
         self._known[execution_id] = None
-        if len(self._known) > self._book.limit and not self._ledger.durable:  # in memory only so many are kept
-            kept = dict.fromkeys(each for each in self._known if each in self._book)
-            if len(kept) < len(self._known) and not self._warned:
+        if len(self._known) > self._book.retain and not self._ledger.durable:  # in memory only so many are kept
+            del self._known[next(iter(self._known))]
+            if not self._warned:
                 self._warned = True
                 log.warning(
                     "late results of session %s that nobody took are let go; keep_executions says how many are kept",
                     self._session_id,
                 )
-            self._known = kept
 
     def forget(self, ids: tuple[str, ...]) -> None:
         """They were taken."""
