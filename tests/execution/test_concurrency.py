@@ -84,7 +84,9 @@ async def repeated(calls: int) -> tuple[int, int]:
         finally:
             tracemalloc.stop()
         assert runtime.manager.live == ()
-        assert len(session.book) <= 150  # the newest, the late ones that nobody took, and what may gather meanwhile
+        assert (
+            len(session.book.by_id) <= 150
+        )  # the newest, the late ones that nobody took, and what may gather meanwhile
         return before, after
 
 

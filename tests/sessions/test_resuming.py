@@ -112,7 +112,7 @@ async def test_e5_results_are_those_that_are_stored_also_where_a_process_was_tak
 
         async def meanwhile(session_id: str) -> SessionRow | None:
             going.set()
-            await runtime.manager.wait(session.book[outcome.execution_id])
+            await runtime.manager.wait(session.book.by_id[outcome.execution_id])
             return await read(session_id)
 
         monkeypatch.setattr(runtime.store, "session", meanwhile)

@@ -43,6 +43,10 @@ PAGE = 500
 """How many events are read from the archive at once."""
 
 
+_SLACK = 512
+"""How many more may gather before the oldest are let go, together."""
+
+
 class Board:
     """The log in memory. The newest `retention` events are kept, at least; `after` is the last one before it began."""
 
@@ -66,7 +70,7 @@ class Board:
         self._archive = archive
         self._ended = False
         self._retention = retention
-        self._limit = 2 * retention
+        self._limit = retention + min(retention, _SLACK)
         self._waiting: list[asyncio.Future[None]] = []
         self._readers: list[Subscription] = []
         self._listeners: list[Callable[[bytes], Any]] = []
@@ -84,16 +88,17 @@ class Board:
         return self._first
 
     def append(self, *events: bytes) -> int:
-        """The same as `extend`, for a few events."""
-        return self.extend(events)
+        """The same as `extend`, for a few events. Returns the number of the last one."""
+        self.extend(events)
+        return self.last_seq
 
-    def extend(self, events: Sequence[bytes], subject: object = None) -> int:
-        """Keep encoded events, which gives them their numbers, and wake who waits for them. Returns the last number.
+    def extend(self, events: Sequence[bytes], subject: object = None) -> None:
+        """Keep encoded events, which gives them their numbers, and wake who waits for them.
 
         What they are about is of no interest to a board in memory.
         """
         lines = self._lines
-        lines += events
+        lines.extend(events)
         if len(lines) > self._limit:
             self._flush()  # readers that are called miss nothing, however much comes at once
             self._forget()
@@ -101,7 +106,6 @@ class Board:
             self._wake()
         if self._readers and not self._flushing:
             self._flush_soon()
-        return self._first + len(lines) - 1
 
     def say(self, event: bytes) -> None:
         """Show an event to those who listen now. It has no number, and is not kept."""
@@ -146,8 +150,7 @@ class Board:
     def shrink(self) -> None:
         """Keep nothing in memory that can be read from the archive."""
         if self._archive is not None and not self.watched:
-            self._first += len(self._lines)
-            self._lines = []
+            self.restart(self.last_seq)
 
     @property
     def watched(self) -> bool:

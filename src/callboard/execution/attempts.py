@@ -13,7 +13,6 @@ from pydantic_core import to_json
 
 from ..clock import Clock
 from ..errors import ErrorCategory, ToolError
-from ..events.event import written
 from ..events.kinds import EventKind
 from ..tools.context import Reporter, ToolContext
 from ..tools.handler import HandlerKind
@@ -68,8 +67,9 @@ class Attempts:
     async def carry_out(self, execution: Execution) -> None:
         """The task of an execution: attempts, and the delays between them, until it ends."""
         tool = execution.tool
+        direct = tool.direct
         try:
-            if tool.mode is _HUMAN and not execution.attempt and not await self._ask(execution):
+            if direct is None and tool.mode is _HUMAN and not execution.attempt and not await self._ask(execution):
                 return
             while True:
                 execution.attempt += 1
@@ -83,12 +83,12 @@ class Attempts:
                         _EXECUTING if execution.status is _VALIDATING else move(execution.status, _EXECUTING)
                     )
                     execution.reached = EXECUTING
-                    if tool.direct is not None and execution.task is None and not execution.scope.durable:
-                        value = await tool.direct(**execution.arguments)
+                    if direct is not None and execution.task is None and not execution.scope.durable:
+                        value = await direct(**execution.arguments)
                     else:
                         value = await self._run(execution)
                         self._endings.check_times(execution)
-                    if execution.stop is not None:
+                    if execution.seldom is not None and execution.stop is not None:
                         raise execution.stop
                     encoded = tool.result.write(execution.name, value)
                 except BaseException as error:
@@ -141,7 +141,7 @@ class Attempts:
         if execution.request is not None:
             execution.scope.use(execution)
         if execution.task is not None:  # it has waited before: this attempt begins later than what was told
-            execution.told, execution.at = VALIDATED, written(self._clock.time())
+            execution.told, execution.at = VALIDATED, self._clock.time()
             self._endings.tell(execution)
         tool, handler = execution.tool, execution.tool.handler
         if handler is None:
@@ -195,7 +195,7 @@ class Attempts:
         execution.errors = (*execution.errors, failure)
         detach(failure)
         execution.status = move(execution.status, Status.WAITING)
-        which = which_attempt(execution.attempt, execution.max_attempts)[:-1]
+        which = which_attempt(execution.attempt, execution.max_attempts)
         fields = b'%b,"error":%b,"delay":%b}' % (which, shown, to_json(seconds))
         self._endings.post(execution, EventKind.TOOL_RETRYING, fields)
         self._registry.counters_of(execution.tool).retries += 1

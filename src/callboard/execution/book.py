@@ -9,17 +9,17 @@ _SLACK = 128
 """How many more may gather before the oldest are let go, together."""
 
 
-class Book(dict[str, Execution]):
+class Book:
     """Executions by their ids: the newest `retain`, and older ones that have not ended, or whose result waits.
 
     Whoever enters one calls `forget` when there are more than `limit`, which happens seldom: so entering stays cheap.
     """
 
-    __slots__ = ("_slack", "calls", "limit", "retain", "waiting")
+    __slots__ = ("_slack", "by_id", "calls", "limit", "retain", "waiting")
 
     def __init__(self, retain: int) -> None:
-        super().__init__()
         self.retain = retain
+        self.by_id: dict[str, Execution] = {}
         self.waiting: Container[str] = ()
         """Those whose results came late and were not taken yet, where nobody else keeps them."""
         self._slack = min(retain, _SLACK)
@@ -27,28 +27,36 @@ class Book(dict[str, Execution]):
         self.calls: dict[str, Execution] = {}
         """Those whose callers gave an id of their own, by that id."""
 
+    def clear(self) -> None:
+        """Forget all of them."""
+        self.by_id.clear()
+        self.calls.clear()
+
     def by_call(self, call_id: str) -> Execution | None:
         """The execution of the caller's id, which is never carried out twice while it is kept.
 
         Not one that is another process's by now: what that one was called with, and what came of it, the store knows.
         """
-        known = self.calls.get(call_id) or self.get(call_id)
+        known = self.calls.get(call_id) or self.by_id.get(call_id)
         return None if known is None or known.lost else known
 
     def holds(self, execution_id: str) -> bool:
         """Whether this process carries it out, or did, as far as that is kept."""
-        known = self.get(execution_id)
+        known = self.by_id.get(execution_id)
         return known is not None and not known.lost
+
+    def _waits(self, execution: Execution) -> bool:
+        return execution.late and execution.id in self.waiting
 
     def forget(self) -> None:
         """Let the oldest finished ones go."""
         old = [
             execution
-            for execution in islice(self.values(), max(0, len(self) - self.retain))
-            if execution.ended is not None and not (execution.late and execution.id in self.waiting)
+            for execution in islice(self.by_id.values(), max(0, len(self.by_id) - self.retain))
+            if execution.ended is not None and (execution.seldom is None or not self._waits(execution))
         ]
         for execution in old:
-            del self[execution.id]
+            del self.by_id[execution.id]
             if self.calls.get(execution.call_id) is execution:
                 del self.calls[execution.call_id]
-        self.limit = len(self) + self._slack
+        self.limit = len(self.by_id) + self._slack

@@ -186,24 +186,32 @@ class Endings:
         """The end of one that gave a value. Only the first end has an effect."""
         if execution.ended is not None:
             return
-        now, at = self._monotonic(), self._time()
-        started = execution.queued if execution.started is None else execution.started
+        now = self._monotonic()
         execution.status = _SUCCEEDED if execution.status is _EXECUTING else move(execution.status, _SUCCEEDED)
         execution.ended, execution.encoded = now, encoded
         execution.arguments = execution.task = None
+        known = execution.told  # somebody may wait for it
         try:
-            if self.observers or execution.late:
+            if self.observers or execution.seldom is not None:
                 self._notify(execution)
-            if execution.kind == WORKER:
-                execution.scope.tell((_response(execution, at, b""),), execution)
+            if execution.seldom is not None and execution.kind == WORKER:
+                execution.scope.tell((_response(execution, self._time(), b""),), execution)
             else:
-                execution.scope.tell(success(execution, written(at), encoded), execution)
-            if (counters := self._counters.get(execution.tool.name)) is not None:  # else it was removed meanwhile
-                counters.ended(now - started)
+                execution.scope.tell(success(execution, self._time(), encoded), execution)
+            try:
+                counters = self._counters[execution.tool.name]
+            except KeyError:  # it was removed meanwhile
+                pass
+            else:
+                counters.ended(now - (execution.started or now))
             if self._breakers.remember:
                 self._breakers.succeeded(execution)
         finally:
-            self._let_go(execution)
+            execution.head = b""
+            if known or execution.seldom is not None:
+                self._let_go(execution)
+            else:
+                self._gate.leave(execution)
 
     def fail(self, execution: Execution, error: ToolError, status: Status = Status.FAILED) -> None:
         """The end of one that gave none: it failed, or was stopped. Only the first end has an effect."""

@@ -8,14 +8,13 @@ import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import IntEnum
-from typing import Any, NamedTuple, Protocol, TypeAlias, cast
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 from pydantic_core import from_json, to_json
 
 from ..errors import ToolError
 from ..storage.rows import TOOL, RequestRow
 from ..tools.definition import Tool
-from ..types import Mode
 from .lifecycle import Status
 from .outcome import Outcome, OutcomeStatus
 from .record import ExecutionRecord
@@ -97,9 +96,9 @@ class Answer(NamedTuple):
 NOTHING, CALLED, VALIDATED, EXECUTING = range(4)
 """How an execution begins, step by step; each is told by an event."""
 
-_STARTED, _SUCCEEDED = OutcomeStatus.STARTED, OutcomeStatus.SUCCEEDED
-_INLINE = Mode.INLINE
-_PENDING, _WAITING, _NORMAL = Status.PENDING, Status.WAITING, Priority.NORMAL
+_SUCCEEDED = OutcomeStatus.SUCCEEDED
+_PENDING, _WAITING, _SUCCESS = Status.PENDING, Status.WAITING, Status.SUCCEEDED
+_NORMAL = Priority.NORMAL
 _outcome: Callable[[type[Outcome], tuple[Any, ...]], Outcome] = cast("Any", tuple).__new__
 """Makes a named tuple without the function in Python that its class has for that."""
 
@@ -115,53 +114,92 @@ def acknowledgement(execution_id: str, tool: str, request_id: str | None) -> byt
     )
 
 
+T = TypeVar("T")
+
+
+class Seldom(Generic[T]):
+    """A field of an execution that nearly none ever sets. They are kept apart, so that they cost the others nothing."""
+
+    def __init__(self, at_first: T) -> None:
+        self._at_first = at_first
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, execution: "Execution", owner: type) -> T:
+        return self._at_first if execution.seldom is None else execution.seldom.get(self._name, self._at_first)
+
+    def __set__(self, execution: "Execution", value: T) -> None:
+        if execution.seldom is None:
+            execution.seldom = {}
+        execution.seldom[self._name] = value
+
+
 class Execution:
     """The state of carrying one call out."""
 
     __slots__ = (
         "arguments",
-        "at",
         "attempt",
-        "attempt_deadline",
-        "budget_at",
         "call_id",
-        "children",
-        "deadline",
         "document",
         "encoded",
         "ended",
-        "error",
-        "errors",
-        "fingerprint",
-        "forced_at",
         "head",
         "id",
-        "kind",
-        "late",
-        "lost",
         "max_attempts",
         "name",
-        "parent",
-        "parent_id",
         "placed",
-        "priority",
-        "promoted",
         "queued",
         "queued_at",
         "reached",
-        "request",
         "scope",
-        "settled",
+        "seldom",
         "shown",
         "started",
         "status",
-        "stop",
-        "stored",
         "task",
         "told",
         "tool",
-        "waiters",
     )
+
+    arguments: Any
+    """The validated input of the next attempt, once there is one."""
+    priority = Seldom(_NORMAL)
+    at = Seldom[float | None](None)
+    """When it came as far as it has, if that is later than its call; a time of day."""
+    kind = Seldom(TOOL)
+    """`WORKER` for one that answers a request of people: then nothing of it is told but the answer."""
+    late = Seldom(False)
+    """Whether its caller was let go, so that its result will wait to be taken."""
+    promoted = Seldom(False)
+    errors = Seldom[tuple[ToolError, ...]](())
+    """Why earlier attempts failed."""
+    error = Seldom[ToolError | None](None)
+    stop = Seldom[ToolError | None](None)
+    """Why the current attempt was told to stop, if it was."""
+    parent = Seldom["Execution | None"](None)
+    children = Seldom["tuple[Execution, ...] | None"](None)
+    waiters = Seldom[tuple[asyncio.Future[None], ...] | None](None)
+    deadline = Seldom[float | None](None)
+    """When the whole execution must have ended."""
+    attempt_deadline = Seldom[float | None](None)
+    budget_at = Seldom[float | None](None)
+    """When a caller who waits is let go."""
+    forced_at = Seldom[float | None](None)
+    """When a handler that was told to stop is given up."""
+    parent_id = Seldom[str | None](None)
+    """Its parent in a process that died."""
+    request = Seldom[RequestRow | None](None)
+    """What a person is asked before it runs."""
+    stored = Seldom(False)
+    """Whether the store knows it, or is about to."""
+    lost = Seldom(False)
+    """Whether it is another process's by now, or nobody's."""
+    settled = Seldom(False)
+    """Whether the store has taken its end: before that, it may be another process's without knowing it."""
+    fingerprint = Seldom("")
+    """A hash of the arguments, once it is needed."""
 
     def __init__(
         self, number: str, call_id: str, tool: Tool, name: str, scope: Scope, document: bytes, now: float, at: float
@@ -176,74 +214,40 @@ class Execution:
         """The arguments as they came, JSON."""
         self.queued = now
         self.queued_at = at
-        given = call_id if call_id is number else to_json(call_id).decode()[1:-1]
-        named = name if name is tool.name else to_json(name).decode()[1:-1]
-        mode = "" if tool.mode is _INLINE else f',"mode":"{tool.mode.value}"'  # for readers of one family
-        self.head = f'","data":{{"execution_id":"{number}","call_id":"{given}","tool":"{named}"{mode}'.encode()
+        given = number if call_id is number else to_json(call_id).decode()[1:-1]
+        label = tool.label if name is tool.name else f'"tool":{to_json(name).decode()}'
+        self.head = f'","data":{{"execution_id":"{number}","call_id":"{given}",{label}'.encode()
         """What stands in every event of this execution between its time and what it says, encoded once."""
+        self.seldom: dict[str, Any] | None = None
+        """The fields that are out of the ordinary; None where there are none, which answers many questions at once."""
         self.status = _PENDING
-        self.priority = _NORMAL
         self.max_attempts = 1
         self.attempt = 0
         self.placed = False
         """Whether it holds a place, as the gatekeeper says."""
-        self.promoted = False
-        self.errors: tuple[ToolError, ...] = ()
-        """Why earlier attempts failed."""
-        self.children: tuple[Execution, ...] | None = None
-        self.waiters: tuple[asyncio.Future[None], ...] | None = None
         self.reached = self.told = NOTHING
         """How far it has begun, and how much of that was told."""
-        self.at = b""
-        """When it came there, as it is written in events."""
         self.shown = b"null"
         """The arguments as people may see them, once they were looked at."""
-        self.arguments: Any = None
-        """The validated input of the next attempt."""
         self.encoded: bytes | None = None
         """The result as JSON."""
-        self.error: ToolError | None = None
         self.started: float | None = None
         self.ended: float | None = None
-        self.deadline: float | None = None
-        """When the whole execution must have ended."""
-        self.attempt_deadline: float | None = None
-        self.budget_at: float | None = None
-        """When a caller who waits is let go."""
-        self.forced_at: float | None = None
-        """When a handler that was told to stop is given up."""
-        self.stop: ToolError | None = None
-        """Why the current attempt was told to stop, if it was."""
-        self.parent: Execution | None = None
-        self.parent_id: str | None = None
-        """Its parent in a process that died."""
         self.task: asyncio.Task[None] | None = None
-        self.kind = TOOL
-        """`WORKER` for one that answers a request of people: then nothing of it is told but the answer."""
-        self.late = False
-        """Whether its caller was let go, so that its result will wait to be taken."""
-        self.request: RequestRow | None = None
-        """What a person is asked before it runs."""
-        self.stored = self.lost = False
-        """Whether the store knows it, or is about to; and whether it is another process's by now, or nobody's."""
-        self.settled = False
-        """Whether the store has taken its end: before that, it may be another process's without knowing it."""
-        self.fingerprint = ""
-        """A hash of the arguments, once it is needed."""
 
     @property
     def terminal(self) -> bool:
         return self.ended is not None
 
     def outcome(self) -> Outcome:
-        """How the call stands now."""
-        if self.ended is None:
-            asked = self.request is not None and self.status is _WAITING
-            status = OutcomeStatus.WAITING if asked else _STARTED
-            return Outcome(status, self.id, self.call_id, self.name, self.acknowledgement())
-        if self.error is None:
+        """How the call stands now. One that is another process's by now stands as it did when that one took it."""
+        if self.status is _SUCCESS:
             return _outcome(Outcome, (_SUCCEEDED, self.id, self.call_id, self.name, self.encoded, None))
-        return Outcome(OutcomeStatus(self.status.value), self.id, self.call_id, self.name, None, self.error)
+        if (error := self.error) is not None:
+            return Outcome(OutcomeStatus(self.status.value), self.id, self.call_id, self.name, None, error)
+        asked = self.request is not None and self.status is _WAITING
+        status = OutcomeStatus.WAITING if asked else OutcomeStatus.STARTED
+        return Outcome(status, self.id, self.call_id, self.name, self.acknowledgement())
 
     def acknowledgement(self) -> bytes:
         """What the model is told while the call goes on."""

@@ -117,10 +117,11 @@ class Gatekeeper:
 
         A call that a handler makes runs on its parent's place, so that parents cannot starve their own children.
         """
-        if execution.tool.concurrency is None and execution.parent is None and not self._queued:  # nearly every call
-            if self._running < self._total and execution.scope.running < self._per_session:
+        if execution.tool.concurrency is None and execution.seldom is None and not self._queued:  # nearly every call
+            scope = execution.scope
+            if self._running < self._total and scope.running < self._per_session:
                 self._running += 1
-                execution.scope.running += 1
+                scope.running += 1
                 execution.placed = True
                 return True
         elif (not self._admitting or execution.parent is not None) and self._has_place(execution):
@@ -151,7 +152,7 @@ class Gatekeeper:
     def leave(self, execution: Execution) -> None:
         """Give a place back, and let in who can use it."""
         execution.placed = False
-        if execution.parent is None:
+        if execution.seldom is None or execution.parent is None:
             self._running -= 1
             execution.scope.running -= 1
         if execution.tool.concurrency is not None:

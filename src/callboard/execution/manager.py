@@ -6,7 +6,6 @@ store and no protocol: what it tells a session, the session writes.
 """
 
 import asyncio
-import itertools
 import random
 import secrets
 from collections.abc import Callable
@@ -17,7 +16,6 @@ from anyio import CancelScope
 
 from ..clock import Clock
 from ..errors import ToolError
-from ..events.event import written
 from ..events.kinds import EventKind
 from ..storage.rows import WORKER
 from ..tools.arguments import AnyArguments
@@ -31,7 +29,7 @@ from .attempts import Attempts
 from .book import Book
 from .breakers import Breakers
 from .endings import Endings
-from .execution import CALLED, NOTHING, VALIDATED, Execution, Priority, Scope
+from .execution import CALLED, VALIDATED, Execution, Priority, Scope
 from .failures import NestedFailure, conflict, interrupted, presentable, timed_out
 from .lifecycle import Status, move
 from .limits import Gatekeeper, Limits
@@ -91,6 +89,7 @@ class ExecutionManager:
         self._monotonic, self._time = clock.monotonic, clock.time  # looked up once: they are on the path of every call
         self._limits = limits or Limits()
         self._retry = retry or RetryPolicy()
+        self._max_attempts = self._retry.max_attempts
         self._grace = grace
         self._breakers = Breakers(breaker or BreakerPolicy(), registry, clock)
         self._gate = Gatekeeper(self._limits, self._begin)
@@ -98,12 +97,12 @@ class ExecutionManager:
         self._attempts = Attempts(
             registry, clock, self._breakers, self._gate, self._endings, self._retry, chance, self._reporter
         )
-        self._entering: Execution | None = None
-        """The one that is in its first step now: it comes among the live ones if it waits."""
         self._prefix = f"x{secrets.token_hex(6)}-"
-        self._numbers = itertools.count(1)
+        self._count = 0
+        """How many executions there were."""
+        self._turn = STREAK
+        """With which of them others are let go first."""
         self._starter = Starter()
-        self._streak = 0
         self._observers: list[Observer] = []
         self.unknown = 0
         """How many calls named a tool that their caller does not see, or had arguments that are none."""
@@ -145,9 +144,8 @@ class ExecutionManager:
 
     @property
     def live(self) -> tuple[Execution, ...]:
-        """Every execution that has not ended."""
-        live, entering = tuple(self._endings.live.values()), self._entering
-        return live if entering is None or entering.ended is not None else (*live, entering)
+        """Every execution that has not ended. One that is in its first step comes among them if it waits."""
+        return tuple(self._endings.live.values())
 
     @property
     def queued(self) -> int:
@@ -181,19 +179,20 @@ class ExecutionManager:
         Cancelling the caller does not cancel the execution: it goes on, and is on the board. The same `call_id` runs
         once; with other arguments it is a conflict, which is an outcome like any other failure.
         """
-        self._streak += 1
-        if call_id is None or (known := scope.book.by_call(call_id)) is None:
-            execution = self._new(scope, tool, tool.name, document, call_id)
-            self._place(execution, priority)
-        elif known.name == tool.name and _same(known, document):
-            return await self._awaited(scope, known, again=True)
-        else:
+        if call_id is not None and (known := scope.book.by_call(call_id)) is not None:
+            if known.name == tool.name and _same(known, document):
+                return await self._awaited(scope, known, again=True)
             return conflict(known, tool.name)
-        if tool.mode is not _INLINE and execution.ended is None:  # else its caller is given the result at once
-            execution.late = True
-        if execution.ended is None or execution.promoted or scope.durable or self._streak >= STREAK:
-            return await self._awaited(scope, execution)
-        return execution.outcome()
+        execution = self._new(scope, tool, tool.name, document, call_id)
+        if priority is not _NORMAL:
+            execution.priority = priority
+        self._begin(execution)
+        if execution.ended is None:
+            if tool.mode is not _INLINE:
+                execution.late = True
+        elif execution.seldom is None and not scope.durable and self._count < self._turn:
+            return execution.outcome()
+        return await self._awaited(scope, execution)
 
     async def _awaited(self, scope: CallScope, execution: Execution, *, again: bool = False) -> Outcome:
         """How a call stands for its caller: when it has ended or was promoted, and what is told of it is stored.
@@ -223,9 +222,9 @@ class ExecutionManager:
         return outcome
 
     async def _give_way(self) -> None:
-        """Let others go first, if so many calls in a row have ended at once."""
-        if self._streak >= STREAK:
-            self._streak = 0
+        """Let others go first, if it is time for that."""
+        if self._count >= self._turn:
+            self._turn = self._count + STREAK
             await asyncio.sleep(0)
 
     async def refuse(
@@ -265,12 +264,11 @@ class ExecutionManager:
             raise NestedFailure(name, refused.error or error) from None
         execution = self._new(scope, tool, tool.name, document, None)
         _adopt(parent, execution)
-        self._place(execution, parent.priority)
+        self._begin(execution)
         try:
             if execution.ended is None:
                 await self.wait(execution)
             else:
-                self._streak += 1
                 await self._give_way()
         except asyncio.CancelledError:
             self.cancel(execution)
@@ -295,7 +293,7 @@ class ExecutionManager:
     def begin(self, execution: Execution) -> None:
         """Let an execution begin that was prepared, if nobody has stopped it meanwhile."""
         if execution.ended is None:
-            self._place(execution, execution.priority)
+            self._begin(execution)
 
     def resume(self, execution: Execution) -> None:
         """Go on with an execution that a process left behind, where that is safe."""
@@ -319,7 +317,7 @@ class ExecutionManager:
                 if times >= MOST_INTERRUPTIONS:
                     raise interrupted(times)
                 execution.status = move(execution.status, Status.WAITING)
-                which = which_attempt(execution.attempt, execution.max_attempts)[:-1]
+                which = which_attempt(execution.attempt, execution.max_attempts)
                 self._endings.post(execution, EventKind.TOOL_RETRYING, b'%b,"error":%b,"delay":0.0}' % (which, shown))
         except Exception as error:
             self._endings.fail(execution, self._registry.errors.translate(error))
@@ -362,90 +360,85 @@ class ExecutionManager:
     # From the call to the first attempt
 
     def _new(self, scope: CallScope, tool: Tool, name: str, document: bytes, call_id: str | None) -> Execution:
-        number = f"{self._prefix}{next(self._numbers)}"
+        self._count = count = self._count + 1
+        number = f"{self._prefix}{count}"
         now, at = self._monotonic(), self._time()
         execution = Execution(number, call_id or number, tool, name, scope, document, now, at)
         book = scope.book
-        book[number] = execution
+        by_id = book.by_id
+        by_id[number] = execution
         if call_id is not None:
             book.calls[call_id] = execution
-        if len(book) > book.limit:
+        if len(by_id) > book.limit:
             book.forget()
         return execution
 
     def _enroll(self, execution: Execution) -> None:
         """Enter an execution that was made before."""
         scope: Any = execution.scope
-        scope.book[execution.id] = scope.book.calls[execution.call_id] = self._endings.live[execution.id] = execution
-
-    def _place(self, execution: Execution, priority: Priority) -> None:
-        """Give it a place and let it begin, or let it wait for one."""
-        if self._observers:
-            for observer in self._observers:
-                observer.called(execution)
-        tool = execution.tool
-        execution.max_attempts = (tool.retry or self._retry).max_attempts
-        if priority is not _NORMAL:
-            execution.priority = priority
-        if tool.total_timeout is not None:
-            limit = execution.queued + tool.total_timeout
-            execution.deadline = limit if execution.deadline is None else min(limit, execution.deadline)
-        try:
-            placed = self._gate.enter(execution)
-        except ToolError as error:
-            self._announce(execution)
-            self._endings.fail(execution, error)
-            return
-        if placed:
-            self._begin(execution)
-        else:
-            self._endings.live[execution.id] = execution
-            self._announce(execution)
-        if execution.deadline is not None and execution.ended is None:
-            self._endings.deadlines.watch(execution.deadline)
+        scope.book.by_id[execution.id] = scope.book.calls[execution.call_id] = execution
+        self._endings.live[execution.id] = execution
 
     def _announce(self, execution: Execution) -> None:
         """Tell that a call was accepted, before its arguments were looked at."""
+        self._wait(execution)
         execution.shown = shown_document(execution.tool, execution.document, self._max_bytes)
-        execution.reached, execution.at = CALLED, written(self._clock.time())
+        execution.reached, execution.at = CALLED, self._time()
         self._endings.tell(execution)
 
+    def _wait(self, execution: Execution) -> None:
+        """Know it among those that have not ended, and when it must have."""
+        self._endings.live[execution.id] = execution
+        if execution.deadline is not None:
+            self._endings.deadlines.watch(execution.deadline)
+
     def _begin(self, execution: Execution) -> None:
-        """An execution that has its place: read its arguments, and let its task run."""
+        """Let an execution begin once it has its place: read its arguments, and let its task run."""
+        tool, document, waited = execution.tool, execution.document, execution.placed
         try:
-            waited = execution.told != NOTHING
-            execution.at = written(self._clock.time() if waited else execution.queued_at)
-            tool, document = execution.tool, execution.document
-            failure: ToolError | None = None
+            if not waited:
+                if self._observers:
+                    for observer in self._observers:
+                        observer.called(execution)
+                execution.max_attempts = self._max_attempts if tool.retry is None else tool.retry.max_attempts
+                if tool.total_timeout is not None:
+                    limit = execution.queued + tool.total_timeout
+                    execution.deadline = limit if execution.deadline is None else min(limit, execution.deadline)
+                try:
+                    if not self._gate.enter(execution):
+                        self._announce(execution)
+                        return
+                except ToolError as error:
+                    self._announce(execution)
+                    self._endings.fail(execution, error)
+                    return
+            else:
+                execution.at = self._time()
+            execution.reached, execution.status = VALIDATED, _VALIDATING
             try:
                 if len(document) > self._max_bytes:
                     raise too_large(len(document), self._max_bytes)
                 execution.arguments = tool.arguments.parse(tool.name, document)
             except BaseException as error:  # a validator may raise anything
-                failure = self._registry.errors.translate(error)
-            if not waited:
-                if failure is None and not (tool.has_secrets or _LINE_FEED in document or _CARRIAGE_RETURN in document):
+                self._refuse_arguments(execution, error)
+                return
+            if waited:
+                execution.started = self._monotonic()
+            else:
+                execution.started = execution.queued
+                if tool.secret is False and not (_LINE_FEED in document or _CARRIAGE_RETURN in document):
                     execution.shown = document
                 else:
                     execution.shown = shown_document(tool, document, self._max_bytes)
-            execution.reached = VALIDATED
-            execution.status = _VALIDATING if execution.status is _PENDING else move(execution.status, _VALIDATING)
-            if failure is not None:
-                self._endings.fail(execution, failure)
-                if isinstance(failure.__cause__, KeyboardInterrupt):  # a person wants the process to end
-                    raise failure.__cause__
-                return
-            execution.started = self._clock.monotonic() if waited else execution.queued
             work = self._attempts.carry_out(execution)
-            if tool.mode is not _BACKGROUND:
-                outer, self._entering = self._entering, execution
+            if tool.mode is _BACKGROUND:
+                # Its caller has the acknowledgement before anything happens, also where tasks begin eagerly.
+                task: asyncio.Task[None] | None = asyncio.Task(work, loop=self._loop)
+            else:
                 task = self._starter.start(work)
-                self._entering = outer
-            else:  # its caller has the acknowledgement before anything happens, also where tasks begin eagerly
-                task = asyncio.Task(work, loop=self._loop)
             if execution.ended is None:
                 execution.task = task
-                self._endings.live[execution.id] = execution
+                self._wait(execution)
                 if execution.told < execution.reached:
                     self._endings.tell(execution)
             elif task is not None:  # it was stopped before it first waited
@@ -453,6 +446,14 @@ class ExecutionManager:
                 task.cancel()
         except Exception as error:
             self._endings.fault(execution, error)
+
+    def _refuse_arguments(self, execution: Execution, error: BaseException) -> None:
+        failure = self._registry.errors.translate(error)
+        if not execution.told:  # else it is there already
+            execution.shown = shown_document(execution.tool, execution.document, self._max_bytes)
+        self._endings.fail(execution, failure)
+        if isinstance(failure.__cause__, KeyboardInterrupt):  # a person wants the process to end
+            raise failure.__cause__
 
 
 def _same(known: Execution, document: bytes) -> bool:
@@ -463,7 +464,7 @@ def _same(known: Execution, document: bytes) -> bool:
 
 
 def _adopt(parent: Execution, child: Execution) -> None:
-    child.parent = parent
+    child.parent, child.priority = parent, parent.priority
     parent.children = (*(known for known in parent.children or () if not known.terminal), child)
     times = (parent.deadline, parent.attempt_deadline, child.deadline)
     child.deadline = min((when for when in times if when is not None), default=None)

@@ -64,9 +64,10 @@ class Starter:
 
     def start(self, coroutine: Coroutine[Any, Any, None]) -> "asyncio.Task[None] | None":
         """Begin. None where it has ended already, else the task that carries it on. Raises what its first step does."""
-        if not self._ready or (spare := self._ready.pop()).task.touched:
-            return self._loop.create_task(coroutine)
-        loop, task, context = self._loop, spare.task, copy_context()
+        ready, loop = self._ready, self._loop
+        if not ready or (task := (spare := ready.pop()).task).touched:
+            return loop.create_task(coroutine)
+        context = copy_context()
         held, watched = getrefcount(spare.task), getweakrefcount(task)
         caller = become(loop, task)
         try:  # gives the spare, where it waits for nothing
@@ -83,7 +84,7 @@ class Starter:
             and getrefcount(spare.task) == held  # not of a local name: how those are counted differs by the place
             and getweakrefcount(task) == watched
         ):
-            self._ready.append(spare)  # nobody has left anything on it, so the next one may have it
+            ready.append(spare)  # nobody has left anything on it, so the next one may have it
             return None
         self._replace(spare)
         return task if waits_for is not spare else None

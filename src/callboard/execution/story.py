@@ -4,9 +4,8 @@ How it begins (called, validated, executing) is not told step by step: within on
 look between, so what was not told yet is told together with whatever comes next.
 """
 
-from functools import lru_cache
-
-from .execution import CALLED, EXECUTING, NOTHING, VALIDATED, Execution
+from ..events.event import written
+from .execution import CALLED, EXECUTING, VALIDATED, Execution
 
 _joined = b"".join
 _STARTED, _VALIDATING = b'{"kind":"tool_started","at":"', b'{"kind":"tool_validating","at":"'
@@ -19,34 +18,37 @@ def opening(execution: Execution) -> tuple[bytes, ...]:
     if told == reached:
         return ()
     execution.told = reached
-    begun = execution.at + execution.head
+    begun = written(execution.at or execution.queued_at) + execution.head
     events: list[bytes] = []
     if told < CALLED:
         events.append(_joined((_STARTED, begun, b',"arguments":', execution.shown, b"}}")))
     if told < VALIDATED <= reached:
         events.append(_joined((_VALIDATING, begun, b"}}")))
     if reached == EXECUTING:
-        events.append(_joined((_EXECUTING, begun, which_attempt(execution.attempt, execution.max_attempts), b"}")))
+        events.append(_joined((_EXECUTING, begun, which_attempt(execution.attempt, execution.max_attempts), b"}}")))
     return tuple(events)
 
 
-def success(execution: Execution, at: bytes, encoded: bytes) -> tuple[bytes, ...]:
+def success(execution: Execution, at: float, encoded: bytes) -> tuple[bytes, ...]:
     """The event with which it ends well, after those that were not told yet: all of them, if it never waited."""
     head = execution.head
-    end = _joined((_RESULT, at, head, b',"status":"succeeded","value":', encoded, b"}}"))
-    if execution.told != NOTHING or execution.reached != EXECUTING:
+    end = _joined((_RESULT, written(at), head, b',"status":"succeeded","value":', encoded, b"}}"))
+    if execution.told:
         return (*opening(execution), end)
     execution.told = EXECUTING
-    begun = execution.at + head
+    begun, maximum = written(execution.queued_at), execution.max_attempts
     return (
-        _joined((_STARTED, begun, b',"arguments":', execution.shown, b"}}")),
-        _joined((_VALIDATING, begun, b"}}")),
-        _joined((_EXECUTING, begun, which_attempt(execution.attempt, execution.max_attempts), b"}")),
+        _joined((_STARTED, begun, head, b',"arguments":', execution.shown, b"}}")),
+        _joined((_VALIDATING, begun, head, b"}}")),
+        _joined((_EXECUTING, begun, head, _FIRST[maximum] if maximum < 10 else which_attempt(1, maximum), b"}}")),
         end,
     )
 
 
-@lru_cache
 def which_attempt(attempt: int, maximum: int) -> bytes:
-    """Which attempt it is, as the last fields of an event's data."""
-    return b',"attempt":%d,"maximum":%d}' % (attempt, maximum)
+    """Which attempt it is, as fields of an event's data."""
+    return b',"attempt":%d,"maximum":%d' % (attempt, maximum)
+
+
+_FIRST = tuple(which_attempt(1, maximum) for maximum in range(10))
+"""The same for the first one, which is the only one that can end without having waited."""

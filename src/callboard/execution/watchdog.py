@@ -17,6 +17,7 @@ from typing import Any, Self
 
 from ..tools.definition import Tool
 from ..tools.histogram import Histogram
+from .attempts import Attempts
 from .execution import Execution
 from .manager import ExecutionManager
 
@@ -90,8 +91,19 @@ class Watchdog:
         """The tool whose handler the thread is in, if it is in one, and the sessions that run it."""
         live, task = self._manager.live, asyncio.current_task(loop)
         frame: FrameType | None = sys._current_frames().get(thread)  # pyright: ignore[reportPrivateUsage]
+        if (entered := _entered(frame)) is not None:
+            live = (*live, entered)
         name = _by_frame(live, frame, task) or _by_task(live, task)
         return name, frozenset(each.scope.id for each in live if each.tool.name == name)
+
+
+def _entered(frame: FrameType | None) -> Execution | None:
+    """The execution whose attempt a thread is in. It may be in its first step, and not be among the live ones yet."""
+    while frame is not None:
+        if frame.f_code is Attempts.carry_out.__code__:
+            return frame.f_locals["execution"]
+        frame = frame.f_back
+    return None
 
 
 def _by_frame(live: Sequence[Execution], frame: FrameType | None, task: AnyTask | None) -> str | None:

@@ -41,11 +41,11 @@ class Calls:
     @property
     def unfinished(self) -> list[Execution]:
         """What this process carries out."""
-        return [execution for execution in self._book.values() if not execution.terminal]
+        return [execution for execution in self._book.by_id.values() if not execution.terminal]
 
     def execution(self, execution_id: str) -> Execution:
         """One that is kept in memory. Raises `ToolError` (not_found)."""
-        if (execution := self._book.get(execution_id)) is None:
+        if (execution := self._book.by_id.get(execution_id)) is None:
             raise _no_execution(execution_id)
         return execution
 
@@ -57,7 +57,7 @@ class Calls:
     async def history(self, limit: int, unfinished: bool) -> list[ExecutionRecord]:
         """See `Session.history`."""
         if not self._ledger.durable:
-            return self.records((self.unfinished if unfinished else list(self._book.values()))[-limit:])
+            return self.records((self.unfinished if unfinished else list(self._book.by_id.values()))[-limit:])
         await self._ledger.settle()
         now = self._services.clock.time()
         rows = await self._services.store.executions(self._session_id, unfinished=unfinished, limit=limit)
@@ -65,7 +65,7 @@ class Calls:
 
     async def result(self, execution_id: str, timeout: float | None = None) -> Outcome:
         """See `Session.result`."""
-        execution = self._book.get(execution_id)
+        execution = self._book.by_id.get(execution_id)
         if execution is None or execution.lost:
             row = await self._row(execution_id)
             if row.completed_at is None:
@@ -105,7 +105,7 @@ class Calls:
 
     async def ended_with(self, execution_id: str) -> str | None:
         """How an execution ended, if it did."""
-        execution = self._book.get(execution_id)
+        execution = self._book.by_id.get(execution_id)
         if execution is not None and not execution.lost:
             return execution.status.value if execution.terminal else None
         row = await self._services.store.execution(self._session_id, execution_id) if self._ledger.durable else None
@@ -146,7 +146,7 @@ class Calls:
 
     async def cancel(self, execution_id: str) -> bool:
         """See `Session.cancel`."""
-        execution = self._book.get(execution_id)
+        execution = self._book.by_id.get(execution_id)
         if execution is not None and not execution.lost:
             return bool(await self._cancel_here(execution))
         row = await self._row(execution_id)

@@ -353,7 +353,6 @@ class Keeper:
             session.talk = None
             session.board.shrink()
             session.book.clear()
-            session.book.calls.clear()
             self._manager.forget(session)
 
     def _next_sweep(self) -> None:

@@ -78,7 +78,7 @@ class DirectLedger:
         except Conflict as conflict:
             written.set_exception(conflict)
         else:
-            written.set_result(self._board.extend(events))
+            written.set_result(self._board.append(*events))
         return written
 
     async def settle(self) -> None:

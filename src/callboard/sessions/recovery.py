@@ -110,7 +110,7 @@ class Recovery:
         """Stop what another process asked to stop."""
         for session in sessions:
             for row in await self._store.executions(session.id, unfinished=True):
-                execution = session.book.get(row.id)
+                execution = session.book.by_id.get(row.id)
                 if not row.cancelling:
                     continue
                 if row.kind == TURN and row.owner == self._services.owner and session.talk is not None:

@@ -73,7 +73,7 @@ class LateResults:
     async def outcomes(self, ids: tuple[str, ...]) -> list[Outcome]:
         """How executions ended: as it is stored, which this process knows by itself only of ends that it has stored."""
         durable = self._ledger.durable
-        known = {each: self._book[each] for each in ids if self._book.holds(each)}
+        known = {each: self._book.by_id[each] for each in ids if self._book.holds(each)}
         found = {each: execution.outcome() for each, execution in known.items() if execution.settled or not durable}
         if durable and len(found) < len(ids):
             missing = [each for each in ids if each not in found]

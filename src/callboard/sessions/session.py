@@ -214,7 +214,7 @@ class Session:
 
     def executions(self) -> list[ExecutionRecord]:
         """The records of all executions that are kept in memory, oldest first."""
-        return self.calls.records(self.book.values())
+        return self.calls.records(self.book.by_id.values())
 
     async def history(self, limit: int = 1000, *, unfinished: bool = False) -> list[ExecutionRecord]:
         """The records of the newest executions, those of earlier times and of other processes too, oldest first.
@@ -404,7 +404,7 @@ class Session:
     @property
     def last_used(self) -> float:
         """When anything was last done here, by the clock's monotonic time. Calls are seen by their executions."""
-        newest = next(reversed(self.book.values()), None)
+        newest = next(reversed(self.book.by_id.values()), None)
         return self._used if newest is None else max(self._used, newest.queued, newest.ended or 0.0)
 
     def touch(self) -> None:

@@ -15,14 +15,14 @@ def session_bytes(session: Session) -> int:
     It is an estimate: it looks at a few of the events and executions, so that it costs little however many there are.
     """
     board, book = session.board, session.book
-    own = sum(map(getsizeof, (session, board, book, book.calls, session.ledger)))
+    own = sum(map(getsizeof, (session, board, book.by_id, book.calls, session.ledger)))
     kept = board.last_seq - board.first_seq + 1
     lines = board.read(board.first_seq - 1).encoded if kept else ()
-    executions = tuple(book.values())
+    executions = tuple(book.by_id.values())
     return (
         own
         + _all(kept, [getsizeof(line) + 8 for line in lines[:: kept // LOOKED_AT + 1]])
-        + _all(len(book), [_execution_bytes(each) for each in executions[:: len(book) // LOOKED_AT + 1]])
+        + _all(len(executions), [_execution_bytes(each) for each in executions[:: len(executions) // LOOKED_AT + 1]])
     )
 
 
@@ -31,6 +31,6 @@ def _all(count: int, sizes: list[int]) -> int:
 
 
 def _execution_bytes(execution: Execution) -> int:
-    texts = (execution.id, execution.head, execution.document, execution.encoded, execution.at)
+    texts = (execution.id, execution.head, execution.document, execution.encoded, execution.seldom)
     shown = 0 if execution.shown is execution.document else getsizeof(execution.shown)
     return getsizeof(execution) + sum(map(getsizeof, texts)) + shown

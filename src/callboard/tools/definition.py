@@ -90,7 +90,10 @@ class Tool(Generic[P, R]):
     direct: Callable[..., Coroutine[Any, Any, Any]] | None = field(init=False, repr=False)
     """The function itself, where a call has just to await it: no person, time limit, lifetime, context or thread."""
     _cache: dict[str, JSONSchema | None] = field(default_factory=dict[str, "JSONSchema | None"], repr=False, init=False)
-    _secrets: bool | None = field(default=None, repr=False, init=False)
+    label: str = field(init=False, repr=False)
+    """What events say of it, JSON: its name, and its mode if that is another than `inline`."""
+    secret: bool | None = field(default=None, repr=False, init=False)
+    """What `has_secrets` says, once it was asked."""
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -107,6 +110,8 @@ class Tool(Generic[P, R]):
         bare = self.mode is not Mode.HUMAN and self.timeout is None and self.total_timeout is None
         direct = self.handler.direct if bare and self.handler is not None and self.lifetime is None else None
         object.__setattr__(self, "direct", direct)
+        mode = "" if self.mode is Mode.INLINE else f',"mode":"{self.mode.value}"'  # for readers of one family
+        object.__setattr__(self, "label", f'"tool":"{self.name}"{mode}')
         if not self.topic:
             object.__setattr__(self, "topic", self.name.replace("_", " ").replace("-", " ").strip().capitalize())
 
@@ -139,11 +144,9 @@ class Tool(Generic[P, R]):
     @property
     def has_secrets(self) -> bool:
         """Whether any field of the input is secret, and masked wherever people see it."""
-        known = self._secrets
-        if known is None:
-            known = has_secrets(self.input_schema)
-            object.__setattr__(self, "_secrets", known)
-        return known
+        if self.secret is None:
+            object.__setattr__(self, "secret", has_secrets(self.input_schema))
+        return bool(self.secret)
 
     @property
     def output_schema(self) -> JSONSchema | None:
