@@ -1109,7 +1109,7 @@ async def test_nothing_of_a_failed_first_step_outlives_it() -> None:
 
 
 async def test_an_error_that_is_kept_keeps_nothing_of_the_caller(begin: Begin, request: pytest.FixtureRequest) -> None:
-    """But for one that a handler catches itself in its first step, and keeps: as with tasks that asyncio begins at once."""
+    """But for one that is caught in the first step, and kept: as with tasks that asyncio begins at once."""
     at_once = request.node.callspec.params["begin"] == "starter" and sys.version_info >= (3, 12)
     kept: list[Exception] = []
 
