@@ -23,7 +23,7 @@ from .failures import cancelled, detach, presentable, report, timed_out
 from .lifecycle import Status, move
 from .limits import Gatekeeper
 from .observer import Observer
-from .story import opening, success
+from .story import head, opening, success
 
 log = logging.getLogger("callboard.execution")
 
@@ -52,7 +52,7 @@ class Endings:
     def post(self, execution: Execution, kind: EventKind, fields: bytes = b"}") -> None:
         """Post an event of an execution. `fields` goes on where the ids end: `,"name":value}`."""
         at = written(self._clock.time())
-        self.tell(execution, b'{"kind":"%b","at":"%b%b%b}' % (kind.encode(), at, execution.head, fields))
+        self.tell(execution, b'{"kind":"%b","at":"%b%b%b}' % (kind.encode(), at, head(execution), fields))
 
     def tell(self, execution: Execution, *events: bytes) -> None:
         """Post how it began, if that was not told yet, and events."""
@@ -207,7 +207,6 @@ class Endings:
             if self._breakers.remember:
                 self._breakers.succeeded(execution)
         finally:
-            execution.head = b""
             if known or execution.seldom is not None:
                 self._let_go(execution)
             else:

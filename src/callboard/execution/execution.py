@@ -145,7 +145,6 @@ class Execution:
         "document",
         "encoded",
         "ended",
-        "head",
         "id",
         "max_attempts",
         "name",
@@ -172,6 +171,8 @@ class Execution:
     """`WORKER` for one that answers a request of people: then nothing of it is told but the answer."""
     late = Seldom(False)
     """Whether its caller was let go, so that its result will wait to be taken."""
+    head = Seldom(b"")
+    """What stands in every event of it between its time and what it says, encoded once. See `story.head`."""
     promoted = Seldom(False)
     errors = Seldom[tuple[ToolError, ...]](())
     """Why earlier attempts failed."""
@@ -214,10 +215,6 @@ class Execution:
         """The arguments as they came, JSON."""
         self.queued = now
         self.queued_at = at
-        given = number if call_id is number else to_json(call_id).decode()[1:-1]
-        label = tool.label if name is tool.name else f'"tool":{to_json(name).decode()}'
-        self.head = f'","data":{{"execution_id":"{number}","call_id":"{given}",{label}'.encode()
-        """What stands in every event of this execution between its time and what it says, encoded once."""
         self.seldom: dict[str, Any] | None = None
         """The fields that are out of the ordinary; None where there are none, which answers many questions at once."""
         self.status = _PENDING

@@ -4,6 +4,8 @@ How it begins (called, validated, executing) is not told step by step: within on
 look between, so what was not told yet is told together with whatever comes next.
 """
 
+from pydantic_core import to_json
+
 from ..events.event import written
 from .execution import CALLED, EXECUTING, VALIDATED, Execution
 
@@ -18,7 +20,7 @@ def opening(execution: Execution) -> tuple[bytes, ...]:
     if told == reached:
         return ()
     execution.told = reached
-    begun = written(execution.at or execution.queued_at) + execution.head
+    begun = written(execution.at or execution.queued_at) + head(execution)
     events: list[bytes] = []
     if told < CALLED:
         events.append(_joined((_STARTED, begun, b',"arguments":', execution.shown, b"}}")))
@@ -31,18 +33,32 @@ def opening(execution: Execution) -> tuple[bytes, ...]:
 
 def success(execution: Execution, at: float, encoded: bytes) -> tuple[bytes, ...]:
     """The event with which it ends well, after those that were not told yet: all of them, if it never waited."""
-    head = execution.head
-    end = _joined((_RESULT, written(at), head, b',"status":"succeeded","value":', encoded, b"}}"))
+    ids = _ids(execution) if execution.seldom is None else head(execution)
+    end = _joined((_RESULT, written(at), ids, b',"status":"succeeded","value":', encoded, b"}}"))
     if execution.told:
         return (*opening(execution), end)
     execution.told = EXECUTING
     begun, maximum = written(execution.queued_at), execution.max_attempts
     return (
-        _joined((_STARTED, begun, head, b',"arguments":', execution.shown, b"}}")),
-        _joined((_VALIDATING, begun, head, b"}}")),
-        _joined((_EXECUTING, begun, head, _FIRST[maximum] if maximum < 10 else which_attempt(1, maximum), b"}}")),
+        _joined((_STARTED, begun, ids, b',"arguments":', execution.shown, b"}}")),
+        _joined((_VALIDATING, begun, ids, b"}}")),
+        _joined((_EXECUTING, begun, ids, _FIRST[maximum] if maximum < 10 else which_attempt(1, maximum), b"}}")),
         end,
     )
+
+
+def head(execution: Execution) -> bytes:
+    """What stands in every event of an execution between its time and what it says. It is kept, if it comes to wait."""
+    if not execution.head:
+        execution.head = _ids(execution)
+    return execution.head
+
+
+def _ids(execution: Execution) -> bytes:
+    number, call_id, tool = execution.id, execution.call_id, execution.tool
+    given = number if call_id is number else to_json(call_id).decode()[1:-1]
+    label = tool.label if execution.name is tool.name else f'"tool":{to_json(execution.name).decode()}'
+    return f'","data":{{"execution_id":"{number}","call_id":"{given}",{label}'.encode()
 
 
 def which_attempt(attempt: int, maximum: int) -> bytes:
