@@ -99,7 +99,7 @@ NOTHING, CALLED, VALIDATED, EXECUTING = range(4)
 _SUCCEEDED = OutcomeStatus.SUCCEEDED
 _PENDING, _WAITING, _SUCCESS = Status.PENDING, Status.WAITING, Status.SUCCEEDED
 _NORMAL = Priority.NORMAL
-_outcome: Callable[[type[Outcome], tuple[Any, ...]], Outcome] = cast("Any", tuple).__new__
+made: Callable[[type[Outcome], tuple[Any, ...]], Outcome] = cast("Any", tuple).__new__
 """Makes a named tuple without the function in Python that its class has for that."""
 
 
@@ -239,7 +239,7 @@ class Execution:
     def outcome(self) -> Outcome:
         """How the call stands now. One that is another process's by now stands as it did when that one took it."""
         if self.status is _SUCCESS:
-            return _outcome(Outcome, (_SUCCEEDED, self.id, self.call_id, self.name, self.encoded, None))
+            return made(Outcome, (_SUCCEEDED, self.id, self.call_id, self.name, self.encoded, None))
         if (error := self.error) is not None:
             return Outcome(OutcomeStatus(self.status.value), self.id, self.call_id, self.name, None, error)
         asked = self.request is not None and self.status is _WAITING

@@ -29,7 +29,7 @@ from .attempts import Attempts
 from .book import Book
 from .breakers import Breakers
 from .endings import Endings
-from .execution import CALLED, VALIDATED, Execution, Priority, Scope
+from .execution import CALLED, VALIDATED, Execution, Priority, Scope, made
 from .failures import NestedFailure, conflict, interrupted, presentable, timed_out
 from .lifecycle import Status, move
 from .limits import Gatekeeper, Limits
@@ -43,8 +43,8 @@ from .story import which_attempt
 from .threads import Threads
 
 # Looking a member up in its enumeration costs more than what is done with it here.
-_INLINE, _BACKGROUND = Mode.INLINE, Mode.BACKGROUND
-_PENDING, _VALIDATING, _NORMAL = Status.PENDING, Status.VALIDATING, Priority.NORMAL
+_INLINE, _BACKGROUND, _SUCCEEDED = Mode.INLINE, Mode.BACKGROUND, OutcomeStatus.SUCCEEDED
+_VALIDATING, _NORMAL = Status.VALIDATING, Priority.NORMAL
 
 _LINE_FEED, _CARRIAGE_RETURN = b"\n\r"
 
@@ -190,8 +190,8 @@ class ExecutionManager:
         if execution.ended is None:
             if tool.mode is not _INLINE:
                 execution.late = True
-        elif execution.seldom is None and not scope.durable and self._count < self._turn:
-            return execution.outcome()
+        elif execution.seldom is None and not scope.durable and self._count < self._turn:  # it has given a value
+            return made(Outcome, (_SUCCEEDED, execution.id, execution.call_id, execution.name, execution.encoded, None))
         return await self._awaited(scope, execution)
 
     async def _awaited(self, scope: CallScope, execution: Execution, *, again: bool = False) -> Outcome:
