@@ -41,7 +41,7 @@ class Runtime:
     (`user_request`): tools, each under the kind that it answers. `retry` and `breaker` hold for tools that do not have
     their own. `grace` is how long a stopped handler may clean up.
 
-    A session keeps at most its newest `keep_events` events (in memory: 1,000 where nothing is said), and none older
+    A session keeps at most its newest `keep_events` events (in memory: 10,000 where nothing is said), and none older
     than `keep_for` seconds; what the user wrote is kept until the model was told of it. Sessions that nobody uses for
     `idle_after` seconds leave memory; they come back by themselves. With `recover=False` nothing that another process
     left behind is taken over, as a command line beside a server wants it.

@@ -11,12 +11,13 @@ from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, RootModel, TypeAdapter, create_model
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, RootModel, TypeAdapter, ValidationError, create_model
 from typing_extensions import TypedDict
 
 from callboard import ToolError
 from callboard.tools.arguments import TypedArguments
 from callboard.tools.counting import counter_of
+from callboard.tools.strictness import strict_validator
 
 NO_NUMBERS = ["NaN", "Infinity", "-Infinity", "1e999", "-1e999"]
 
@@ -244,13 +245,25 @@ def spoilt(
 # The function of a type
 
 
-@given(cases(models(known, least=1) | dictionaries(known)))
+@given(cases(models(known) | dictionaries(known)))
 @few
 def test_t5_a_types_function_counts_the_keys_of_the_document(case: Case) -> None:
     adapter = TypeAdapter[Any](case.kind)
     count = counter_of(adapter.core_schema)
     assert count is not None
     assert count(adapter.validate_json(json.dumps(case.data))) == keys_in(case.data)
+
+
+@given(cases(models(floats | floats.map(nullable) | known, least=2)), st.data())
+@few
+def test_t5_a_strict_validator_refuses_what_is_no_finite_number(case: Case, data: st.DataObject) -> None:
+    token = data.draw(st.sampled_from(NO_NUMBERS))
+    text = spoilt(data.draw, case.data, lambda value: isinstance(value, float), lambda _: [token])
+    adapter = TypeAdapter[Any](case.kind)
+    strict = strict_validator(adapter.core_schema)
+    assert repr(strict.validate_json(json.dumps(case.data))) == repr(adapter.validate_json(json.dumps(case.data)))
+    with pytest.raises(ValidationError):
+        strict.validate_json(text)
 
 
 @pytest.mark.parametrize("kind", [Tree, Chain, RootModel[list[int]], dict[str, int], list[Any], int | Tree])

@@ -1,16 +1,16 @@
 """The executions of one session: by id, by the caller's id, and which of the finished ones are still kept."""
 
 from collections.abc import Container
-from itertools import islice
 
 from .execution import Execution
 
-_SLACK = 128
+_SLACK = 512
 """How many more may gather before the oldest are let go, together."""
 
 
 class Book:
-    """Executions by their ids: the newest `retain`, and older ones that have not ended, or whose result waits.
+    """Executions by their ids. Living ones are always kept, and those whose results wait to be taken; of the finished
+    ones at least the newest `retain`.
 
     Whoever enters one calls `forget` when there are more than `limit`, which happens seldom: so entering stays cheap.
     """
@@ -45,17 +45,13 @@ class Book:
         known = self.by_id.get(execution_id)
         return known is not None and not known.lost
 
-    def _waits(self, execution: Execution) -> bool:
-        return execution.late and execution.id in self.waiting
-
     def forget(self) -> None:
         """Let the oldest finished ones go."""
-        old = [
-            execution
-            for execution in islice(self.by_id.values(), max(0, len(self.by_id) - self.retain))
-            if execution.ended is not None and (execution.seldom is None or not self._waits(execution))
-        ]
+        finished = [execution for execution in self.by_id.values() if execution.ended is not None]
+        old = finished[: max(0, len(finished) - self.retain)]
         for execution in old:
+            if execution.seldom is not None and execution.late and execution.id in self.waiting:
+                continue
             del self.by_id[execution.id]
             if self.calls.get(execution.call_id) is execution:
                 del self.calls[execution.call_id]

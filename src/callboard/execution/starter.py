@@ -42,20 +42,20 @@ class Starter:
     """Starts coroutines on the event loop that opened it. Whoever starts one owns what comes of it."""
 
     def __init__(self) -> None:
-        self._ready: list[Spare] = []
+        self.ready: list[Spare] = []
         self._spares: set[Spare] = set()
-        self._loop: asyncio.AbstractEventLoop
+        self.loop: asyncio.AbstractEventLoop
 
     async def open(self) -> None:
         """Make the first tasks."""
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         for _ in range(READY):
             self._add()
         await asyncio.sleep(0)
 
     async def close(self) -> None:
         """End the tasks that are not in use."""
-        self._ready.clear()
+        self.ready.clear()
         unused = [spare.task for spare in self._spares]
         for spare in self._spares:
             spare.dismiss()
@@ -64,38 +64,16 @@ class Starter:
 
     def start(self, coroutine: Coroutine[Any, Any, None]) -> "asyncio.Task[None] | None":
         """Begin. None where it has ended already, else the task that carries it on. Raises what its first step does."""
-        ready, loop = self._ready, self._loop
-        if not ready or (task := (spare := ready.pop()).task).touched:
-            return loop.create_task(coroutine)
-        context = copy_context()
-        held, watched = getrefcount(spare.task), getweakrefcount(task)
-        caller = become(loop, task)
-        try:  # gives the spare, where it waits for nothing
-            waits_for = context.run(next, coroutine.__await__(), spare)
-        except BaseException:
-            self._replace(spare)
-            raise
-        finally:
-            become(loop, caller)
-        if waits_for is not spare:
-            spare.take(coroutine, context, waits_for)
-        elif (
-            not task.touched
-            and getrefcount(spare.task) == held  # not of a local name: how those are counted differs by the place
-            and getweakrefcount(task) == watched
-        ):
-            ready.append(spare)  # nobody has left anything on it, so the next one may have it
-            return None
-        self._replace(spare)
-        return task if waits_for is not spare else None
+        return self.ready.pop().start(coroutine) if self.ready else self.loop.create_task(coroutine)
 
-    def _replace(self, spare: "Spare") -> None:
+    def replace(self, spare: "Spare") -> None:
+        """A task is used up: let it go on, and make another."""
         self._spares.discard(spare)
         spare.dismiss()
         self._add()
 
     def _add(self) -> None:
-        self._spares.add(Spare(self._ready, self._loop))
+        self._spares.add(Spare(self))
 
 
 class CallTask(asyncio.Task[None]):
@@ -127,17 +105,61 @@ class CallTask(asyncio.Task[None]):
 class Spare:
     """A task that waits for a coroutine which has begun without it."""
 
-    __slots__ = ("blocks", "called", "context", "coroutine", "task", "waits_for")
+    __slots__ = ("blocks", "called", "context", "coroutine", "start", "task", "waits_for")
 
-    def __init__(self, ready: "list[Spare]", loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, starter: Starter) -> None:
         self.coroutine: Coroutine[Any, Any, None] | None = None
         self.context: Context
         self.waits_for: Any
         self.blocks: bool | None
         """Whether that is a future which is awaited; None for what is no future."""
-        self.called: asyncio.Future[None] = loop.create_future()
+        self.called: asyncio.Future[None] = starter.loop.create_future()
         # In a context of its own, which is empty: it may wait for long, and must not keep what some caller had in its.
-        self.task = Context().run(CallTask, self._run(ready), loop)
+        self.task = Context().run(CallTask, self._run(starter.ready), starter.loop)
+        starts = self._starts(starter)
+        next(starts)
+        self.start = starts.send
+        """Begins a coroutine as this task. See `Starter.start`."""
+
+    def _starts(self, starter: Starter) -> Generator[asyncio.Task[None] | None, Coroutine[Any, Any, None], None]:
+        """Begins one coroutine after the other, and nothing is kept of any of them.
+
+        It is a generator, since an error keeps the frames from which it came: there they end, as it always waits. Else
+        an error that somebody keeps would keep everything that the caller had at hand.
+        """
+        ready, loop, task = starter.ready, starter.loop, self.task
+        carries_on = coroutine = context = caller = waits_for = None
+        while True:
+            coroutine = yield carries_on
+            if task.touched:  # somebody has cancelled it meanwhile
+                carries_on, coroutine = loop.create_task(coroutine), None
+                continue
+            context, carries_on = copy_context(), None
+            held, watched = getrefcount(self.task), getweakrefcount(task)  # how local names count, differs by the place
+            caller = become(loop, task)
+            try:  # gives this, where it waits for nothing
+                waits_for = context.run(next, coroutine.__await__(), self)
+            except BaseException:
+                self._use_up(starter)
+                raise
+            finally:
+                become(loop, caller)
+            if waits_for is self and not task.touched:
+                if getrefcount(self.task) == held and getweakrefcount(task) == watched:
+                    ready.append(self)  # nobody has left anything on it, so the next one may have it
+                else:
+                    self._use_up(starter)
+            elif waits_for is self:
+                self._use_up(starter)
+            else:
+                self.take(coroutine, context, waits_for)
+                self._use_up(starter)
+                carries_on = task
+            coroutine = context = caller = waits_for = None
+
+    def _use_up(self, starter: Starter) -> None:
+        del self.start  # which has this in its frame
+        starter.replace(self)
 
     def take(self, coroutine: Coroutine[Any, Any, None], context: Context, waits_for: Any) -> None:
         """Carry a coroutine on which has come to wait."""

@@ -33,7 +33,7 @@ from .services import Services, Talk, Watcher
 from .session import Session
 from .workers import Workers
 
-IN_MEMORY, TAIL = 1_000, 500
+IN_MEMORY, TAIL = 10_000, 500
 """How many events of a session are held in memory where there is no store, and where there is one."""
 SWEEP = 60.0
 """Seconds after which one looks again for what is idle or too old."""

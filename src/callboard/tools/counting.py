@@ -119,7 +119,7 @@ class _Writer:
             for field, part, has_default in fields
         ]
         held = _all(parts)
-        if not any(has_default for _, _, has_default in fields):
+        if fields and not any(has_default for _, _, has_default in fields):
             return _Keys(len(fields)) if held == _NONE else _all([_Keys(len(fields), (f"{name} = {value}",)), held])
         if held == _NONE:
             return _Keys(terms=(f"len({value}.__pydantic_fields_set__)",))
