@@ -144,17 +144,14 @@ class Spare:
                 raise
             finally:
                 become(loop, caller)
-            if waits_for is self and not task.touched:
-                if getrefcount(self.task) == held and getweakrefcount(task) == watched:
-                    ready.append(self)  # nobody has left anything on it, so the next one may have it
-                else:
-                    self._use_up(starter)
-            elif waits_for is self:
-                self._use_up(starter)
-            else:
+            if waits_for is not self:
                 self.take(coroutine, context, waits_for)
                 self._use_up(starter)
                 carries_on = task
+            elif task.touched or getrefcount(self.task) != held or getweakrefcount(task) != watched:
+                self._use_up(starter)
+            else:
+                ready.append(self)  # nobody has left anything on it, so the next one may have it
             coroutine = context = caller = waits_for = None
 
     def _use_up(self, starter: Starter) -> None:
