@@ -717,8 +717,10 @@ class Written:
             key = list(value)[self.choose(len(value))]
             pairs.insert(self.choose(len(pairs) + 1), (self.key(key), self.text(value[key])))
             self.done = True
-        colon = (":", " : ", ": ")[self.choose(3)]
-        return "{" + ",".join(key + colon + inner for key, inner in pairs) + "}"
+        return "{" + ",".join(key + self.colon() + inner for key, inner in pairs) + "}"
+
+    def colon(self) -> str:
+        return (":", ": ", " : ", "\n:", "\t:", "\r:")[self.choose(6)]
 
     def key(self, key: str) -> str:
         if self.choose(4) or not key or ord(key[0]) > 0xFFFF:

@@ -17,6 +17,7 @@ from typing_extensions import TypedDict
 from callboard import ToolError
 from callboard.tools.arguments import TypedArguments
 from callboard.tools.counting import counter_of
+from callboard.tools.document import most_keys
 from callboard.tools.strictness import strict_validator
 
 NO_NUMBERS = ["NaN", "Infinity", "-Infinity", "1e999", "-1e999"]
@@ -553,6 +554,38 @@ def test_t5_a_key_given_twice_is_found_beside_colons_in_texts(document: str) -> 
     arguments = arguments_of(Note)
     for _ in range(2):
         assert "twice" in refused(arguments, document)
+
+
+class Link(BaseModel):
+    url: str
+    seen: list[str] = []
+
+
+@pytest.mark.parametrize("document", ['{"url":"https://callboard.example/"}', '{"url": "a:b", "seen": ["12:30"]}'])
+def test_t5_a_document_with_colons_in_texts_is_not_read_again(document: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = arguments_of(Link)
+    monkeypatch.setattr("callboard.tools.arguments.check_text", lambda data: pytest.fail("it was read again"))
+    for _ in range(2):
+        assert arguments.parse("read", document.encode()) == Link.model_validate_json(document)
+
+
+@pytest.mark.parametrize("space", [" ", "\t", "\n", "\r"])
+@pytest.mark.parametrize("text", ["12:30", ":", r"\":", ""])
+def test_t5_a_key_given_twice_is_found_where_there_is_space_before_a_colon(space: str, text: str) -> None:
+    arguments = arguments_of(Link)
+    for document in (f'{{"url":"1","url"{space}:"{text}"}}', f'{{"url"{space}:"1","url"{space}:"{text}"}}'):
+        for _ in range(2):
+            assert "'url' twice" in refused(arguments, document)
+
+
+texts = st.text(alphabet=':" \\\n{', max_size=4).map(json.dumps)
+
+
+@given(st.lists(st.tuples(texts, st.sampled_from(["", "", " ", "\t", "\n", "\r"]), texts), max_size=5))
+@settings(max_examples=300)
+def test_t5_no_document_has_more_keys_than_were_seen(pairs: list[tuple[str, str, str]]) -> None:
+    document = ",".join(f"{key}{space}:{value}" for key, space, value in pairs)
+    assert most_keys(f"{{{document}}}".encode()) in (-1, *range(len(pairs), 2 * len(pairs) + 20))
 
 
 # Types with code or settings of their own
