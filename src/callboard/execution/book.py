@@ -1,25 +1,31 @@
-"""The executions of one session: by id, by the caller's id, and which of the finished ones are still kept."""
+"""The executions of one session: in their order, by id, by the caller's id, and which of them are still kept."""
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
+from itertools import islice
 
 from .execution import Execution
 
-_SLACK = 512
+_SLACK = 64
 """How many more may gather before the oldest are let go, together."""
 
 
 class Book:
-    """Executions by their ids. Living ones are always kept, and those whose results wait to be taken; of the finished
-    ones at least the newest `retain`.
+    """Executions in the order of their calls. Living ones are always kept, and those whose results wait to be taken; of
+    the finished ones at least the newest `retain`.
 
-    Whoever enters one calls `forget` when there are more than `limit`, which happens seldom: so entering stays cheap.
+    Whoever appends one to `entries` calls `forget` when there are more than `limit`. Most are never looked up, so they
+    get into the table of ids only when somebody asks for one.
     """
 
-    __slots__ = ("_slack", "by_id", "calls", "limit", "retain", "waiting")
+    __slots__ = ("_by_id", "_slack", "calls", "entries", "finished", "limit", "retain", "waiting")
 
     def __init__(self, retain: int) -> None:
         self.retain = retain
-        self.by_id: dict[str, Execution] = {}
+        self.entries: list[Execution] = []
+        self.finished = 0
+        """How many of them have ended."""
+        self._by_id: dict[str, Execution] = {}
+        """The first of them, by their ids."""
         self.waiting: Container[str] = ()
         """Those whose results came late and were not taken yet, where nobody else keeps them."""
         self._slack = min(retain, _SLACK)
@@ -27,10 +33,29 @@ class Book:
         self.calls: dict[str, Execution] = {}
         """Those whose callers gave an id of their own, by that id."""
 
+    @property
+    def by_id(self) -> Mapping[str, Execution]:
+        """All of them by their ids."""
+        known = self._by_id
+        if len(known) < len(self.entries):
+            known.update({each.id: each for each in islice(self.entries, len(known), None)})
+        return known
+
     def clear(self) -> None:
-        """Forget all of them."""
-        self.by_id.clear()
+        """Forget all of them; none may be living."""
+        self.finished = 0
+        self.entries.clear()
+        self._by_id.clear()
         self.calls.clear()
+
+    def take_back(self, execution: Execution) -> None:
+        """Enter one that was made before, in place of what is known of it from then."""
+        if (known := self.by_id.get(execution.id)) is not None:
+            self.finished -= known.ended is not None
+            self.entries.remove(known)
+            del self._by_id[execution.id]
+        self.entries.append(execution)
+        self.calls[execution.call_id] = execution
 
     def by_call(self, call_id: str) -> Execution | None:
         """The execution of the caller's id, which is never carried out twice while it is kept.
@@ -47,12 +72,27 @@ class Book:
 
     def forget(self) -> None:
         """Let the oldest finished ones go."""
-        finished = [execution for execution in self.by_id.values() if execution.ended is not None]
-        old = finished[: max(0, len(finished) - self.retain)]
-        for execution in old:
-            if execution.seldom is not None and execution.late and execution.id in self.waiting:
+        surplus, passed = self.finished - self.retain, 0
+        kept: list[Execution] = []
+        for each in self.entries:
+            if surplus <= 0:
+                break
+            passed += 1
+            if each.ended is None:
+                kept.append(each)
                 continue
-            del self.by_id[execution.id]
-            if self.calls.get(execution.call_id) is execution:
-                del self.calls[execution.call_id]
-        self.limit = len(self.by_id) + self._slack
+            surplus -= 1
+            if each.seldom is not None and each.late and each.id in self.waiting:
+                kept.append(each)
+            elif self._by_id or each.call_id is not each.id:
+                self._strike(each)
+        self.finished -= passed - len(kept)
+        self.entries[:passed] = kept
+        # Where many stay that were passed, it is longer until they are passed again.
+        self.limit = len(self.entries) + max(self._slack, len(kept) // 8)
+
+    def _strike(self, execution: Execution) -> None:
+        if self._by_id.get(execution.id) is execution:
+            del self._by_id[execution.id]
+        if self.calls.get(execution.call_id) is execution:
+            del self.calls[execution.call_id]

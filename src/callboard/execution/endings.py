@@ -12,6 +12,7 @@ from pydantic_core import to_json
 
 from ..clock import Clock
 from ..errors import ErrorCategory, ToolError
+from ..events.calendar import Calendar
 from ..events.event import encode_event, written
 from ..events.kinds import EventKind
 from ..storage.rows import WORKER
@@ -33,11 +34,20 @@ _EXECUTING, _SUCCEEDED, _CANCELLED = Status.EXECUTING, Status.SUCCEEDED, ErrorCa
 class Endings:
     """Knows the executions that have not ended, and ends them."""
 
-    def __init__(self, registry: Registry, clock: Clock, breakers: Breakers, gate: Gatekeeper, grace: float) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        clock: Clock,
+        calendar: Calendar,
+        breakers: Breakers,
+        gate: Gatekeeper,
+        grace: float,
+    ) -> None:
         self._registry = registry
         self._counters = registry.counters_by_name
         self._clock = clock
-        self._monotonic, self._time = clock.monotonic, clock.time
+        self._monotonic = clock.monotonic
+        self._calendar = calendar
         self._breakers = breakers
         self._gate = gate
         self._grace = grace
@@ -159,6 +169,7 @@ class Endings:
         if execution.ended is not None:
             return
         execution.ended, task = self._clock.monotonic(), execution.task
+        execution.scope.book.finished += 1
         execution.arguments = execution.task = None
         for observer in self.observers:
             observer.ended(execution)
@@ -186,18 +197,21 @@ class Endings:
         """The end of one that gave a value. Only the first end has an effect."""
         if execution.ended is not None:
             return
-        now = self._monotonic()
+        now, calendar = self._monotonic(), self._calendar
+        if now >= calendar.until:
+            calendar.turn(now)
         execution.status = _SUCCEEDED if execution.status is _EXECUTING else move(execution.status, _SUCCEEDED)
         execution.ended, execution.encoded = now, encoded
+        execution.scope.book.finished += 1
         execution.arguments = execution.task = None
         known = execution.told  # somebody may wait for it
         try:
             if self.observers or execution.seldom is not None:
                 self._notify(execution)
             if execution.seldom is not None and execution.kind == WORKER:
-                execution.scope.tell((_response(execution, self._time(), b""),), execution)
+                execution.scope.tell((_response(execution, now + calendar.offset, b""),), execution)
             else:
-                execution.scope.tell(success(execution, self._time(), encoded), execution)
+                execution.scope.tell(success(execution, calendar, encoded), execution)
             try:
                 counters = self._counters[execution.tool.name]
             except KeyError:  # it was removed meanwhile
@@ -220,6 +234,7 @@ class Endings:
         error, shown = presentable(error)
         execution.status = move(execution.status, status)
         execution.ended, execution.error = now, error
+        execution.scope.book.finished += 1
         execution.arguments = execution.task = None
         try:
             self._notify(execution)

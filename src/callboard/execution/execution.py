@@ -28,6 +28,12 @@ class Priority(IntEnum):
     LOW = 2
 
 
+class Tally(Protocol):
+    """What keeps a session's executions, and counts those that have ended."""
+
+    finished: int
+
+
 class Scope(Protocol):
     """What the manager needs of a session."""
 
@@ -35,6 +41,8 @@ class Scope(Protocol):
     def id(self) -> str: ...
     @property
     def user_id(self) -> str: ...
+    @property
+    def book(self) -> Tally: ...
 
     running: int
     """How many of its executions hold a place."""

@@ -16,6 +16,7 @@ from anyio import CancelScope
 
 from ..clock import Clock
 from ..errors import ToolError
+from ..events.calendar import Calendar
 from ..events.kinds import EventKind
 from ..storage.rows import WORKER
 from ..tools.arguments import AnyArguments
@@ -86,14 +87,15 @@ class ExecutionManager:
         self._registry = registry
         self._max_bytes = registry.settings.max_argument_bytes
         self._clock = clock
-        self._monotonic, self._time = clock.monotonic, clock.time  # looked up once: they are on the path of every call
+        self._monotonic = clock.monotonic  # looked up once: it is on the path of every call
+        self._calendar = Calendar(clock)
         self._limits = limits or Limits()
         self._retry = retry or RetryPolicy()
         self._max_attempts = self._retry.max_attempts
         self._grace = grace
         self._breakers = Breakers(breaker or BreakerPolicy(), registry, clock)
         self._gate = Gatekeeper(self._limits, self._begin)
-        self._endings = Endings(registry, clock, self._breakers, self._gate, grace)
+        self._endings = Endings(registry, clock, self._calendar, self._breakers, self._gate, grace)
         self._attempts = Attempts(
             registry, clock, self._breakers, self._gate, self._endings, self._retry, chance, self._reporter
         )
@@ -362,28 +364,30 @@ class ExecutionManager:
     def _new(self, scope: CallScope, tool: Tool, name: str, document: bytes, call_id: str | None) -> Execution:
         self._count = count = self._count + 1
         number = f"{self._prefix}{count}"
-        now, at = self._monotonic(), self._time()
-        execution = Execution(number, call_id or number, tool, name, scope, document, now, at)
+        now, calendar = self._monotonic(), self._calendar
+        if now >= calendar.until:
+            calendar.turn(now)
+        execution = Execution(number, call_id or number, tool, name, scope, document, now, now + calendar.offset)
         book = scope.book
-        by_id = book.by_id
-        by_id[number] = execution
+        entries = book.entries
+        entries.append(execution)
         if call_id is not None:
             book.calls[call_id] = execution
-        if len(by_id) > book.limit:
+        if len(entries) > book.limit:
             book.forget()
         return execution
 
     def _enroll(self, execution: Execution) -> None:
         """Enter an execution that was made before."""
         scope: Any = execution.scope
-        scope.book.by_id[execution.id] = scope.book.calls[execution.call_id] = execution
+        scope.book.take_back(execution)
         self._endings.live[execution.id] = execution
 
     def _announce(self, execution: Execution) -> None:
         """Tell that a call was accepted, before its arguments were looked at."""
         self._wait(execution)
         execution.shown = shown_document(execution.tool, execution.document, self._max_bytes)
-        execution.reached, execution.at = CALLED, self._time()
+        execution.reached, execution.at = CALLED, self._clock.time()
         self._endings.tell(execution)
 
     def _wait(self, execution: Execution) -> None:
@@ -413,7 +417,7 @@ class ExecutionManager:
                     self._endings.fail(execution, error)
                     return
             else:
-                execution.at = self._time()
+                execution.at = self._clock.time()
             execution.reached, execution.status = VALIDATED, _VALIDATING
             try:
                 if len(document) > self._max_bytes:

@@ -6,6 +6,7 @@ look between, so what was not told yet is told together with whatever comes next
 
 from pydantic_core import to_json
 
+from ..events.calendar import Calendar
 from ..events.event import written
 from .execution import CALLED, EXECUTING, VALIDATED, Execution
 
@@ -31,18 +32,23 @@ def opening(execution: Execution) -> tuple[bytes, ...]:
     return tuple(events)
 
 
-def success(execution: Execution, at: float, encoded: bytes) -> tuple[bytes, ...]:
+def success(execution: Execution, now: Calendar, encoded: bytes) -> tuple[bytes, ...]:
     """The event with which it ends well, after those that were not told yet: all of them, if it never waited."""
-    ids = _ids(execution) if execution.seldom is None else head(execution)
-    end = _joined((_RESULT, written(at), ids, b',"status":"succeeded","value":', encoded, b"}}"))
+    number = execution.id
+    if execution.seldom is None and execution.call_id is number:
+        ended = f'{now.text}","data":{{"execution_id":"{number}","call_id":"{number}",{execution.tool.label}'.encode()
+    else:
+        ended = now.text.encode() + (_ids(execution) if execution.seldom is None else head(execution))
+    end = _joined((_RESULT, ended, b',"status":"succeeded","value":', encoded, b"}}"))
     if execution.told:
         return (*opening(execution), end)
     execution.told = EXECUTING
-    begun, maximum = written(execution.queued_at), execution.max_attempts
+    begun = ended if execution.queued >= now.since else written(execution.queued_at) + ended[len(now.text) :]
+    maximum = execution.max_attempts
     return (
-        _joined((_STARTED, begun, ids, b',"arguments":', execution.shown, b"}}")),
-        _joined((_VALIDATING, begun, ids, b"}}")),
-        _joined((_EXECUTING, begun, ids, _FIRST[maximum] if maximum < 10 else which_attempt(1, maximum), b"}}")),
+        _joined((_STARTED, begun, b',"arguments":', execution.shown, b"}}")),
+        _joined((_VALIDATING, begun, b"}}")),
+        _joined((_EXECUTING, begun, _FIRST[maximum] if maximum < 10 else _first_of(maximum))),
         end,
     )
 
@@ -66,5 +72,9 @@ def which_attempt(attempt: int, maximum: int) -> bytes:
     return b',"attempt":%d,"maximum":%d' % (attempt, maximum)
 
 
-_FIRST = tuple(which_attempt(1, maximum) for maximum in range(10))
-"""The same for the first one, which is the only one that can end without having waited."""
+def _first_of(maximum: int) -> bytes:
+    """How the event of the first one ends, which is the only one that can end without having waited."""
+    return which_attempt(1, maximum) + b"}}"
+
+
+_FIRST = tuple(map(_first_of, range(10)))

@@ -41,7 +41,7 @@ class Calls:
     @property
     def unfinished(self) -> list[Execution]:
         """What this process carries out."""
-        return [execution for execution in self._book.by_id.values() if not execution.terminal]
+        return [execution for execution in self._book.entries if not execution.terminal]
 
     def execution(self, execution_id: str) -> Execution:
         """One that is kept in memory. Raises `ToolError` (not_found)."""
@@ -57,7 +57,7 @@ class Calls:
     async def history(self, limit: int, unfinished: bool) -> list[ExecutionRecord]:
         """See `Session.history`."""
         if not self._ledger.durable:
-            return self.records((self.unfinished if unfinished else list(self._book.by_id.values()))[-limit:])
+            return self.records((self.unfinished if unfinished else self._book.entries)[-limit:])
         await self._ledger.settle()
         now = self._services.clock.time()
         rows = await self._services.store.executions(self._session_id, unfinished=unfinished, limit=limit)

@@ -214,7 +214,7 @@ class Session:
 
     def executions(self) -> list[ExecutionRecord]:
         """The records of all executions that are kept in memory, oldest first."""
-        return self.calls.records(self.book.by_id.values())
+        return self.calls.records(self.book.entries)
 
     async def history(self, limit: int = 1000, *, unfinished: bool = False) -> list[ExecutionRecord]:
         """The records of the newest executions, those of earlier times and of other processes too, oldest first.
@@ -404,8 +404,10 @@ class Session:
     @property
     def last_used(self) -> float:
         """When anything was last done here, by the clock's monotonic time. Calls are seen by their executions."""
-        newest = next(reversed(self.book.by_id.values()), None)
-        return self._used if newest is None else max(self._used, newest.queued, newest.ended or 0.0)
+        if not self.book.entries:
+            return self._used
+        newest = self.book.entries[-1]
+        return max(self._used, newest.queued, newest.ended or 0.0)
 
     def touch(self) -> None:
         """It is in use: it is not to be let go from memory yet."""

@@ -15,10 +15,10 @@ def session_bytes(session: Session) -> int:
     It is an estimate: it looks at a few of the events and executions, so that it costs little however many there are.
     """
     board, book = session.board, session.book
-    own = sum(map(getsizeof, (session, board, book.by_id, book.calls, session.ledger)))
+    own = sum(map(getsizeof, (session, board, book.entries, book.calls, session.ledger)))
     kept = board.last_seq - board.first_seq + 1
     lines = board.read(board.first_seq - 1).encoded if kept else ()
-    executions = tuple(book.by_id.values())
+    executions = book.entries
     return (
         own
         + _all(kept, [getsizeof(line) + 8 for line in lines[:: kept // LOOKED_AT + 1]])

@@ -1,0 +1,74 @@
+"""The time of day of events: asked once for each millisecond, and never wrong by one."""
+
+from datetime import UTC, datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callboard.clock import SystemClock
+from callboard.events.calendar import Calendar
+from tests.examples import examples
+
+EPOCH = 1_800_000_000.0
+
+
+class Hands(SystemClock):
+    """A clock that is set by hand, and counts how often it is asked for the time of day."""
+
+    __slots__ = ("asked", "now", "offset")
+
+    def __init__(self, offset: float) -> None:
+        self.now, self.offset, self.asked = 0.0, offset, 0
+
+    def time(self) -> float:
+        self.asked += 1
+        return self.now + self.offset
+
+
+def told(calendar: Calendar, now: float) -> tuple[str, float]:
+    """What a calendar says of a reading, asked as it wants to be."""
+    if now >= calendar.until:
+        calendar.turn(now)
+    assert now >= calendar.since
+    return calendar.text, now + calendar.offset
+
+
+def text_of(timestamp: float) -> str:
+    milliseconds = int(timestamp * 1000)
+    return f"{datetime.fromtimestamp(milliseconds // 1000, UTC):%Y-%m-%dT%H:%M:%S}.{milliseconds % 1000:03d}Z"
+
+
+@given(
+    st.floats(0, 4e9, allow_nan=False),
+    st.lists(st.floats(0, 0.003) | st.sampled_from([0.0, 1e-6, 0.0005, 0.001, 1.0]), max_size=30),
+)
+@examples(200, 2000)
+def test_b1_times_are_those_of_the_clock_to_the_millisecond(offset: float, passing: list[float]) -> None:
+    clock = Hands(offset)
+    calendar = Calendar(clock)
+    for seconds in passing:
+        clock.now += seconds
+        text, at = told(calendar, clock.now)
+        assert text == text_of(clock.time())
+        assert abs(at - clock.time()) < 2e-6
+
+
+@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=10))
+@examples(100, 1000)
+def test_b1_a_clock_that_is_set_is_believed_from_the_next_millisecond_on(jumps: list[float]) -> None:
+    clock = Hands(EPOCH)
+    calendar = Calendar(clock)
+    told(calendar, clock.now)
+    for jump in jumps:
+        clock.offset = EPOCH + jump
+        clock.now += 0.001
+        assert told(calendar, clock.now)[0] == text_of(clock.time())
+
+
+def test_b1_the_time_of_day_is_asked_once_for_each_millisecond() -> None:
+    clock = Hands(EPOCH)
+    calendar = Calendar(clock)
+    for step in range(10_000):
+        clock.now = step / 1e6
+        told(calendar, clock.now)
+    assert clock.asked <= 2 * 10, "once more at the end of each, where numbers are not exact"

@@ -1,0 +1,111 @@
+"""Which executions a session keeps in memory, and that each of them is found."""
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callboard.execution.book import Book
+from callboard.execution.execution import Execution
+from callboard.execution.manager import NO_TOOL
+from tests.examples import examples
+
+RETAIN = 5
+
+
+def entered(book: Book, number: int, *, named: bool = False) -> Execution:
+    """A new execution in a book, entered as calls are."""
+    call_id = f"call-{number}" if named else f"x{number}"
+    execution = Execution(f"x{number}", call_id, NO_TOOL, "none", cast("Any", None), b"{}", 0.0, 0.0)
+    book.entries.append(execution)
+    if named:
+        book.calls[call_id] = execution
+    if len(book.entries) > book.limit:
+        book.forget()
+    return execution
+
+
+def ended(book: Book, execution: Execution) -> None:
+    execution.ended = 1.0
+    book.finished += 1
+
+
+@dataclass(frozen=True)
+class Step:
+    """A call that is made, and what happens after it."""
+
+    named: bool
+    """Whether its caller gives an id."""
+    ends: int
+    """How many of those that live end, the newest first."""
+    late: bool
+    """Whether the result of the first of them comes late, and waits to be taken."""
+    looked_up: bool
+    """Whether somebody then asks for one by its id."""
+
+
+steps = st.builds(Step, st.booleans(), st.integers(0, 3), st.sampled_from([False, False, True]), st.booleans())
+
+
+@given(st.lists(steps, max_size=60))
+@examples(150, 1500)
+def test_x2_what_lives_or_waits_and_the_newest_are_kept_and_found(many: list[Step]) -> None:
+    book, waiting = Book(RETAIN), set[str]()
+    book.waiting = waiting
+    made: list[Execution] = []
+    for number, step in enumerate(many):
+        made.append(entered(book, number, named=step.named))
+        living = [each for each in made if each.ended is None]
+        for place, execution in enumerate(reversed(living[len(living) - step.ends :])):
+            if step.late and not place:
+                execution.late = True
+                waiting.add(execution.id)
+            ended(book, execution)
+        if step.looked_up:
+            check_ids(book, made)
+        finished = [each for each in made if each.ended is not None]
+        due = [each for each in made if each.ended is None or each.id in waiting or each in finished[-RETAIN:]]
+        assert [each for each in book.entries if each in due] == due
+        assert book.finished == sum(each.ended is not None for each in book.entries)
+        assert len(book.entries) <= len(due) + RETAIN + max(RETAIN, len(due) // 8)
+    check_ids(book, made)
+
+
+def check_ids(book: Book, made: list[Execution]) -> None:
+    kept = set(map(id, book.entries))
+    assert list(book.by_id.values()) == book.entries
+    for each in made:
+        assert book.holds(each.id) == (id(each) in kept)
+        assert book.by_call(each.call_id) is (each if id(each) in kept else None)
+
+
+def test_x2_one_that_is_taken_back_is_in_the_place_of_what_was_known_of_it() -> None:
+    book = Book(RETAIN)
+    first, second = entered(book, 1, named=True), entered(book, 2)
+    ended(book, first)
+    first.lost = True
+    assert not book.holds("x1")
+    again = Execution("x1", "call-1", NO_TOOL, "none", cast("Any", None), b"{}", 2.0, 2.0)
+    book.take_back(again)
+    assert book.entries == [second, again]
+    assert (book.by_id["x1"], book.by_call("call-1"), book.finished) == (again, again, 0)
+
+
+def test_x2_many_that_live_are_not_passed_at_every_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    book, passes, forget = Book(RETAIN), 0, Book.forget
+
+    def counted(book: Book) -> None:
+        nonlocal passes
+        passes += 1
+        forget(book)
+
+    monkeypatch.setattr(Book, "forget", counted)
+    for number in range(1_000):
+        entered(book, number)
+    passes = 0
+    for number in range(1_000, 3_000):
+        ended(book, entered(book, number))
+    assert passes <= 2_000 / 125 + 1
+    assert len(book.entries) <= 1_000 + RETAIN + 125
