@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from callboard.clock import SystemClock
 from callboard.events.calendar import Calendar
+from callboard.testing import ManualClock
 from tests.examples import examples
 
 EPOCH = 1_800_000_000.0
@@ -30,7 +31,7 @@ def told(calendar: Calendar, now: float) -> tuple[str, float]:
     if now >= calendar.until:
         calendar.turn(now)
     assert now >= calendar.since
-    return calendar.text, now + calendar.offset
+    return calendar.text, calendar.at + (now - calendar.since)
 
 
 def text_of(timestamp: float) -> str:
@@ -72,3 +73,17 @@ def test_b1_the_time_of_day_is_asked_once_for_each_millisecond() -> None:
         clock.now = step / 1e6
         told(calendar, clock.now)
     assert clock.asked <= 2 * 10, "once more at the end of each, where numbers are not exact"
+
+
+def test_b1_a_clock_that_stands_still_may_be_set() -> None:
+    class Set(ManualClock):
+        offset = 0.0
+
+        def time(self) -> float:
+            return super().time() + self.offset
+
+    clock = Set(EPOCH)
+    calendar = Calendar(clock)
+    for offset in (0.0, 3600.0, -3600.0, 0.0001):
+        clock.offset = offset
+        assert told(calendar, clock.monotonic()) == (text_of(EPOCH + offset), EPOCH + offset)

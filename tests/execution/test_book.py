@@ -1,5 +1,6 @@
 """Which executions a session keeps in memory, and that each of them is found."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -29,7 +30,7 @@ def entered(book: Book, number: int, *, named: bool = False) -> Execution:
 
 def ended(book: Book, execution: Execution) -> None:
     execution.ended = 1.0
-    book.finished += 1
+    book.ended(execution)
 
 
 @dataclass(frozen=True)
@@ -89,8 +90,44 @@ def test_x2_one_that_is_taken_back_is_in_the_place_of_what_was_known_of_it() -> 
     assert not book.holds("x1")
     again = Execution("x1", "call-1", NO_TOOL, "none", cast("Any", None), b"{}", 2.0, 2.0)
     book.take_back(again)
-    assert book.entries == [second, again]
+    assert book.entries == [again, second]
     assert (book.by_id["x1"], book.by_call("call-1"), book.finished) == (again, again, 0)
+    assert list(book.by_id) == ["x1", "x2"]
+
+
+def test_x2_what_is_not_in_it_is_not_counted_when_it_ends() -> None:
+    book = Book(RETAIN)
+    replaced = entered(book, 1)
+    again = Execution("x1", "x1", NO_TOOL, "none", cast("Any", None), b"{}", 2.0, 2.0)
+    book.take_back(again)
+    elsewhere = Execution("x2", "x2", NO_TOOL, "none", cast("Any", None), b"{}", 2.0, 2.0)
+    for execution in (replaced, elsewhere):
+        execution.stored = True  # as every one is that other processes can know
+        ended(book, execution)
+    assert book.finished == 0
+    ended(book, again)
+    assert book.finished == 1
+
+
+def test_x2_each_gets_into_the_table_of_ids_once() -> None:
+    class Watched(list[Execution]):
+        taken = 0
+
+        def __getitem__(self, place: Any) -> Any:
+            found = super().__getitem__(place)
+            self.taken += len(found) if isinstance(place, slice) else 1
+            return found
+
+        def __iter__(self) -> Iterator[Execution]:
+            self.taken += len(self)
+            return super().__iter__()
+
+    book = Book(10_000)
+    book.entries = entries = Watched()
+    for number in range(1_000):
+        entered(book, number)
+        assert book.by_call(f"call-{number}") is None
+    assert entries.taken == 1_000
 
 
 def test_x2_many_that_live_are_not_passed_at_every_call(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -622,6 +622,7 @@ async def test_m3_cancel_from_another_process_withdraws_too(shared_url: str, hel
         session = await runtime.open("s", "ann")
         assert await session.cancel(outcome.execution_id) is not held
         assert (await ended(session, outcome.execution_id)).status == "cancelled"
+        assert session.book.finished == len(session.book.entries) == 0, "it was never entered here"
         with pytest.raises(RequestClosed):
             await session.answer(request.id, {"approved": True})
         assert await session.requests() == []
@@ -817,6 +818,7 @@ async def test_m3_an_answer_given_where_the_tool_is_not_known_waits_for_a_proces
                 assert (row.status, row.completed_at) == ("waiting", None)
                 if row.owner is None:
                     break
+        assert session.book.finished == len(session.book.entries) == 0, "what was never entered is not counted"
     async with Runtime([knock], store=shared_url) as runtime:
         session = await runtime.open("s", "u")
         assert (await session.result(asked.execution_id, timeout=20)).value == "come in"

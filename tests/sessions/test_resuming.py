@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from callboard import Runtime, tool
-from callboard.execution.manager import MOST_INTERRUPTIONS
+from callboard.execution.beginnings import MOST_INTERRUPTIONS
 from callboard.storage.port import Change, ExecutionWrite
 from callboard.storage.rows import SessionRow
 from callboard.testing import ManualClock

@@ -612,6 +612,19 @@ class Shared(BaseModel):
     b: int = Field(alias="k")
 
 
+class ByName(BaseModel):
+    """With either the alias of the one or the name of the other a key fills both."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    source: str = Field(alias="target")
+    target: str = Field(alias="to")
+
+
+class Names(BaseModel):
+    held: list[ByName]
+
+
 class Written(BaseModel):
     model_config = ConfigDict(coerce_numbers_to_str=True)
 
@@ -634,6 +647,9 @@ class Bounded(BaseModel):
         (Computed, '{"a":1,"a":2}'),
         (Made, '{"a":1,"a":2}'),
         (Shared, '{"k":1,"k":2}'),
+        (ByName, '{"target":"a","target":"b"}'),
+        (ByName, '{"target":"c:/a","target":"c:/b"}'),
+        (Names, '{"held":[{"target":"a","target":"b"}]}'),
     ],
 )
 def test_t5_fields_that_no_key_was_given_for_hide_none_that_was_given_twice(kind: Any, document: str) -> None:

@@ -1,7 +1,7 @@
 """The executions of one session: in their order, by id, by the caller's id, and which of them are still kept."""
 
 from collections.abc import Container, Mapping
-from itertools import islice
+from sys import getsizeof
 
 from .execution import Execution
 
@@ -25,7 +25,7 @@ class Book:
         self.finished = 0
         """How many of them have ended."""
         self._by_id: dict[str, Execution] = {}
-        """The first of them, by their ids."""
+        """Some of them, by their ids: always the first so many of `entries`, in that order."""
         self.waiting: Container[str] = ()
         """Those whose results came late and were not taken yet, where nobody else keeps them."""
         self._slack = min(retain, _SLACK)
@@ -38,7 +38,7 @@ class Book:
         """All of them by their ids."""
         known = self._by_id
         if len(known) < len(self.entries):
-            known.update({each.id: each for each in islice(self.entries, len(known), None)})
+            known.update({each.id: each for each in self.entries[len(known) :]})
         return known
 
     def clear(self) -> None:
@@ -49,13 +49,18 @@ class Book:
         self.calls.clear()
 
     def take_back(self, execution: Execution) -> None:
-        """Enter one that was made before, in place of what is known of it from then."""
-        if (known := self.by_id.get(execution.id)) is not None:
+        """Enter one that was made before, in the place of what is known of it from then."""
+        if (known := self.by_id.get(execution.id)) is None:
+            self.entries.append(execution)
+        else:
             self.finished -= known.ended is not None
-            self.entries.remove(known)
-            del self._by_id[execution.id]
-        self.entries.append(execution)
+            self.entries[self.entries.index(known)] = self._by_id[execution.id] = execution
         self.calls[execution.call_id] = execution
+
+    def ended(self, execution: Execution) -> None:
+        """Count one that has ended, if it is one of these: not all are that other processes left behind."""
+        if execution.seldom is None or self.by_id.get(execution.id) is execution:
+            self.finished += 1
 
     def by_call(self, call_id: str) -> Execution | None:
         """The execution of the caller's id, which is never carried out twice while it is kept.
@@ -84,7 +89,7 @@ class Book:
             surplus -= 1
             if each.seldom is not None and each.late and each.id in self.waiting:
                 kept.append(each)
-            elif self._by_id or each.call_id is not each.id:
+            elif self._by_id or each.call_id is not each.id:  # else it is in no table
                 self._strike(each)
         self.finished -= passed - len(kept)
         self.entries[:passed] = kept
@@ -96,3 +101,6 @@ class Book:
             del self._by_id[execution.id]
         if self.calls.get(execution.call_id) is execution:
             del self.calls[execution.call_id]
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + sum(map(getsizeof, (self.entries, self._by_id, self.calls)))

@@ -169,7 +169,7 @@ class Endings:
         if execution.ended is not None:
             return
         execution.ended, task = self._clock.monotonic(), execution.task
-        execution.scope.book.finished += 1
+        execution.scope.book.ended(execution)
         execution.arguments = execution.task = None
         for observer in self.observers:
             observer.ended(execution)
@@ -202,14 +202,14 @@ class Endings:
             calendar.turn(now)
         execution.status = _SUCCEEDED if execution.status is _EXECUTING else move(execution.status, _SUCCEEDED)
         execution.ended, execution.encoded = now, encoded
-        execution.scope.book.finished += 1
+        execution.scope.book.ended(execution)
         execution.arguments = execution.task = None
         known = execution.told  # somebody may wait for it
         try:
             if self.observers or execution.seldom is not None:
                 self._notify(execution)
             if execution.seldom is not None and execution.kind == WORKER:
-                execution.scope.tell((_response(execution, now + calendar.offset, b""),), execution)
+                execution.scope.tell((_response(execution, calendar.at + (now - calendar.since), b""),), execution)
             else:
                 execution.scope.tell(success(execution, calendar, encoded), execution)
             try:
@@ -234,7 +234,7 @@ class Endings:
         error, shown = presentable(error)
         execution.status = move(execution.status, status)
         execution.ended, execution.error = now, error
-        execution.scope.book.finished += 1
+        execution.scope.book.ended(execution)
         execution.arguments = execution.task = None
         try:
             self._notify(execution)

@@ -28,10 +28,12 @@ class Priority(IntEnum):
     LOW = 2
 
 
-class Tally(Protocol):
-    """What keeps a session's executions, and counts those that have ended."""
+class Bookkeeping(Protocol):
+    """What keeps a session's executions."""
 
-    finished: int
+    def ended(self, execution: "Execution") -> None:
+        """An execution has ended, so it need not be kept for ever."""
+        ...
 
 
 class Scope(Protocol):
@@ -42,7 +44,7 @@ class Scope(Protocol):
     @property
     def user_id(self) -> str: ...
     @property
-    def book(self) -> Tally: ...
+    def book(self) -> Bookkeeping: ...
 
     running: int
     """How many of its executions hold a place."""

@@ -7,67 +7,46 @@ store and no protocol: what it tells a session, the session writes.
 
 import asyncio
 import random
-import secrets
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from anyio import CancelScope
 
 from ..clock import Clock
 from ..errors import ToolError
 from ..events.calendar import Calendar
-from ..events.kinds import EventKind
 from ..storage.rows import WORKER
 from ..tools.arguments import AnyArguments
 from ..tools.definition import Tool
-from ..tools.document import encode, same_document, too_large
+from ..tools.document import encode, same_document
 from ..tools.policies import BreakerPolicy, RetryPolicy
 from ..tools.registry import Registry
 from ..tools.result import Result
 from ..types import Mode
 from .attempts import Attempts
-from .book import Book
+from .beginnings import Beginnings, CallScope
 from .breakers import Breakers
 from .endings import Endings
-from .execution import CALLED, VALIDATED, Execution, Priority, Scope, made
-from .failures import NestedFailure, conflict, interrupted, presentable, timed_out
-from .lifecycle import Status, move
+from .execution import Execution, Priority, Scope, made
+from .failures import NestedFailure, conflict, interrupted
+from .lifecycle import Status
 from .limits import Gatekeeper, Limits
-from .masking import shown_document
 from .observer import Observer
 from .outcome import Outcome, OutcomeStatus
 from .reporting import AttemptReporter
 from .starter import Starter
 from .storing import fingerprint_of
-from .story import which_attempt
 from .threads import Threads
 
 # Looking a member up in its enumeration costs more than what is done with it here.
-_INLINE, _BACKGROUND, _SUCCEEDED = Mode.INLINE, Mode.BACKGROUND, OutcomeStatus.SUCCEEDED
-_VALIDATING, _NORMAL = Status.VALIDATING, Priority.NORMAL
-
-_LINE_FEED, _CARRIAGE_RETURN = b"\n\r"
+_INLINE, _SUCCEEDED, _NORMAL = Mode.INLINE, OutcomeStatus.SUCCEEDED, Priority.NORMAL
 
 STREAK = 64
 """After so many calls that ended at once the caller lets others go first: a loop of calls must not hold them up."""
 
-MOST_INTERRUPTIONS = 10
-"""How often a call may be begun that its process does not survive: it may be what the process dies of."""
-
 NO_TOOL = Tool(name="none", description="Stands for no tool.", arguments=AnyArguments(), result=Result(), handler=None)
 """The tool of a call that named none."""
-
-
-class CallScope(Scope, Protocol):
-    """A session, as the manager sees it."""
-
-    @property
-    def book(self) -> Book: ...
-
-    def find(self, name: str) -> Tool:
-        """The tool that the session sees under that name. Raises `ToolError` (not_found)."""
-        ...
 
 
 class ExecutionManager:
@@ -84,34 +63,28 @@ class ExecutionManager:
         grace: float = 5.0,
         chance: Callable[[], float] = random.random,
     ) -> None:
-        self._registry = registry
-        self._max_bytes = registry.settings.max_argument_bytes
-        self._clock = clock
-        self._monotonic = clock.monotonic  # looked up once: it is on the path of every call
-        self._calendar = Calendar(clock)
+        retry = retry or RetryPolicy()
+        calendar = Calendar(clock)
         self._limits = limits or Limits()
-        self._retry = retry or RetryPolicy()
-        self._max_attempts = self._retry.max_attempts
         self._grace = grace
         self._breakers = Breakers(breaker or BreakerPolicy(), registry, clock)
-        self._gate = Gatekeeper(self._limits, self._begin)
-        self._endings = Endings(registry, clock, self._calendar, self._breakers, self._gate, grace)
+        self._gate = Gatekeeper(self._limits, self.begin)
+        self._endings = Endings(registry, clock, calendar, self._breakers, self._gate, grace)
         self._attempts = Attempts(
-            registry, clock, self._breakers, self._gate, self._endings, self._retry, chance, self._reporter
+            registry, clock, self._breakers, self._gate, self._endings, retry, chance, self._reporter
         )
-        self._prefix = f"x{secrets.token_hex(6)}-"
-        self._count = 0
-        """How many executions there were."""
-        self._turn = STREAK
-        """With which of them others are let go first."""
         self._starter = Starter()
+        self._beginnings = Beginnings(
+            registry, clock, calendar, self._gate, self._starter, self._attempts, self._endings, retry
+        )
+        self._new, self._begin = self._beginnings.new, self._beginnings.begin  # looked up once, for every call
+        self._turn = STREAK
+        """With which execution others are let go first."""
         self._observers: list[Observer] = []
         self.unknown = 0
         """How many calls named a tool that their caller does not see, or had arguments that are none."""
-        self._loop: asyncio.AbstractEventLoop
 
     async def __aenter__(self) -> Self:
-        self._loop = asyncio.get_running_loop()
         self._attempts.threads = Threads(self._limits.threads)
         await self._starter.open()
         self._gate.open()
@@ -161,7 +134,8 @@ class ExecutionManager:
             set_to([each for each in self._observers if each is not observer])
 
         def set_to(observers: list[Observer]) -> None:
-            self._observers = self._attempts.observers = self._endings.observers = observers
+            self._observers = observers
+            self._beginnings.observers = self._attempts.observers = self._endings.observers = observers
 
         set_to([*self._observers, observer])
         return over
@@ -192,7 +166,8 @@ class ExecutionManager:
         if execution.ended is None:
             if tool.mode is not _INLINE:
                 execution.late = True
-        elif execution.seldom is None and not scope.durable and self._count < self._turn:  # it has given a value
+        elif execution.seldom is None and not scope.durable and self._beginnings.count < self._turn:
+            # It has given a value, there is nothing to wait for, and it is not yet the others' turn.
             return made(Outcome, (_SUCCEEDED, execution.id, execution.call_id, execution.name, execution.encoded, None))
         return await self._awaited(scope, execution)
 
@@ -225,8 +200,8 @@ class ExecutionManager:
 
     async def _give_way(self) -> None:
         """Let others go first, if it is time for that."""
-        if self._count >= self._turn:
-            self._turn = self._count + STREAK
+        if self._beginnings.count >= self._turn:
+            self._turn = self._beginnings.count + STREAK
             await asyncio.sleep(0)
 
     async def refuse(
@@ -240,7 +215,7 @@ class ExecutionManager:
         self.unknown += 1
         for observer in self._observers:
             observer.called(execution)
-        self._announce(execution)
+        self._beginnings.announce(execution)
         self._endings.fail(execution, error)
         if scope.durable:
             await scope.settle()
@@ -299,32 +274,7 @@ class ExecutionManager:
 
     def resume(self, execution: Execution) -> None:
         """Go on with an execution that a process left behind, where that is safe."""
-        self._enroll(execution)
-        if execution.deadline is not None:
-            if execution.deadline <= self._clock.monotonic():
-                self._endings.fail(execution, timed_out(execution.name, retryable=False))
-                return
-            self._endings.deadlines.watch(execution.deadline)
-        if execution.request is None:  # else it takes its place when its person has answered
-            self._gate.take(execution)
-        if execution.status is Status.PENDING:
-            self._begin(execution)
-            return
-        try:
-            execution.arguments = execution.tool.arguments.parse(execution.name, execution.document)
-            if execution.status is Status.EXECUTING:
-                failure, shown = presentable(interrupted())
-                execution.errors = (*execution.errors, failure)
-                times = sum(error.category is failure.category for error in execution.errors)
-                if times >= MOST_INTERRUPTIONS:
-                    raise interrupted(times)
-                execution.status = move(execution.status, Status.WAITING)
-                which = which_attempt(execution.attempt, execution.max_attempts)
-                self._endings.post(execution, EventKind.TOOL_RETRYING, b'%b,"error":%b,"delay":0.0}' % (which, shown))
-        except Exception as error:
-            self._endings.fail(execution, self._registry.errors.translate(error))
-            return
-        execution.task = self._loop.create_task(self._attempts.carry_out(execution))
+        self._beginnings.resume(execution)
 
     def promote(self, execution: Execution) -> None:
         """Let go whoever waits for an inline call, before its budget is used up."""
@@ -345,7 +295,7 @@ class ExecutionManager:
 
     def interrupt(self, execution: Execution) -> None:
         """End an execution that a process left behind, and of which nobody knows how far it came."""
-        self._enroll(execution)
+        self._beginnings.take_back(execution)
         self._endings.fail(execution, interrupted())
 
     def hides(self, scope: Scope, tool: Tool) -> bool:
@@ -358,106 +308,6 @@ class ExecutionManager:
 
     def _reporter(self, execution: Execution) -> AttemptReporter:
         return AttemptReporter(self._endings, self.nested, execution)
-
-    # From the call to the first attempt
-
-    def _new(self, scope: CallScope, tool: Tool, name: str, document: bytes, call_id: str | None) -> Execution:
-        self._count = count = self._count + 1
-        number = f"{self._prefix}{count}"
-        now, calendar = self._monotonic(), self._calendar
-        if now >= calendar.until:
-            calendar.turn(now)
-        execution = Execution(number, call_id or number, tool, name, scope, document, now, now + calendar.offset)
-        book = scope.book
-        entries = book.entries
-        entries.append(execution)
-        if call_id is not None:
-            book.calls[call_id] = execution
-        if len(entries) > book.limit:
-            book.forget()
-        return execution
-
-    def _enroll(self, execution: Execution) -> None:
-        """Enter an execution that was made before."""
-        scope: Any = execution.scope
-        scope.book.take_back(execution)
-        self._endings.live[execution.id] = execution
-
-    def _announce(self, execution: Execution) -> None:
-        """Tell that a call was accepted, before its arguments were looked at."""
-        self._wait(execution)
-        execution.shown = shown_document(execution.tool, execution.document, self._max_bytes)
-        execution.reached, execution.at = CALLED, self._clock.time()
-        self._endings.tell(execution)
-
-    def _wait(self, execution: Execution) -> None:
-        """Know it among those that have not ended, and when it must have."""
-        self._endings.live[execution.id] = execution
-        if execution.deadline is not None:
-            self._endings.deadlines.watch(execution.deadline)
-
-    def _begin(self, execution: Execution) -> None:
-        """Let an execution begin once it has its place: read its arguments, and let its task run."""
-        tool, document, waited = execution.tool, execution.document, execution.placed
-        try:
-            if not waited:
-                if self._observers:
-                    for observer in self._observers:
-                        observer.called(execution)
-                execution.max_attempts = self._max_attempts if tool.retry is None else tool.retry.max_attempts
-                if tool.total_timeout is not None:
-                    limit = execution.queued + tool.total_timeout
-                    execution.deadline = limit if execution.deadline is None else min(limit, execution.deadline)
-                try:
-                    if not self._gate.enter(execution):
-                        self._announce(execution)
-                        return
-                except ToolError as error:
-                    self._announce(execution)
-                    self._endings.fail(execution, error)
-                    return
-            else:
-                execution.at = self._clock.time()
-            execution.reached, execution.status = VALIDATED, _VALIDATING
-            try:
-                if len(document) > self._max_bytes:
-                    raise too_large(len(document), self._max_bytes)
-                execution.arguments = tool.arguments.parse(tool.name, document)
-            except BaseException as error:  # a validator may raise anything
-                self._refuse_arguments(execution, error)
-                return
-            if waited:
-                execution.started = self._monotonic()
-            else:
-                execution.started = execution.queued
-                if tool.secret is False and not (_LINE_FEED in document or _CARRIAGE_RETURN in document):
-                    execution.shown = document
-                else:
-                    execution.shown = shown_document(tool, document, self._max_bytes)
-            work = self._attempts.carry_out(execution)
-            if tool.mode is _BACKGROUND:
-                # Its caller has the acknowledgement before anything happens, also where tasks begin eagerly.
-                task: asyncio.Task[None] | None = asyncio.Task(work, loop=self._loop)
-            else:
-                task = self._starter.start(work)
-            if execution.ended is None:
-                execution.task = task
-                self._wait(execution)
-                if execution.told < execution.reached:
-                    self._endings.tell(execution)
-            elif task is not None:  # it was stopped before it first waited
-                self._endings.abandon(task)
-                task.cancel()
-        except Exception as error:
-            self._endings.fault(execution, error)
-
-    def _refuse_arguments(self, execution: Execution, error: BaseException) -> None:
-        failure = self._registry.errors.translate(error)
-        if not execution.told:  # else it is there already
-            execution.shown = shown_document(execution.tool, execution.document, self._max_bytes)
-        self._endings.fail(execution, failure)
-        if isinstance(failure.__cause__, KeyboardInterrupt):  # a person wants the process to end
-            raise failure.__cause__
 
 
 def _same(known: Execution, document: bytes) -> bool:

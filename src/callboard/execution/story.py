@@ -32,18 +32,19 @@ def opening(execution: Execution) -> tuple[bytes, ...]:
     return tuple(events)
 
 
-def success(execution: Execution, now: Calendar, encoded: bytes) -> tuple[bytes, ...]:
-    """The event with which it ends well, after those that were not told yet: all of them, if it never waited."""
-    number = execution.id
+def success(execution: Execution, calendar: Calendar, encoded: bytes) -> tuple[bytes, ...]:
+    """The event with which it ends well, now, after those that were not told yet: all of them, if it never waited."""
+    number, at = execution.id, calendar.text
     if execution.seldom is None and execution.call_id is number:
-        ended = f'{now.text}","data":{{"execution_id":"{number}","call_id":"{number}",{execution.tool.label}'.encode()
+        now_and_ids = f'{at}","data":{{"execution_id":"{number}","call_id":"{number}",{execution.tool.label}'.encode()
     else:
-        ended = now.text.encode() + (_ids(execution) if execution.seldom is None else head(execution))
-    end = _joined((_RESULT, ended, b',"status":"succeeded","value":', encoded, b"}}"))
+        now_and_ids = at.encode() + (_ids(execution) if execution.seldom is None else head(execution))
+    end = _joined((_RESULT, now_and_ids, b',"status":"succeeded","value":', encoded, b"}}"))
     if execution.told:
         return (*opening(execution), end)
     execution.told = EXECUTING
-    begun = ended if execution.queued >= now.since else written(execution.queued_at) + ended[len(now.text) :]
+    same = execution.queued >= calendar.since  # in this millisecond
+    begun = now_and_ids if same else written(execution.queued_at) + now_and_ids[len(at) :]
     maximum = execution.max_attempts
     return (
         _joined((_STARTED, begun, b',"arguments":', execution.shown, b"}}")),

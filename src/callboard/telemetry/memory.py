@@ -15,7 +15,7 @@ def session_bytes(session: Session) -> int:
     It is an estimate: it looks at a few of the events and executions, so that it costs little however many there are.
     """
     board, book = session.board, session.book
-    own = sum(map(getsizeof, (session, board, book.entries, book.calls, session.ledger)))
+    own = sum(map(getsizeof, (session, board, book, session.ledger)))
     kept = board.last_seq - board.first_seq + 1
     lines = board.read(board.first_seq - 1).encoded if kept else ()
     executions = book.entries

@@ -93,11 +93,11 @@ class TypedArguments:
         else:
             # Where the numbers agree, each key is one that the type knows, and none is there twice.
             if self._counter is None or self._counter(value) != data.count(b":"):
-                self._look_again(value, data)
+                self._check(value, data)
         return value
 
-    def _look_again(self, value: Any, data: bytes) -> None:
-        """Refuse a document whose value does not say that all is well with it. There may be colons in its texts."""
+    def _check(self, value: Any, data: bytes) -> None:
+        """Refuse a document that gives a key twice. It has colons in its texts, or keys that its type does not know."""
         if self._counter is None or self._counter(value) != most_keys(data):
             check_depth(data)
             check_text(data)
@@ -167,6 +167,7 @@ _WALKED = frozenset({*_SCALARS, *_RECORDS, *_WRAPPERS, *_OTHERS})
 
 def _facts_of(schema: CoreSchema) -> _Facts:
     exact, opaque, texts, floats = True, False, False, False
+    by_name = shared_by_name = False
     pending: list[Any] = [schema]
     for node in pending:  # it grows while it is walked
         if isinstance(node, dict):
@@ -178,18 +179,23 @@ def _facts_of(schema: CoreSchema) -> _Facts:
                 computed = kind.startswith("function-") or kind == "json" or bool(own)
                 filled = kind == "typed-dict-field" and entry["schema"]["type"] == "default"
                 shared = kind in ("typed-dict", "model-fields") and _shares_a_key(entry["fields"])
+                if kind in ("typed-dict", "model-fields"):
+                    shared_by_name = shared_by_name or _shares_a_key(entry["fields"], by_name=True)
                 exact = exact and not (computed or filled or shared or isinstance(entry.get("validation_alias"), list))
                 opaque = opaque or not (kind in _WALKED or kind.startswith("function-"))
                 opaque = opaque or (kind == "enum" and any(isinstance(each.value, float) for each in entry["members"]))
             opaque = opaque or "allow" in (entry.get("extra_behavior"), entry.get("extra_fields_behavior"))
             opaque = opaque or bool(entry.get("coerce_numbers_to_str"))
+            by_name = by_name or bool(entry.get("validate_by_name") or entry.get("populate_by_name"))
             pending += [value for key, value in entry.items() if key not in ("default", "metadata", "serialization")]
         elif isinstance(node, list | tuple):
             pending += cast("list[Any]", node)
-    return _Facts(exact and not opaque, texts, floats)
+    return _Facts(exact and not opaque and not (by_name and shared_by_name), texts, floats)
 
 
-def _shares_a_key(fields: dict[str, Any]) -> bool:
-    """Whether two fields of a record are read from the same key, which then counts twice."""
+def _shares_a_key(fields: dict[str, Any], *, by_name: bool = False) -> bool:
+    """Whether two fields of a record may be read from the same key, which then counts twice."""
     keys = [str(field.get("validation_alias", name)) for name, field in fields.items()]
+    if by_name:  # a field has its name as a key beside its alias
+        keys += [name for name, field in fields.items() if str(field.get("validation_alias", name)) != name]
     return len(set(keys)) < len(keys)

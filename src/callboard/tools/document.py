@@ -77,7 +77,8 @@ def check_depth(document: bytes) -> None:
 def most_keys(data: bytes) -> int:
     """How many keys a document has at most, also where there are colons in its texts; -1 where that is not seen easily.
 
-    Every key ends with a quotation mark and a colon, and only a few documents have space between the two.
+    Every key ends with a quotation mark and a colon, and only a few documents have space between the two. In a text
+    there may be such a pair as well, so there can be fewer keys than this, and never more.
     """
     if data.find(b" :") >= 0 or any(space in data for space in b"\t\n\r"):
         return -1
