@@ -126,7 +126,7 @@ def test_x2_each_gets_into_the_table_of_ids_once() -> None:
     book.entries = entries = Watched()
     for number in range(1_000):
         entered(book, number)
-        assert book.by_call(f"call-{number}") is None
+        assert book.holds(f"x{number}")
     assert entries.taken == 1_000
 
 

@@ -19,7 +19,7 @@ from ..types import Mode
 from .attempts import Attempts
 from .book import Book
 from .endings import Endings
-from .execution import CALLED, VALIDATED, Execution, Scope
+from .execution import CALLED, ID_PREFIX, VALIDATED, Execution, Scope
 from .failures import interrupted, presentable, timed_out
 from .lifecycle import Status, move
 from .limits import Gatekeeper
@@ -72,7 +72,7 @@ class Beginnings:
         self._attempts = attempts
         self._endings = endings
         self._max_attempts = retry.max_attempts
-        self._prefix = f"x{secrets.token_hex(6)}-"
+        self._prefix = f"{ID_PREFIX}{secrets.token_hex(6)}-"
         self.count = 0
         """How many executions there were."""
         self.observers: list[Observer] = []

@@ -3,7 +3,7 @@
 from collections.abc import Container, Mapping
 from sys import getsizeof
 
-from .execution import Execution
+from .execution import ID_PREFIX, Execution
 
 _SLACK = 64
 """How many more may gather before the oldest are let go, together."""
@@ -38,7 +38,8 @@ class Book:
         """All of them by their ids."""
         known = self._by_id
         if len(known) < len(self.entries):
-            known.update({each.id: each for each in self.entries[len(known) :]})
+            for each in self.entries[len(known) :]:
+                known[each.id] = each
         return known
 
     def clear(self) -> None:
@@ -58,7 +59,7 @@ class Book:
         self.calls[execution.call_id] = execution
 
     def ended(self, execution: Execution) -> None:
-        """Count one that has ended, if it is one of these: not all are that other processes left behind."""
+        """Count one that has ended, if it is here: one that another process left behind may not be."""
         if execution.seldom is None or self.by_id.get(execution.id) is execution:
             self.finished += 1
 
@@ -67,7 +68,9 @@ class Book:
 
         Not one that is another process's by now: what that one was called with, and what came of it, the store knows.
         """
-        known = self.calls.get(call_id) or self.by_id.get(call_id)
+        known = self.calls.get(call_id)
+        if known is None and call_id.startswith(ID_PREFIX):  # else it is no execution's own
+            known = self.by_id.get(call_id)
         return None if known is None or known.lost else known
 
     def holds(self, execution_id: str) -> bool:

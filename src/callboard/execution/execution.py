@@ -103,6 +103,9 @@ class Answer(NamedTuple):
     """The result, for a tool without a body."""
 
 
+ID_PREFIX = "x"
+"""With what the id of every execution begins."""
+
 NOTHING, CALLED, VALIDATED, EXECUTING = range(4)
 """How an execution begins, step by step; each is told by an event."""
 
