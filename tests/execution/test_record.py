@@ -97,6 +97,23 @@ async def test_x2_record_of_a_failure_and_of_an_instant_success() -> None:
         assert harness.session.execution(quick.execution_id).ran_for == 0.0
 
 
+async def test_x2_statistics_have_the_time_that_a_call_took_also_of_the_first() -> None:
+    @tool
+    async def work() -> int:
+        """Take four seconds."""
+        await harness.clock.sleep(4)
+        return 1
+
+    async with Harness(work) as harness:
+        assert harness.clock.monotonic() == 0.0
+        for calls in (1, 2):
+            call = await harness.start("work")
+            await harness.advance(4)
+            assert harness.session.execution((await call).execution_id).ran_for == 4.0
+            stats = harness.runtime.registry.stats("work")
+            assert (stats.calls, stats.total_time, stats.average_time) == (calls, 4.0 * calls, 4.0)
+
+
 async def test_x2_records_of_living_executions_are_always_kept_and_some_of_the_finished() -> None:
     @tool
     async def instant() -> int:

@@ -585,7 +585,8 @@ texts = st.text(alphabet=':" \\\n{', max_size=4).map(json.dumps)
 @settings(max_examples=300)
 def test_t5_no_document_has_more_keys_than_were_seen(pairs: list[tuple[str, str, str]]) -> None:
     document = ",".join(f"{key}{space}:{value}" for key, space, value in pairs)
-    assert most_keys(f"{{{document}}}".encode()) in (-1, *range(len(pairs), 2 * len(pairs) + 20))
+    seen = most_keys(f"{{{document}}}".encode())
+    assert seen == -1 or seen >= len(pairs)
 
 
 # Types with code or settings of their own

@@ -212,12 +212,8 @@ class Endings:
                 execution.scope.tell((_response(execution, calendar.at + (now - calendar.since), b""),), execution)
             else:
                 execution.scope.tell(success(execution, calendar, encoded), execution)
-            try:
-                counters = self._counters[execution.tool.name]
-            except KeyError:  # it was removed meanwhile
-                pass
-            else:
-                counters.ended(now - (execution.started or now))
+            if (counters := self._counters.get(execution.tool.name)) is not None:  # else it was removed meanwhile
+                counters.ended(now - (now if execution.started is None else execution.started))
             if self._breakers.remember:
                 self._breakers.succeeded(execution)
         finally:
