@@ -264,6 +264,7 @@ async def test_x2_execution_comes_back_as_it_was_written(store: Store) -> None:
         completed_at=NOW + 0.3,
         owner="p",
         cancelling=True,
+        retry_at=NOW + 20.25,
     )
     await one(store, new(row))
     stored = await store.execution("s", "x")
@@ -275,6 +276,10 @@ async def test_x2_execution_comes_back_as_it_was_written(store: Store) -> None:
     bare = execution_row("y", document=None)
     await one(store, new(bare))
     assert await store.execution("s", "y") == bare, "None is not the JSON null"
+    await one(store, held(replace(bare, status="waiting", retry_at=NOW + 5)))
+    assert [each.retry_at for each in await store.executions("s")] == [NOW + 20.25, NOW + 5]
+    await one(store, held(bare))
+    assert await store.execution("s", "y") == bare, "a time that was waited for is gone"
 
 
 async def test_x10_execution_and_call_are_there_once(store: Store) -> None:

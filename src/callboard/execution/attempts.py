@@ -27,7 +27,7 @@ from .lifecycle import Status, move
 from .limits import Gatekeeper
 from .masking import shown_document
 from .observer import Observer
-from .retry import decide
+from .retry import decide, remaining_delay
 from .story import which_attempt
 from .threads import Threads
 
@@ -117,6 +117,18 @@ class Attempts:
         except Exception as error:
             self._endings.fault(execution, error)
 
+    async def go_on(self, execution: Execution) -> None:
+        """The task of an execution that another process began: what is left of its retry delay, then its attempts."""
+        policy = execution.tool.retry or self._retry
+        try:
+            if (seconds := remaining_delay(policy, execution.retry_at, self._clock.time())) > 0.0:
+                await self._clock.sleep(seconds)
+        except asyncio.CancelledError:
+            self._endings.end_stopped(execution)
+            return
+        execution.retry_at = None
+        await self.carry_out(execution)
+
     async def _ask(self, execution: Execution) -> bool:
         """Let a person decide. True where the handler is to run."""
         if execution.request is None:
@@ -195,11 +207,13 @@ class Attempts:
         execution.errors = (*execution.errors, failure)
         detach(failure)
         execution.status = move(execution.status, Status.WAITING)
+        execution.retry_at = self._clock.time() + seconds
         which = which_attempt(execution.attempt, execution.max_attempts)
         fields = b'%b,"error":%b,"delay":%b}' % (which, shown, to_json(seconds))
         self._endings.post(execution, EventKind.TOOL_RETRYING, fields)
         self._registry.counters_of(execution.tool).retries += 1
         await self._clock.sleep(seconds)
+        execution.retry_at = None
         execution.arguments = execution.tool.arguments.parse(execution.name, execution.document)
 
     def _context(self, execution: Execution) -> ToolContext:

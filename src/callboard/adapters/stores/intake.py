@@ -16,8 +16,8 @@ from .sheets import Row
 
 EXECUTION = (
     *("session_id", "id", "user_id", "call_id", "tool", "kind", "fingerprint", "status", "priority", "attempt"),
-    *("max_attempts", "late", "parent_id", "queued_at", "started_at", "completed_at", "owner", "document"),
-    *("shown", "errors", "value", "error"),
+    *("max_attempts", "late", "parent_id", "queued_at", "started_at", "completed_at", "owner", "retry_at"),
+    *("document", "shown", "errors", "value", "error"),
 )
 """The columns of `Execution.values`."""
 

@@ -14,7 +14,7 @@ from ...storage.port import Change, Conflict
 from ...storage.rows import SessionRow
 from .intake import EXECUTION, REQUEST, Execution, Intake, Request, Session, can_be_an_id, speaks_of_more
 from .sheets import Fold, Query, Row, Sheet, among, keys
-from .tables import events, executions, requests, session_tool_state, sessions, transcript
+from .tables import events, executions, made_at, requests, session_tool_state, sessions, transcript
 
 
 class Writing:
@@ -25,7 +25,7 @@ class Writing:
         state = ("session_id", "user_id", "namespaces", "available_tools", "unconsumed_results")
         self._locked = Query(
             dialect,
-            select(*(sessions.c[name] for name in ("id", *counters, "writes", "made_at")))
+            select(*(sessions.c[name] for name in ("id", *counters, "writes")), made_at)
             .where(among(dialect, sessions.c.id))
             .order_by(sessions.c.id)
             .with_for_update(of=sessions),
