@@ -173,10 +173,15 @@ class Attempts:
         return await handler.run(execution.arguments, context)
 
     async def _secure(self, execution: Execution) -> None:
-        """Return when the store knows that the attempt begins; only what may run twice need not wait for it."""
+        """Return when the handler may be entered: the store knows of the attempt, where that matters.
+
+        A tool that is not idempotent waits for that before every attempt. An idempotent one waits only if the caller
+        chose the call id, and only before the first attempt: another process may have the same call, and the store
+        decides whose it is. The task of the other one is cancelled while it waits here.
+        """
         if execution.told < execution.reached:
             self._endings.tell(execution)
-        if not execution.tool.idempotent:
+        if not execution.tool.idempotent or (execution.attempt == 1 and execution.call_id != execution.id):
             await execution.scope.settle()
 
     def _failed(self, execution: Execution, error: BaseException) -> ToolError:
