@@ -64,11 +64,14 @@ class Attempts:
         self.observers: list[Observer] = []
         self.threads: Threads
 
-    async def carry_out(self, execution: Execution) -> None:
-        """The task of an execution: attempts, and the delays between them, until it ends."""
+    async def carry_out(self, execution: Execution, delay: float = 0.0) -> None:
+        """The task of an execution: attempts, and the delays before and between them, until it ends."""
         tool = execution.tool
         direct = tool.direct
         try:
+            if delay:
+                await self._clock.sleep(delay)
+                execution.retry_at = None
             if direct is None and tool.mode is _HUMAN and not execution.attempt and not await self._ask(execution):
                 return
             while True:
@@ -117,17 +120,9 @@ class Attempts:
         except Exception as error:
             self._endings.fault(execution, error)
 
-    async def go_on(self, execution: Execution) -> None:
-        """The task of an execution that another process began: what is left of its retry delay, then its attempts."""
-        policy = execution.tool.retry or self._retry
-        try:
-            if (seconds := remaining_delay(policy, execution.retry_at, self._clock.time())) > 0.0:
-                await self._clock.sleep(seconds)
-        except asyncio.CancelledError:
-            self._endings.end_stopped(execution)
-            return
-        execution.retry_at = None
-        await self.carry_out(execution)
+    def delay(self, execution: Execution) -> float:
+        """What is left, in seconds, of a retry delay that another process began."""
+        return remaining_delay(execution.tool.retry or self._retry, execution.retry_at, self._clock.time())
 
     async def _ask(self, execution: Execution) -> bool:
         """Let a person decide. True where the handler is to run."""
