@@ -652,8 +652,7 @@ async def test_e5_documents_are_never_altered(store: Store, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["\u0000", "a\u0000b", "\ud800", "a\udfffb"])
-async def test_e2_names_that_no_database_holds_harm_nobody(shared_store: Store, name: str) -> None:
-    store = shared_store
+async def test_e2_names_that_no_database_holds_harm_nobody(store: Store, name: str) -> None:
     results = await store.commit([made("before"), made(name), Change(name, events=[event()]), made("after")])
     assert [isinstance(result, Conflict) for result in results] == [False, True, True, False]
     assert [row.id for row in await store.sessions()] == ["after", "before"]
@@ -669,6 +668,28 @@ async def test_e2_names_that_no_database_holds_harm_nobody(shared_store: Store, 
     assert await store.transcript(name) == []
     assert await store.delete(name) is False
     assert await store.trim(name, keep=1, before=0.0) == 1
+
+
+@pytest.mark.parametrize("name", ["\u0000", "a\u0000b", "\ud800", "a\udfffb"])
+async def test_e2_change_with_text_that_no_database_holds_is_refused_alone_by_every_store(
+    store: Store, name: str
+) -> None:
+    await one(store, made())
+    unfit = [
+        made("t", user_id=name),
+        made("t", channel=name),
+        *(new(execution_row(**{"execution_id": "x", field: name})) for field in ("call_id", "tool", "parent_id", "owner")),
+        new(execution_row(name)),
+        asks(request_row(name)),
+        asks(request_row(tool=name)),
+        Change("s", late=[name]),
+        Change("s", cancel=[name], events=[event()]),
+    ]
+    results = await store.commit([posts(1), *unfit, new(execution_row("y")), posts(2)])
+    assert [result for result in results if not isinstance(result, Conflict)] == [1, 1, 2]
+    assert [row.id for row in await store.sessions()] == ["s"]
+    assert [row.id for row in await store.executions("s")] == ["y"]
+    assert await store.requests() == []
 
 
 @pytest.mark.parametrize(

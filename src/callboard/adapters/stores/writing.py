@@ -12,7 +12,9 @@ from sqlalchemy import Connection, Dialect, delete, select
 
 from ...storage.port import Change, Conflict
 from ...storage.rows import SessionRow
-from .intake import EXECUTION, REQUEST, Execution, Intake, Request, Session, can_be_an_id, speaks_of_more
+from ...storage.text import is_storable
+from .guards import has_storable_text
+from .intake import EXECUTION, REQUEST, Execution, Intake, Request, Session, speaks_of_more
 from .revisions import require_current, revision
 from .sheets import Fold, Query, Row, Sheet, among, keys
 from .tables import events, executions, made_at, requests, session_tool_state, sessions, transcript
@@ -87,7 +89,7 @@ class Writing:
         Raises `StoreOutdated` if another version has migrated the database: a migration locks the sessions too, so
         that a writer sees either the old tables or the new revision.
         """
-        rows = self._locked.rows(connection, keys(zip(filter(can_be_an_id, session_ids))))
+        rows = self._locked.rows(connection, keys(zip(filter(is_storable, session_ids))))
         if rows:
             require_current(rows[0][-1])
         return {row[0]: Session(*row[:-1]) for row in rows}
@@ -97,11 +99,11 @@ class Writing:
     ) -> list[int | Conflict]:
         """Write those that fit. Raises what the database says of their data, after which nothing of this may stay."""
         intake = Intake(self.lock(connection, {change.session_id for change in changes}))
-        speaking = [change for change in changes if speaks_of_more(change)]
+        speaking = [change for change in changes if speaks_of_more(change) and has_storable_text(change)]
         carried = {
             change.session_id: change.session.created_at
             for change in reversed(speaking)  # the first one makes it
-            if change.session and can_be_an_id(change.session_id)
+            if change.session
         }
         missing = sorted(carried.keys() - intake.sessions.keys())
         if missing:
