@@ -61,11 +61,9 @@ async def test_e7_store_that_was_migrated_meanwhile_takes_nothing_from_an_older_
         await store.verify()
         set_revision(engine, NEWER)
         for _ in range(2):
-            with pytest.raises(StoreOutdated) as caught:
+            with pytest.raises(StoreOutdated, match=f"migrated to revision {NEWER}.*restart it") as caught:
                 await WRITES[name](store)
-        assert not isinstance(caught.value, StoreUnavailable), "trying again does not help"
-        assert f"migrated to revision {NEWER}" in str(caught.value)
-        assert "restart" in str(caught.value)
+            assert not isinstance(caught.value, StoreUnavailable), "trying again does not help"
         assert await store.heads(["s", "t"]) == {"s": (1, NOW)}
         assert [row.id for row in await store.executions("s")] == ["x"]
         assert await store.owners() == [owner_row("p1")]
@@ -74,9 +72,7 @@ async def test_e7_store_that_was_migrated_meanwhile_takes_nothing_from_an_older_
         assert await store.owners() == [owner_row("p1", beat=-1)], "what it leaves behind can be taken over at once"
 
 
-async def test_e7_writer_that_waits_for_a_migration_sees_its_revision(
-    emptied_database: str, opening: Opening
-) -> None:
+async def test_e7_writer_that_waits_for_a_migration_sees_its_revision(emptied_database: str, opening: Opening) -> None:
     """A migration locks the sessions before it changes anything, and a writer reads the revision under that lock."""
     async with opening(emptied_database) as store:
         await store.commit([made()])
@@ -89,7 +85,7 @@ async def test_e7_writer_that_waits_for_a_migration_sees_its_revision(
             with psycopg.connect(emptied_database) as looking:
                 waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'sessions'::regclass"
                 async with asyncio.timeout(20):
-                    while looking.execute(waiting).fetchone() == (0,):
+                    while looking.execute(waiting).fetchone() == (0,):  # noqa: ASYNC110
                         await asyncio.sleep(0.005)
             migration.commit()
         try:

@@ -678,7 +678,7 @@ async def test_e2_change_with_text_that_no_database_holds_is_refused_alone_by_ev
     unfit = [
         made("t", user_id=name),
         made("t", channel=name),
-        *(new(execution_row(**{"execution_id": "x", field: name})) for field in ("call_id", "tool", "parent_id", "owner")),
+        *(new(execution_row(**{field: name})) for field in ("call_id", "tool", "parent_id", "owner")),
         new(execution_row(name)),
         asks(request_row(name)),
         asks(request_row(tool=name)),

@@ -151,9 +151,7 @@ def test_x10_two_processes_that_make_the_same_calls_run_each_once(
         until(lambda: all(len(outcomes(child)) == len(ids) for child in children))
         for child in children:
             child.kill()
-        begun = Counter(
-            fact["call"] for child in children for fact in child.facts() if fact["what"] == "begin"
-        )
+        begun = Counter(fact["call"] for child in children for fact in child.facts() if fact["what"] == "begin")
         assert begun == dict.fromkeys(ids, 1), f"{sum(count > 1 for count in begun.values())} ran twice"
         one, other = (outcomes(child) for child in children)
         assert one == other, "both are given the one execution's result"

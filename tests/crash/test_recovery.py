@@ -140,7 +140,9 @@ async def _results_are_there(here: Stage) -> None:
         assert not session.has_pending_work
 
 
-def test_e5_retry_waits_for_its_time_although_its_process_was_killed(any_store: str, tmp_path: Path, stages: Stages) -> None:
+def test_e5_retry_waits_for_its_time_although_its_process_was_killed(
+    any_store: str, tmp_path: Path, stages: Stages
+) -> None:
     delay = 4.0
     with stages(any_store, tmp_path) as here:
         child = here.start(role="script", script=(call("flaky", after=delay),), visitors=1)

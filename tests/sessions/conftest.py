@@ -70,7 +70,7 @@ async def ended(session: Session, execution_id: str) -> Outcome:
 async def until(condition: Callable[[], bool]) -> None:
     """Return when something is so."""
     async with asyncio.timeout(SOON):
-        while not condition():
+        while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0.002)
 
 

@@ -27,7 +27,7 @@ def _fresh() -> None:
 @tool(idempotent=True)
 async def look(ctx: ToolContext, number: Annotated[int, "A number"]) -> int:
     """Look something up, and give another result in each run."""
-    runs[ctx.call_id] += 1
+    runs[str(ctx.call_id)] += 1
     await asyncio.sleep(0)
     return 1_000 * number + sum(runs.values())
 
@@ -49,7 +49,7 @@ def leaf(number: Annotated[int, "A number"]) -> int:
 @tool(mode="background", idempotent=True)
 async def research(ctx: ToolContext, number: Annotated[int, "A number"]) -> int:
     """Do the same in the background."""
-    runs[ctx.call_id] += 1
+    runs[str(ctx.call_id)] += 1
     await asyncio.sleep(0)
     return 1_000 * number + sum(runs.values())
 
@@ -57,9 +57,9 @@ async def research(ctx: ToolContext, number: Annotated[int, "A number"]) -> int:
 @tool(idempotent=True)
 async def wait(ctx: ToolContext) -> int:
     """Wait to be released."""
-    runs[ctx.call_id] += 1
+    runs[str(ctx.call_id)] += 1
     await held.wait()
-    return runs[ctx.call_id]
+    return runs[str(ctx.call_id)]
 
 
 TOOLS = (look, glance, leaf, research, wait)

@@ -8,7 +8,6 @@ from ...storage.port import Change, Conflict
 from ...storage.rows import ExecutionRow, RequestRow
 from ...storage.text import is_storable
 
-
 _execution_texts: Callable[[ExecutionRow], tuple[str, ...]] = attrgetter(
     "id", "session_id", "user_id", "call_id", "tool", "kind", "fingerprint", "status"
 )
