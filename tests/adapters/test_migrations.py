@@ -2,12 +2,13 @@
 
 import asyncio
 import json
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import psycopg
 import pytest
@@ -15,11 +16,12 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, Engine, NullPool, create_engine
 
+from callboard import RetryPolicy, Runtime, tool
 from callboard.adapters.stores import open_store
 from callboard.adapters.stores.migrations import migrate_to, revisions
 from callboard.adapters.stores.sql import migrate
 from callboard.adapters.stores.tables import REVISION, VERSION_TABLE, metadata
-from callboard.storage.port import Change, ExecutionWrite, Head, Store, StoreError, StoreUnavailable
+from callboard.storage.port import Change, Conflict, ExecutionWrite, Head, Store, StoreError, StoreUnavailable
 from tests.contracts.rows import (
     NOW,
     execution_row,
@@ -33,6 +35,9 @@ from tests.contracts.rows import (
 )
 
 pytestmark = pytest.mark.anyio
+
+FILES = Path(__file__).parent / "files"
+"""Databases that earlier versions wrote."""
 
 FIRST = [
     "INSERT INTO sessions (id, channel, allow, open, last_seq, first_seq, last_entry, last_execution)"
@@ -64,7 +69,8 @@ THIRD = [
 ]
 FOURTH = [*THIRD, "UPDATE sessions SET wake = 'wait'"]
 FIFTH = [*FOURTH, f"UPDATE sessions SET writes = 7, made_at = {NOW}"]
-CONTENTS = {"0001": FIRST, "0002": SECOND, "0003": THIRD, "0004": FOURTH, "0005": FIFTH}
+SIXTH = [*FIFTH, f"UPDATE executions SET retry_at = {NOW + 20} WHERE id = 'x'"]
+CONTENTS = {"0001": FIRST, "0002": SECOND, "0003": THIRD, "0004": FOURTH, "0005": FIFTH, "0006": SIXTH}
 """What a database of each revision holds, as that revision wrote it."""
 
 
@@ -93,14 +99,14 @@ def at_revision(engine: Engine, revision: str) -> None:
             connection.exec_driver_sql(text.replace("%", "%%"))
 
 
-async def check(store: Store, wake: str | None, writes: int) -> None:
+async def check(store: Store, wake: str | None, writes: int, retry_at: float | None) -> None:
     """Everything of `CONTENTS` is there, and goes on."""
     fields: dict[str, Any] = {"channel": "voice", "allow": ("t",), "tools": ("t",), "unconsumed": ("y",), "wake": wake}
     assert await store.sessions() == [session_row(last_seq=3, first_seq=2, writes=writes, **fields)]
     page = await store.events("s", 0, 9)
     assert [json.loads(line)["data"]["n"] for line in page.lines] == [2, 3]
     assert (page.first, page.first_seq, page.last_seq) == (2, 2, 3)
-    running, ended = execution_row(document=b"{}"), finished_row("y", document=b"{}")
+    running, ended = execution_row(document=b"{}", retry_at=retry_at), finished_row("y", document=b"{}")
     assert await store.executions("s") == [running, ended]
     assert await store.requests() == [request_row()]
     assert await store.transcript("s") == [b'{"b":1}']
@@ -136,10 +142,71 @@ async def test_d2_database_of_every_revision_is_brought_to_the_newest(url: str, 
     try:
         kept = key_row("old", name="laptop", digest="d")
         assert await store.keys() == ([kept] if revision >= "0003" else [])
-        await check(store, "wait" if revision >= "0004" else None, 7 if revision >= "0005" else 0)
+        wake, writes = "wait" if revision >= "0004" else None, 7 if revision >= "0005" else 0
+        await check(store, wake, writes, NOW + 20 if revision >= "0006" else None)
     finally:
         await store.close()
     assert await asyncio.to_thread(migrate, url) == (REVISION, REVISION)
+
+
+@tool
+async def add(a: Annotated[int, "One."], b: Annotated[int, "Two."]) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+@tool(mode="human")
+async def pay(amount: Annotated[int, "How much."]) -> str:
+    """Pay, if a person says so."""
+    return f"paid {amount}"
+
+
+@tool(mode="background", idempotent=True, retry=RetryPolicy(2))
+async def fetch() -> str:
+    """Fetch something."""
+    return "fetched"
+
+
+async def test_d2_file_that_an_earlier_version_wrote_is_migrated_and_goes_on(tmp_path: Path) -> None:
+    """The file holds a finished call, an open approval, a call that waits for a retry, and a session `t` without the
+    time of its creation, as a process that did not notice a migration stored it."""
+    shutil.copy(FILES / "revision-0005.sqlite", tmp_path / "callboard.db")
+    url = f"sqlite:///{tmp_path / 'callboard.db'}"
+    async with asyncio.timeout(20), Runtime([add, pay, fetch], store=url) as runtime:
+        session = await runtime.open("s", "ann")
+        assert (await session.call("add", {"a": 1, "b": 2}, call_id="sum")).value == 3
+        records = {record.call_id: record for record in await session.history()}
+        assert records.keys() == {"sum", "payment", "download"}
+        (request,) = await session.requests()
+        await session.answer(request.id, {"approved": True})
+        assert (await session.result(records["payment"].id)).value == "paid 5"
+        assert (await session.result(records["download"].id)).value == "fetched"
+        other = await runtime.open("t", "bob")
+        assert (await other.call("add", {"a": 3, "b": 4})).value == 7
+        assert [key.name for key in await runtime.store.keys()] == ["laptop"]
+    with closing(sqlite3.connect(tmp_path / "callboard.db")) as connection:
+        assert connection.execute(f"SELECT version_num FROM {VERSION_TABLE}").fetchall() == [(REVISION,)]
+        assert connection.execute("SELECT count(*) FROM sessions WHERE made_at IS NULL").fetchall() == [(0,)]
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+async def test_e7_session_without_the_time_of_its_creation_can_be_written(url: str, engine: Engine) -> None:
+    await asyncio.to_thread(migrate, url)
+    store = open_store(url)
+    await store.open(lambda session_id: None)
+    try:
+        await store.commit([made("s"), made("t")])
+        with engine.begin() as connection:
+            connection.exec_driver_sql("UPDATE sessions SET made_at = NULL")
+        assert await store.heads(["s"]) == {"s": Head(0, NOW)}
+        assert await store.commit([replace(posts(1), made_at=NOW)]) == [1]
+        (refused,) = await store.commit([replace(posts(2), made_at=NOW + 1)])
+        assert isinstance(refused, Conflict)
+        assert not await store.delete("s", NOW + 1)
+        assert await store.delete("s", NOW)
+        assert [row.id for row in await store.sessions()] == ["t"]
+    finally:
+        await store.close()
 
 
 def test_e7_migrations_make_the_tables_that_are_used(url: str, engine: Engine) -> None:

@@ -264,6 +264,7 @@ async def test_x2_execution_comes_back_as_it_was_written(store: Store) -> None:
         completed_at=NOW + 0.3,
         owner="p",
         cancelling=True,
+        retry_at=NOW + 20.25,
     )
     await one(store, new(row))
     stored = await store.execution("s", "x")
@@ -275,6 +276,10 @@ async def test_x2_execution_comes_back_as_it_was_written(store: Store) -> None:
     bare = execution_row("y", document=None)
     await one(store, new(bare))
     assert await store.execution("s", "y") == bare, "None is not the JSON null"
+    await one(store, held(replace(bare, status="waiting", retry_at=NOW + 5)))
+    assert [each.retry_at for each in await store.executions("s")] == [NOW + 20.25, NOW + 5]
+    await one(store, held(bare))
+    assert await store.execution("s", "y") == bare, "a time that was waited for is gone"
 
 
 async def test_x10_execution_and_call_are_there_once(store: Store) -> None:
@@ -647,8 +652,7 @@ async def test_e5_documents_are_never_altered(store: Store, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["\u0000", "a\u0000b", "\ud800", "a\udfffb"])
-async def test_e2_names_that_no_database_holds_harm_nobody(shared_store: Store, name: str) -> None:
-    store = shared_store
+async def test_e2_names_that_no_database_holds_harm_nobody(store: Store, name: str) -> None:
     results = await store.commit([made("before"), made(name), Change(name, events=[event()]), made("after")])
     assert [isinstance(result, Conflict) for result in results] == [False, True, True, False]
     assert [row.id for row in await store.sessions()] == ["after", "before"]
@@ -664,6 +668,28 @@ async def test_e2_names_that_no_database_holds_harm_nobody(shared_store: Store, 
     assert await store.transcript(name) == []
     assert await store.delete(name) is False
     assert await store.trim(name, keep=1, before=0.0) == 1
+
+
+@pytest.mark.parametrize("name", ["\u0000", "a\u0000b", "\ud800", "a\udfffb"])
+async def test_e2_change_with_text_that_no_database_holds_is_refused_alone_by_every_store(
+    store: Store, name: str
+) -> None:
+    await one(store, made())
+    unfit = [
+        made("t", user_id=name),
+        made("t", channel=name),
+        *(new(execution_row(**{field: name})) for field in ("call_id", "tool", "parent_id", "owner")),
+        new(execution_row(name)),
+        asks(request_row(name)),
+        asks(request_row(tool=name)),
+        Change("s", late=[name]),
+        Change("s", cancel=[name], events=[event()]),
+    ]
+    results = await store.commit([posts(1), *unfit, new(execution_row("y")), posts(2)])
+    assert [result for result in results if not isinstance(result, Conflict)] == [1, 1, 2]
+    assert [row.id for row in await store.sessions()] == ["s"]
+    assert [row.id for row in await store.executions("s")] == ["y"]
+    assert await store.requests() == []
 
 
 @pytest.mark.parametrize(

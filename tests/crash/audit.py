@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from pydantic_core import from_json
 
 from callboard.adapters.stores import open_store
+from callboard.adapters.stores.encoded import posted
 from callboard.storage.rows import ExecutionRow, RequestRow, SessionRow
 
 from .tools import IDEMPOTENT, PERSONAL, doubled
@@ -23,6 +24,8 @@ class Line(NamedTuple):
     seq: int
     kind: str
     data: Mapping[str, Any]
+    at: float
+    """Seconds since 1970."""
 
 
 @dataclass(kw_only=True)
@@ -426,7 +429,7 @@ async def kept_in(store_url: str) -> dict[str, Kept]:
                 page = await store.events(row.id, len(lines), 1_000)
                 for number, text in enumerate(page.lines, page.first):
                     event = from_json(text)
-                    lines.append(Line(number, event["kind"], event["data"]))
+                    lines.append(Line(number, event["kind"], event["data"], posted(text).at))
                 if len(page.lines) < 1_000:
                     break
             kept[row.id] = Kept(

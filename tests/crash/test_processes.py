@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -138,3 +139,25 @@ def test_e5_command_line_beside_a_server_answers_and_takes_nothing_over(file_sta
     server.kill()
     here.rest()
     accounted_for(here, server)
+
+
+def test_x10_two_processes_that_make_the_same_calls_run_each_once(
+    any_store: str, tmp_path: Path, stages: Stages
+) -> None:
+    ids = [f"c{number}" for number in range(60)]
+    script = tuple(("call", (call_id, "look", {"number": 4})) for call_id in ids)
+    with stages(any_store, tmp_path) as here:
+        children = [here.start(number, role="script", script=script, visitors=1) for number in (0, 1)]
+        until(lambda: all(len(outcomes(child)) == len(ids) for child in children))
+        for child in children:
+            child.kill()
+        begun = Counter(fact["call"] for child in children for fact in child.facts() if fact["what"] == "begin")
+        assert begun == dict.fromkeys(ids, 1), f"{sum(count > 1 for count in begun.values())} ran twice"
+        one, other = (outcomes(child) for child in children)
+        assert one == other, "both are given the one execution's result"
+
+
+def outcomes(child: Child) -> dict[str, tuple[str, str]]:
+    """What the callers in a process were told: by call id, the execution and how it stands."""
+    told = (fact for fact in child.facts() if fact["what"] == "outcome")
+    return {fact["call"]: (fact["execution"], fact["status"]) for fact in told}

@@ -1,6 +1,7 @@
 """What becomes of each sort of execution when its process is killed at a known instant, and another one starts (E5)."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 from pydantic_core import from_json
@@ -8,7 +9,7 @@ from pydantic_core import from_json
 from callboard import Runtime
 
 from .load import USER
-from .stage import Stage
+from .stage import Stage, Stages
 from .tools import TOOLS, WORKERS, scene
 from .witness import Witness
 
@@ -137,6 +138,22 @@ async def _results_are_there(here: Stage) -> None:
         assert {outcome.call_id for outcome in taken} == {"c1", "c2"}
         assert await session.take_results() == []
         assert not session.has_pending_work
+
+
+def test_e5_retry_waits_for_its_time_although_its_process_was_killed(
+    any_store: str, tmp_path: Path, stages: Stages
+) -> None:
+    delay = 4.0
+    with stages(any_store, tmp_path) as here:
+        child = here.start(role="script", script=(call("flaky", after=delay),), visitors=1)
+        child.until(lambda fact: fact.get("kind") == "tool_retrying")
+        child.kill()
+        settled(here)
+        kept = here.kept()
+    row = kept.by_call["c1"]
+    assert (row.status, row.attempt, row.retry_at) == ("succeeded", 2, None)
+    times = {line.kind: line.at for line in kept.told[row.id]}  # of each kind the last
+    assert times["tool_executing"] - times["tool_retrying"] >= delay - 0.002, "events have their times in milliseconds"
 
 
 def test_x10_call_that_was_made_in_another_life_leaves_no_trace_when_it_is_made_again(file_stage: Stage) -> None:

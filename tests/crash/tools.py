@@ -12,7 +12,7 @@ from callboard import RetryPolicy, Tool, ToolContext, ToolError, tool
 
 from .witness import Witness
 
-SOON = RetryPolicy(max_attempts=3, base_delay=0.01, max_delay=0.05)
+SOON = RetryPolicy(max_attempts=3, base_delay=0.01, max_delay=10.0)
 
 Key = Annotated[str, "The call's own id"]
 Number = Annotated[int, "A number, which the result has doubled"]
@@ -133,12 +133,14 @@ async def stream(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -
 
 
 @tool(idempotent=True, retry=SOON)
-async def flaky(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -> dict[str, Any]:
+async def flaky(
+    ctx: ToolContext, key: Key, number: Number, pause: Pause = 0, after: Annotated[float, "Retry-After"] = 0
+) -> dict[str, Any]:
     """Fail at first."""
     with seen(ctx):
         await pass_time(ctx, pause / 4)
         if ctx.attempt == 1:
-            raise ToolError("Not now.", category="transient")
+            raise ToolError("Not now.", category="transient", retry_after=after or None)
         return doubled(key, number)
 
 

@@ -6,8 +6,9 @@ import os
 import re
 import signal
 import socket
+import sqlite3
 from collections.abc import AsyncIterator, Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Self, TextIO
 
@@ -17,6 +18,7 @@ from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from callboard import Runtime
+from callboard.adapters.stores.tables import VERSION_TABLE
 from tests import forked
 from tests.server.conftest import DEADLINE, TOOLS, serve
 
@@ -68,6 +70,20 @@ def started(folder: Path, *options: str) -> Generator[tuple[Command, str]]:
     """The command, and the address that it prints."""
     with Command(folder, "--port", "0", *options) as command:
         yield command, command.address(command.err if "--json" in options else command.out)
+
+
+def test_e7_server_ends_with_a_sentence_when_another_version_migrates_its_store(tmp_path: Path) -> None:
+    with started(tmp_path) as (command, url), httpx2.Client(base_url=url, timeout=DEADLINE, verify=False) as client:
+        assert client.post("/api/sessions", json={"session_id": "s"}).status_code == 201
+        with closing(sqlite3.connect(tmp_path / "callboard.db")) as file:
+            file.execute(f"UPDATE {VERSION_TABLE} SET version_num = '9999'")
+            file.commit()
+        assert client.post("/api/sessions", json={"session_id": "t"}).status_code == 503
+        assert command.process.wait(DEADLINE) == 1
+        said = " ".join(command.err.read().split())
+        assert "The store was migrated to revision 9999" in said
+        assert "restart it with the version of Callboard that migrated the store" in said
+        assert "Traceback" not in said
 
 
 def test_h6_sigterm_ends_streams_with_a_number_to_come_back_with(tmp_path: Path) -> None:

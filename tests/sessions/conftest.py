@@ -67,6 +67,13 @@ async def ended(session: Session, execution_id: str) -> Outcome:
         return await session.result(execution_id)
 
 
+async def until(condition: Callable[[], bool]) -> None:
+    """Return when something is so."""
+    async with asyncio.timeout(SOON):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.002)
+
+
 # What a process that died has left
 
 

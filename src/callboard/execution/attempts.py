@@ -27,7 +27,7 @@ from .lifecycle import Status, move
 from .limits import Gatekeeper
 from .masking import shown_document
 from .observer import Observer
-from .retry import decide
+from .retry import decide, remaining_delay
 from .story import which_attempt
 from .threads import Threads
 
@@ -64,11 +64,14 @@ class Attempts:
         self.observers: list[Observer] = []
         self.threads: Threads
 
-    async def carry_out(self, execution: Execution) -> None:
-        """The task of an execution: attempts, and the delays between them, until it ends."""
+    async def carry_out(self, execution: Execution, delay: float = 0.0) -> None:
+        """The task of an execution: attempts, and the delays before and between them, until it ends."""
         tool = execution.tool
         direct = tool.direct
         try:
+            if delay:
+                await self._clock.sleep(delay)
+                execution.retry_at = None
             if direct is None and tool.mode is _HUMAN and not execution.attempt and not await self._ask(execution):
                 return
             while True:
@@ -117,6 +120,10 @@ class Attempts:
         except Exception as error:
             self._endings.fault(execution, error)
 
+    def delay(self, execution: Execution) -> float:
+        """What is left, in seconds, of a retry delay that another process began."""
+        return remaining_delay(execution.tool.retry or self._retry, execution.retry_at, self._clock.time())
+
     async def _ask(self, execution: Execution) -> bool:
         """Let a person decide. True where the handler is to run."""
         if execution.request is None:
@@ -161,10 +168,15 @@ class Attempts:
         return await handler.run(execution.arguments, context)
 
     async def _secure(self, execution: Execution) -> None:
-        """Return when the store knows that the attempt begins; only what may run twice need not wait for it."""
+        """Return when the handler may be entered: the store knows of the attempt, where that matters.
+
+        A tool that is not idempotent waits for that before every attempt. An idempotent one waits only if the caller
+        chose the call id, and only before the first attempt: another process may have the same call, and the store
+        decides whose it is. The task of the other one is cancelled while it waits here.
+        """
         if execution.told < execution.reached:
             self._endings.tell(execution)
-        if not execution.tool.idempotent:
+        if not execution.tool.idempotent or (execution.attempt == 1 and execution.call_id != execution.id):
             await execution.scope.settle()
 
     def _failed(self, execution: Execution, error: BaseException) -> ToolError:
@@ -195,11 +207,13 @@ class Attempts:
         execution.errors = (*execution.errors, failure)
         detach(failure)
         execution.status = move(execution.status, Status.WAITING)
+        execution.retry_at = self._clock.time() + seconds
         which = which_attempt(execution.attempt, execution.max_attempts)
         fields = b'%b,"error":%b,"delay":%b}' % (which, shown, to_json(seconds))
         self._endings.post(execution, EventKind.TOOL_RETRYING, fields)
         self._registry.counters_of(execution.tool).retries += 1
         await self._clock.sleep(seconds)
+        execution.retry_at = None
         execution.arguments = execution.tool.arguments.parse(execution.name, execution.document)
 
     def _context(self, execution: Execution) -> ToolContext:

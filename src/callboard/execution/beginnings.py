@@ -190,7 +190,8 @@ class Beginnings:
         except Exception as error:
             self._endings.fail(execution, self._registry.errors.translate(error))
             return
-        execution.task = self._starter.loop.create_task(self._attempts.carry_out(execution))
+        delay = self._attempts.delay(execution)
+        execution.task = self._starter.loop.create_task(self._attempts.carry_out(execution, delay))
 
     def _wait(self, execution: Execution) -> None:
         """Know it among those that have not ended, and when it must have."""

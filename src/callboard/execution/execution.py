@@ -202,6 +202,8 @@ class Execution:
     """When a caller who waits is let go."""
     forced_at = Seldom[float | None](None)
     """When a handler that was told to stop is given up."""
+    retry_at = Seldom[float | None](None)
+    """The time of day before which the next attempt must not begin, while it waits for that."""
     parent_id = Seldom[str | None](None)
     """Its parent in a process that died."""
     request = Seldom[RequestRow | None](None)

@@ -17,6 +17,7 @@ from ..clock import Clock
 from ..errors import ToolError
 from ..events.calendar import Calendar
 from ..storage.rows import WORKER
+from ..storage.text import storable
 from ..tools.arguments import AnyArguments
 from ..tools.definition import Tool
 from ..tools.document import encode, same_document
@@ -208,6 +209,7 @@ class ExecutionManager:
         self, scope: CallScope, name: str, call_id: str | None, error: ToolError, parent: Execution | None = None
     ) -> Outcome:
         """Record a call that cannot be carried out at all: of a tool that the caller does not see."""
+        name = storable(name)  # a model may have made it up
         if call_id is not None and (known := scope.book.by_call(call_id)) is not None:
             return known.outcome() if known.tool is NO_TOOL and known.name == name else conflict(known, name)
         execution = self._new(scope, NO_TOOL, name, b"null", call_id)

@@ -35,6 +35,17 @@ def decide(policy: RetryPolicy, error: ToolError, *, attempt: int, idempotent: b
     return Decision(True, max(backoff(policy, attempt, chance), error.retry_after or 0.0), str(error.category))
 
 
+def remaining_delay(policy: RetryPolicy, retry_at: float | None, now: float) -> float:
+    """The seconds until a stored `retry_at`, a time of day; 0.0 where there is none or it has passed.
+
+    The result is never above the policy's maximum, so a clock that is behind the one that wrote the time cannot
+    postpone the attempt for longer than the policy allows.
+    """
+    if retry_at is None or not retry_at > now:
+        return 0.0
+    return min(retry_at - now, policy.max_delay)
+
+
 def backoff(policy: RetryPolicy, attempt: int, chance: float) -> float:
     """The delay after an attempt, never above the policy's maximum."""
     strategy = BackoffStrategy(policy.strategy)

@@ -56,6 +56,7 @@ def row_of(execution: Execution, owner: str | None) -> ExecutionRow:
         started_at=None if execution.started is None else start + execution.started,
         completed_at=None if ended is None else start + ended,
         owner=None if ended is not None or waits else owner,
+        retry_at=execution.retry_at if ended is None and execution.status is Status.WAITING else None,
     )
 
 
@@ -78,6 +79,7 @@ def restored(row: ExecutionRow, tool: Tool, scope: Scope, clock: Clock) -> Execu
     execution.attempt = row.attempt
     execution.max_attempts = row.max_attempts
     execution.errors = tuple(_read(error) for error in from_json(row.errors))
+    execution.retry_at = row.retry_at
     execution.parent_id = row.parent_id
     execution.late = row.kind != WORKER and row.parent_id is None
     execution.stored = True

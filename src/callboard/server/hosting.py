@@ -21,6 +21,7 @@ from ..tools.registry import Registry
 from .app import create_app
 from .garbage import rare_collections
 from .identity import PUBLIC, IdentityConfig, guard, may_listen
+from .outdated import ending_when_outdated
 from .page import page_routes
 from .serving import Server, listen, serving
 
@@ -83,8 +84,9 @@ async def _serve(wanted: Hosting, listening: Callable[[str, bool], Any]) -> None
                 app.state.desk.streams.counted = metrics.reading
                 server = signals.end(serving(app, grace=wanted.grace))
                 listening(_address(wanted.host, made), keys or config.jwks is not None)
-                with rare_collections():
-                    await server.serve(sockets=[made])
+                async with ending_when_outdated(runtime.store, runtime.clock, server.end):
+                    with rare_collections():
+                        await server.serve(sockets=[made])
 
 
 def _allow_many_connections() -> None:

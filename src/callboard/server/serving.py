@@ -33,6 +33,10 @@ class Server(uvicorn.Server):
         self._desk = desk
         self._grace = grace
 
+    def end(self) -> None:
+        """Begin to shut down, as a signal does."""
+        self.should_exit = True
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Let running turns end, then the streams, then the rest. A second Ctrl-C does not wait."""
         self._desk.draining = True

@@ -14,6 +14,7 @@ from ..execution.book import Book
 from ..execution.manager import ExecutionManager
 from ..storage.port import Change, Conflict, Store, StoreError
 from ..storage.rows import OwnerRow, SessionRow
+from ..storage.text import is_storable
 from ..storage.writer import Writer
 from ..tools.definition import Tool
 from ..tools.registry import Registry
@@ -22,7 +23,7 @@ from ..types import Wake
 from .boards import Boards
 from .errands import Errands
 from .housekeeping import Housekeeping
-from .ids import MAX_ID, SessionNotFound, check_id
+from .ids import MAX_ID, SessionIdInvalid, SessionNotFound, check_id
 from .ledger import DirectLedger, Ledger, StoreLedger
 from .logout import finish_work
 from .ownership import Ownership
@@ -180,6 +181,8 @@ class Keeper:
         """The session of that id, made or brought back if need be. Raises `SessionNotFound` for another user's."""
         check_id("session_id", session_id)
         check_id("user_id", user_id)
+        if channel is not None and not is_storable(channel):
+            raise SessionIdInvalid("channel must not contain a NUL character or a lone surrogate.")
         view, quiet = View.of(namespaces, channel, allow), None if wake is None else Wake(wake)
         if self._durable:
             await self._ownership.join()

@@ -188,7 +188,7 @@ class Session:
             if tool is None:
                 tool = self._find(name)
         except ToolError as error:
-            return self._manager.refuse(self, shorten(name, 80).encode(errors="replace").decode(), call_id, error)
+            return self._manager.refuse(self, shorten(name, 80), call_id, error)
         return self._manager.call(self, tool, document, call_id, priority)
 
     def call_among(self, tools: Snapshot | None, name: str, arguments: str, call_id: str) -> Awaitable[Outcome]:

@@ -25,6 +25,20 @@ class StoreUnavailable(StoreError):
     code = "store_unavailable"
 
 
+class StoreOutdated(StoreError):
+    """Another version of Callboard has migrated the store while this process was using it. Nothing was written.
+
+    Every further write raises it too: the process has to be restarted with that version.
+    """
+
+    def __init__(self, stored: str | None, expected: str) -> None:
+        super().__init__(
+            f"The store was migrated to revision {stored} while this process, which works with revision {expected}, "
+            "was using it. This process writes nothing more: restart it with the version of Callboard that migrated "
+            "the store."
+        )
+
+
 class Conflict(CallboardError):
     """A change does not fit what is stored, and was not written: somebody else was faster, or an id is taken."""
 
@@ -132,6 +146,13 @@ class Store(Keys, Protocol):
         ...
 
     async def close(self) -> None: ...
+
+    async def verify(self) -> None:
+        """Raise `StoreOutdated` if another version has migrated the store since it was opened.
+
+        So does every method that writes, except `leave`.
+        """
+        ...
 
     async def commit(self, changes: Sequence[Change]) -> list[int | Conflict]:
         """Write changes, all those that fit, in one transaction. In their order: each one's last number, or why not.

@@ -79,6 +79,8 @@ class ExecutionRow:
     """The process that carries it out; None where nobody does, because it waits for a person."""
     cancelling: bool = False
     """Whether somebody, in any process, asked for it to stop. Once asked, it stays so, whatever is written."""
+    retry_at: float | None = None
+    """The time before which the next attempt must not begin; None where the execution waits for no retry."""
 
     @property
     def is_call(self) -> bool:

@@ -1,9 +1,19 @@
 """Whether a change fits what is stored: one answer for every store, since they differ only in where they look."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
+from operator import attrgetter
 from typing import Protocol
 
 from ...storage.port import Change, Conflict
+from ...storage.rows import ExecutionRow, RequestRow
+from ...storage.text import is_storable
+
+_execution_texts: Callable[[ExecutionRow], tuple[str, ...]] = attrgetter(
+    "id", "session_id", "user_id", "call_id", "tool", "kind", "fingerprint", "status"
+)
+_request_texts: Callable[[RequestRow], tuple[str, ...]] = attrgetter(
+    "id", "session_id", "user_id", "execution_id", "kind", "tool", "fingerprint", "status"
+)
 
 
 class KnownExecution(Protocol):
@@ -44,6 +54,8 @@ class KnownSession(Protocol):
 
 def refusal(change: Change, session: KnownSession | None, requests: Mapping[str, KnownRequest]) -> Conflict | None:
     """Why a change cannot be written, if it cannot. `session` is None where there is none."""
+    if not has_storable_text(change):
+        return Conflict("An id or a name in this change has a NUL character or a lone surrogate, which no store holds.")
     if change.session is not None:
         if change.session.id != change.session_id:
             return Conflict(f"A change of session {change.session_id} holds another session.")
@@ -60,6 +72,19 @@ def refusal(change: Change, session: KnownSession | None, requests: Mapping[str,
         or (_requests(change, requests) if change.requests else None)
         or (_results(change, session) if change.late or change.taken or change.cancel else None)
     )
+
+
+def has_storable_text(change: Change) -> bool:
+    """Whether every store can hold the ids and names in a change, its JSON documents aside."""
+    texts = [change.session_id, *change.late, *change.cancel]
+    if change.session is not None:
+        texts += (change.session.id, change.session.user_id, change.session.channel or "", change.session.wake or "")
+    for write in change.executions:
+        texts += _execution_texts(write.row)
+        texts += (write.row.parent_id or "", write.row.owner or "")
+    for write in change.requests:
+        texts += _request_texts(write.row)
+    return is_storable("".join(texts))
 
 
 def _executions(change: Change, session: KnownSession | None) -> Conflict | None:

@@ -4,7 +4,6 @@ What a group of changes speaks of is read before and put into an `Intake`; each 
 and alters what the next one is judged by. In the end the intake holds the rows that are to be written.
 """
 
-import re
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -16,8 +15,8 @@ from .sheets import Row
 
 EXECUTION = (
     *("session_id", "id", "user_id", "call_id", "tool", "kind", "fingerprint", "status", "priority", "attempt"),
-    *("max_attempts", "late", "parent_id", "queued_at", "started_at", "completed_at", "owner", "document"),
-    *("shown", "errors", "value", "error"),
+    *("max_attempts", "late", "parent_id", "queued_at", "started_at", "completed_at", "owner", "retry_at"),
+    *("document", "shown", "errors", "value", "error"),
 )
 """The columns of `Execution.values`."""
 
@@ -30,8 +29,6 @@ REQUEST = (
 
 _execution_values, _execution_json = attrgetter(*EXECUTION[:-4]), attrgetter(*EXECUTION[-4:])
 _request_values, _request_json = attrgetter(*REQUEST[:-3]), attrgetter(*REQUEST[-3:])
-
-_UNFIT = re.compile("[\0\ud800-\udfff]")
 
 
 class Execution:
@@ -182,11 +179,6 @@ def speaks_of_more(change: Change) -> bool:
         or change.cancel
         or change.transcript
     )
-
-
-def can_be_an_id(text: str) -> bool:
-    """Whether databases take it as a text: no NUL, no half of a character."""
-    return not _UNFIT.search(text)
 
 
 def _texts(documents: tuple[bytes | None, ...]) -> list[str | None]:

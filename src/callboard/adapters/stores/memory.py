@@ -85,6 +85,9 @@ class MemoryStore:
     async def close(self) -> None:
         """Everything stays, for whoever opens this object again."""
 
+    async def verify(self) -> None:
+        """A store in memory is never migrated."""
+
     async def commit(self, changes: Sequence[Change]) -> list[int | Conflict]:
         return [self._write(change) for change in changes]
 

@@ -31,7 +31,7 @@ from .lines import Line
 from .listening import CHANNEL, Listener, written
 from .revisions import Look, Migrated, is_empty, require_known, stored_revision, upgrade
 from .sheets import Fold, driver
-from .tables import REVISION, batches
+from .tables import REVISION, VERSION_TABLE, batches
 
 MIGRATING = 0x63616C6C626F6172
 """The advisory lock of those who migrate."""
@@ -124,6 +124,9 @@ class PostgresDatabase:
         try:
             with self._engine.begin() as connection:
                 connection.execute(select(func.pg_advisory_xact_lock(MIGRATING)))
+                if stored_revision(connection) not in (None, REVISION):
+                    # Writers lock rows of sessions and read the revision: none of them is between the two.
+                    connection.exec_driver_sql(f"LOCK TABLE sessions, {VERSION_TABLE} IN ACCESS EXCLUSIVE MODE")
                 return upgrade(connection, self.name)
         except DBAPIError as error:
             raise self.explained(error) or StoreError(self._unusable) from error

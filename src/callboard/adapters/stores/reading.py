@@ -9,7 +9,7 @@ from sqlalchemy import BigInteger, ColumnElement, Connection, Dialect, Row, Sele
 from ...storage.port import Head, Page
 from ...storage.rows import ExecutionRow, OwnerRow, RequestRow, SessionRow
 from .sheets import among, keys
-from .tables import events, executions, owners, requests, session_tool_state, sessions, transcript
+from .tables import events, executions, made_at, owners, requests, session_tool_state, sessions, transcript
 
 EXECUTION = [executions.c[name] for name in ExecutionRow.__dataclass_fields__]
 """The columns of an execution, by the names of its fields."""
@@ -30,9 +30,7 @@ class Reading:
     def __init__(self, dialect: Dialect) -> None:
         self._session = _SESSION.where(sessions.c.id == bindparam("id"))
         self._events = self._page()
-        self._heads = select(sessions.c.id, sessions.c.last_seq, sessions.c.made_at).where(
-            among(dialect, sessions.c.id)
-        )
+        self._heads = select(sessions.c.id, sessions.c.last_seq, made_at).where(among(dialect, sessions.c.id))
         self._execution = select(*EXECUTION).where(
             executions.c.session_id == bindparam("session_id"), executions.c.id == bindparam("id")
         )

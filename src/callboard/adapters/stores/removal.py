@@ -5,14 +5,14 @@ from sqlalchemy import Connection, delete, select, update
 from ...events.kinds import EventKind
 from ...storage.rows import INPUT
 from .encoded import input_of
-from .tables import events, executions, sessions
+from .tables import events, executions, made_at, sessions
 
 
-def remove(connection: Connection, session_id: str, made_at: float | None) -> bool:
-    """Remove a session; all that is its own goes with it."""
+def remove(connection: Connection, session_id: str, when: float | None) -> bool:
+    """Remove a session, if it was made at that time; all that is its own goes with it."""
     removed = delete(sessions).where(sessions.c.id == session_id)
-    if made_at is not None:
-        removed = removed.where(sessions.c.made_at == made_at)
+    if when is not None:
+        removed = removed.where(made_at == when)
     return connection.execute(removed).rowcount == 1
 
 

@@ -7,10 +7,14 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, column, inspect, select, table
 
-from ...storage.port import StoreError
+from ...storage.port import StoreError, StoreOutdated
 from .tables import REVISION, VERSION_TABLE
 
 _version = table(VERSION_TABLE, column("version_num"))
+
+
+revision = select(_version.c.version_num).scalar_subquery().label("revision")
+"""The revision of a database as a column, so that a query which locks rows can check it without another round trip."""
 
 
 class Migrated(NamedTuple):
@@ -37,6 +41,17 @@ def stored_revision(connection: Connection) -> str | None:
     if not inspect(connection).has_table(VERSION_TABLE):
         return None
     return connection.execute(select(_version.c.version_num)).scalar_one_or_none()
+
+
+def require_current(stored: str | None) -> None:
+    """Raise `StoreOutdated` unless a revision, as read by the transaction that writes, is the one of this version."""
+    if stored != REVISION:
+        raise StoreOutdated(stored, REVISION)
+
+
+def verify(connection: Connection) -> None:
+    """Raise `StoreOutdated` unless the database has the revision of this version."""
+    require_current(connection.execute(select(revision)).scalar_one())
 
 
 def is_empty(connection: Connection) -> bool:

@@ -14,7 +14,7 @@ from sqlalchemy.exc import DataError
 
 from ...storage.port import Change, Conflict, Head, Page, StoreError
 from ...storage.rows import ExecutionRow, KeyRow, OwnerRow, RequestRow, SessionRow
-from . import keys, removal
+from . import keys, removal, revisions
 from .addresses import postgres_url, sqlite_path
 from .backend import Backend, Watch
 from .groups import Groups
@@ -70,6 +70,9 @@ class SqlStore:
         if opened is not None:
             opened.waking.close()
             await asyncio.to_thread(opened.end)
+
+    async def verify(self) -> None:
+        await self._here.readers.do(lambda line: line.run(revisions.verify))
 
     async def commit(self, changes: Sequence[Change]) -> list[int | Conflict]:
         return await self._here.writer.do(lambda line: self._groups.commit(line, changes))
@@ -130,27 +133,28 @@ class SqlStore:
         return await self._read(lambda c: self._reading.transcript(c, session_id, min(after, _MOST)), [])
 
     async def join(self, owner: OwnerRow) -> None:
-        await self._here.writer.do(lambda line: line.run(lambda c: self._ownership.join(c, owner)))
+        await self._here.writer.do(lambda line: line.run(_checked(lambda c: self._ownership.join(c, owner))))
 
     def beat(self, owner_id: str) -> bool:
-        return self._here.beats.run(lambda c: self._ownership.beat(c, owner_id))
+        return self._here.beats.run(_checked(lambda c: self._ownership.beat(c, owner_id)))
 
     async def owners(self) -> list[OwnerRow]:
         return await self._read(self._reading.owners, [])
 
     async def leave(self, owner_id: str) -> None:
-        await self._write(lambda c: self._ownership.leave(c, owner_id), None)
+        # Also where the store was migrated meanwhile: what the process leaves behind can be taken over at once.
+        await _answered(self._here.writer, lambda c: self._ownership.leave(c, owner_id), None)
 
     async def recover(self, owner_id: str | None, beat: int, heir: str) -> list[ExecutionRow]:
         def recover(line: Line) -> list[ExecutionRow]:
-            given = line.run(lambda c: self._ownership.recover(c, owner_id, beat, heir))
+            given = line.run(_checked(lambda c: self._ownership.recover(c, owner_id, beat, heir)))
             self._ownership.settle()
             return given
 
         return await self._here.writer.do(recover)
 
     async def add_key(self, row: KeyRow) -> None:
-        await self._here.writer.do(lambda line: line.run(lambda c: keys.add(c, row)))
+        await self._here.writer.do(lambda line: line.run(_checked(lambda c: keys.add(c, row))))
 
     async def key(self, key_id: str) -> KeyRow | None:
         return await self._read(lambda c: keys.find(c, key_id), None)
@@ -175,7 +179,7 @@ class SqlStore:
         return await _answered(self._here.readers, job, nothing)
 
     async def _write(self, job: Callable[[Connection], T], nothing: T) -> T:
-        return await _answered(self._here.writer, job, nothing)
+        return await _answered(self._here.writer, _checked(job), nothing)
 
 
 class _Opened:
@@ -206,6 +210,16 @@ class _Opened:
         self.writer.close()
         self.readers.close()
         self.beats.close()
+
+
+def _checked(job: Callable[[Connection], T]) -> Callable[[Connection], T]:
+    """A job that is done only in a database of this version's revision. Raises `StoreOutdated`."""
+
+    def run(connection: Connection) -> T:
+        revisions.verify(connection)
+        return job(connection)
+
+    return run
 
 
 async def _answered(clerks: Clerks, job: Callable[[Connection], T], nothing: T) -> T:

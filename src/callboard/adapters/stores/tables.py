@@ -14,11 +14,13 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    func,
+    select,
 )
 
 from .documents import JsonText
 
-REVISION = "0005"
+REVISION = "0006"
 """The newest revision of the migrations: what this version of Callboard works with."""
 
 VERSION_TABLE = "callboard_version"
@@ -67,6 +69,12 @@ session_tool_state = Table(
 )
 """One row per session, beside it. `unconsumed_results` is the one place that knows which results wait."""
 
+made_at = func.coalesce(
+    sessions.c.made_at,
+    select(session_tool_state.c.created_at).where(session_tool_state.c.session_id == sessions.c.id).scalar_subquery(),
+).label("made_at")
+"""When a session was created. Processes of a revision before 0005 stored sessions without `sessions.made_at`."""
+
 events = Table(
     "events",
     metadata,
@@ -104,6 +112,7 @@ executions = Table(
     Column("completed_at", Double),
     Column("owner", _name),
     Column("cancelling", Boolean, nullable=False),
+    Column("retry_at", Double),
     UniqueConstraint("session_id", "id", name="executions_id"),
     UniqueConstraint("session_id", "call_id", name="executions_call"),
 )

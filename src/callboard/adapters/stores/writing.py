@@ -12,9 +12,12 @@ from sqlalchemy import Connection, Dialect, delete, select
 
 from ...storage.port import Change, Conflict
 from ...storage.rows import SessionRow
-from .intake import EXECUTION, REQUEST, Execution, Intake, Request, Session, can_be_an_id, speaks_of_more
+from ...storage.text import is_storable
+from .guards import has_storable_text
+from .intake import EXECUTION, REQUEST, Execution, Intake, Request, Session, speaks_of_more
+from .revisions import require_current, revision
 from .sheets import Fold, Query, Row, Sheet, among, keys
-from .tables import events, executions, requests, session_tool_state, sessions, transcript
+from .tables import events, executions, made_at, requests, session_tool_state, sessions, transcript
 
 
 class Writing:
@@ -25,7 +28,7 @@ class Writing:
         state = ("session_id", "user_id", "namespaces", "available_tools", "unconsumed_results")
         self._locked = Query(
             dialect,
-            select(*(sessions.c[name] for name in ("id", *counters, "writes", "made_at")))
+            select(*(sessions.c[name] for name in ("id", *counters, "writes")), made_at, revision)
             .where(among(dialect, sessions.c.id))
             .order_by(sessions.c.id)
             .with_for_update(of=sessions),
@@ -81,20 +84,26 @@ class Writing:
         self._posted = Sheet(dialect, "insert", events, "session_id", "seq", "kind", "at", "body")
 
     def lock(self, connection: Connection, session_ids: Iterable[str]) -> dict[str, Session]:
-        """Let nobody else write to these sessions until the transaction ends. Those that are there."""
-        rows = self._locked.rows(connection, keys(zip(filter(can_be_an_id, session_ids))))
-        return {row[0]: Session(*row) for row in rows}
+        """Lock the rows of these sessions until the transaction ends, and return those that exist.
+
+        Raises `StoreOutdated` if another version has migrated the database: a migration locks the sessions too, so
+        that a writer sees either the old tables or the new revision.
+        """
+        rows = self._locked.rows(connection, keys(zip(filter(is_storable, session_ids))))
+        if rows:
+            require_current(rows[0][-1])
+        return {row[0]: Session(*row[:-1]) for row in rows}
 
     def write(
         self, connection: Connection, changes: Sequence[Change], *, careful: bool = False, fold: Fold | None = None
     ) -> list[int | Conflict]:
         """Write those that fit. Raises what the database says of their data, after which nothing of this may stay."""
         intake = Intake(self.lock(connection, {change.session_id for change in changes}))
-        speaking = [change for change in changes if speaks_of_more(change)]
+        speaking = [change for change in changes if speaks_of_more(change) and has_storable_text(change)]
         carried = {
             change.session_id: change.session.created_at
             for change in reversed(speaking)  # the first one makes it
-            if change.session and can_be_an_id(change.session_id)
+            if change.session
         }
         missing = sorted(carried.keys() - intake.sessions.keys())
         if missing:
