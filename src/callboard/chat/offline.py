@@ -94,7 +94,7 @@ def _tasks(messages: Sequence[ModelMessage]) -> list[Task]:
     for message in messages:
         for part in message.parts:
             content: Any = part.content if isinstance(part, ToolReturnPart) else None
-            if isinstance(content, dict) and cast("dict[str, Any]", content).get("status") in ("started", "waiting"):
+            if isinstance(content, dict) and cast("dict[str, Any]", content).get("status") in ("started", "queued", "waiting"):
                 fields = cast("dict[str, Any]", content)
                 found.append(Task(str(fields.get("execution_id")), str(fields.get("tool"))))
     return found

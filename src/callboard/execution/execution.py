@@ -16,8 +16,9 @@ from ..errors import ToolError
 from ..storage.rows import TOOL, RequestRow
 from ..tools.definition import Tool
 from .lifecycle import Status
-from .outcome import Outcome, OutcomeStatus
+from .outcome import QUEUED, Outcome, OutcomeStatus
 from .record import ExecutionRecord
+from .usage import UserUsage
 
 
 class Priority(IntEnum):
@@ -48,6 +49,11 @@ class Scope(Protocol):
 
     running: int
     """How many of its executions hold a place."""
+
+    @property
+    def user(self) -> UserUsage:
+        """What its user takes up, in all of its sessions."""
+        ...
 
     @property
     def durable(self) -> bool:
@@ -116,10 +122,13 @@ made: Callable[[type[Outcome], tuple[Any, ...]], Outcome] = cast("Any", tuple)._
 """Makes a named tuple without the function in Python that its class has for that."""
 
 
-def acknowledgement(execution_id: str, tool: str, request_id: str | None) -> bytes:
-    """What the model is told while a call goes on, or waits for a person."""
+def acknowledgement(execution_id: str, tool: str, request_id: str | None, *, queued: bool = False) -> bytes:
+    """What the model is told while a call goes on, waits for a free place, or waits for a person."""
     said = {"status": "started", "execution_id": execution_id, "tool": tool}
     end = "Its result will be reported when it is there; do not call it again for the same purpose."
+    if queued:
+        message = f"It is queued and has not begun: it waits for a free place. {end}"
+        return to_json({**said, "status": QUEUED, "message": message})
     if request_id is None:
         return to_json({**said, "message": f"It is running. {end}"})
     return to_json(
@@ -262,7 +271,8 @@ class Execution:
     def acknowledgement(self) -> bytes:
         """What the model is told while the call goes on."""
         asked = self.request if self.status is _WAITING else None
-        return acknowledgement(self.id, self.tool.name, None if asked is None else asked.id)
+        queued = self.status is _PENDING
+        return acknowledgement(self.id, self.tool.name, None if asked is None else asked.id, queued=queued)
 
     def record(self, now: float) -> ExecutionRecord:
         """Everything about it, as it is now."""

@@ -12,6 +12,7 @@ from ..clock import Clock, Timer
 from ..events.board import Board
 from ..execution.book import Book
 from ..execution.manager import ExecutionManager
+from ..execution.usage import Usage
 from ..storage.port import Change, Conflict, Store, StoreError
 from ..storage.rows import OwnerRow, SessionRow
 from ..storage.writer import Writer
@@ -96,6 +97,7 @@ class Keeper:
             log_out=self.log_out,
             look_around=lambda: self._ownership.look_soon(),
             conversation=self._conversation,
+            usage=Usage(),
             owner=me.id,
             watchers=[],
         )

@@ -68,6 +68,7 @@ class Session:
         "running",
         "talk",
         "tell",
+        "user",
         "user_id",
         "view",
         "wake",
@@ -88,6 +89,8 @@ class Session:
     ) -> None:
         self.id = session_id
         self.user_id = user_id
+        self.user = services.usage.of(user_id)
+        """What all sessions of the user take up in this process."""
         self.view = view
         self.running = 0
         self.board = board
