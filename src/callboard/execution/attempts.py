@@ -77,7 +77,7 @@ class Attempts:
                     for observer in self.observers:
                         observer.attempting(execution)
                 try:
-                    if self._breakers.remember:
+                    if tool.breaker is not None or self._breakers.remember:
                         self._breakers.admit(execution)
                     execution.status = (
                         _EXECUTING if execution.status is _VALIDATING else move(execution.status, _EXECUTING)

@@ -93,9 +93,9 @@ ToolKey: TypeAlias = tuple[str, str | None]
 """A tool, and the session that alone has it, where it is one that a session was lent."""
 
 
-def tool_key(tool: Tool, scope: Scope, per_session: bool = False) -> ToolKey:
-    """What is counted together: all calls of a tool, or only those of one session."""
-    return tool.name, scope.id if per_session or scope.lent(tool.name) is tool else None
+def tool_key(tool: Tool, scope: Scope) -> ToolKey:
+    """What is counted together: all calls of a tool, or those of the one session that has it."""
+    return tool.name, scope.id if scope.lent(tool.name) is tool else None
 
 
 class Answer(NamedTuple):
@@ -221,6 +221,8 @@ class Execution:
     """Whether it is another process's by now, or nobody's."""
     settled = Seldom(False)
     """Whether the store has taken its end: before that, it may be another process's without knowing it."""
+    target = Seldom[str | None](None)
+    """What the breaker of the current attempt goes by, where its tool has breakers by target."""
     fingerprint = Seldom("")
     """A hash of the arguments, once it is needed."""
 

@@ -7,7 +7,7 @@ store and no protocol: what it tells a session, the session writes.
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -301,6 +301,10 @@ class ExecutionManager:
     def hides(self, scope: Scope, tool: Tool) -> bool:
         """Whether a tool's breaker is open and its policy says that it is not shown meanwhile."""
         return self._breakers.remember and self._breakers.hides(tool, scope)
+
+    def refusing_breakers(self) -> Mapping[str, int]:
+        """How many breakers of each tool refuse calls now: of the tool, of users, sessions or targets."""
+        return self._breakers.refusing()
 
     def forget(self, scope: Scope) -> None:
         """A session has ended: nothing is remembered for it."""
