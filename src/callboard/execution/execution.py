@@ -36,6 +36,10 @@ class Bookkeeping(Protocol):
         """An execution has ended, so it need not be kept for ever."""
         ...
 
+    def weigh(self, execution: "Execution") -> None:
+        """An execution has ended that has large arguments or a large result."""
+        ...
+
 
 class Scope(Protocol):
     """What the manager needs of a session."""
@@ -221,6 +225,10 @@ class Execution:
     """Whether it is another process's by now, or nobody's."""
     settled = Seldom(False)
     """Whether the store has taken its end: before that, it may be another process's without knowing it."""
+    unloaded = Seldom(False)
+    """Whether its arguments and its result are only in the store."""
+    held = Seldom(0)
+    """The bytes of its arguments while it has not ended, if they are large."""
     target = Seldom[str | None](None)
     """What the breaker of the current attempt goes by, where its tool has breakers by target."""
     fingerprint = Seldom("")
@@ -275,6 +283,11 @@ class Execution:
         asked = self.request if self.status is _WAITING else None
         queued = self.status is _PENDING
         return acknowledgement(self.id, self.tool.name, None if asked is None else asked.id, queued=queued)
+
+    def unload(self) -> None:
+        """Leave arguments and result to the store, which has them. The fingerprint still tells the arguments."""
+        self.unloaded = True
+        self.document, self.shown, self.encoded = b"null", b"null", None
 
     def record(self, now: float) -> ExecutionRecord:
         """Everything about it, as it is now."""

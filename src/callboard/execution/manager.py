@@ -185,6 +185,8 @@ class ExecutionManager:
                     self._endings.deadlines.watch(execution.budget_at)
                 await self._endings.released(execution)
             outcome = execution.outcome()
+            if execution.unloaded:
+                return await scope.elsewhere(execution)
             if execution.promoted and not again:  # even if it has ended since: its result comes late
                 started = OutcomeStatus.STARTED
                 outcome = Outcome(started, execution.id, execution.call_id, execution.name, execution.acknowledgement())
@@ -250,7 +252,7 @@ class ExecutionManager:
         except asyncio.CancelledError:
             self.cancel(execution)
             raise
-        outcome = execution.outcome()
+        outcome = await scope.elsewhere(execution) if execution.unloaded else execution.outcome()
         if outcome.error is not None:
             raise NestedFailure(execution.name, outcome.error)
         return outcome.value

@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 class UserUsage:
     """The counters of one user."""
 
-    __slots__ = ("__weakref__", "arguments", "kept", "queued", "requests", "running", "served", "user_id")
+    __slots__ = ("__weakref__", "arguments", "queued", "requests", "running", "served", "user_id")
 
     def __init__(self, user_id: str) -> None:
         self.user_id = user_id
@@ -24,8 +24,6 @@ class UserUsage:
         """Executions that wait for a person."""
         self.arguments = 0
         """Bytes of the large arguments of executions that have not ended."""
-        self.kept = 0
-        """Bytes of the large events, arguments and results that are kept of the user's sessions."""
 
 
 class Usage:

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from weakref import WeakValueDictionary
 
+from ..budget import Budget, MemoryLimits
 from ..clock import Clock, Timer
 from ..events.board import Board
 from ..execution.book import Book
@@ -77,6 +78,13 @@ class Keeper:
         self._opening: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """Each as long as somebody holds it or waits for it."""
         self._timer: Timer | None = None
+        settings = registry.settings
+        self.budget = Budget(
+            MemoryLimits(
+                session=settings.max_session_bytes, user=settings.max_user_bytes, total=settings.max_memory_bytes
+            )
+        )
+        """The memory that large events, arguments and results take."""
         self.errands = Errands()
         self._boards = Boards(store, self._board, self.errands.run)
         self._writer = Writer(store)
@@ -299,7 +307,11 @@ class Keeper:
         archive = self._boards.archive(session_id) if self._durable else None
         keep = self._keep_events or IN_MEMORY
         board = Board(
-            min(keep, TAIL) if self._durable else keep, after=0 if row is None else row.last_seq, archive=archive
+            min(keep, TAIL) if self._durable else keep,
+            after=0 if row is None else row.last_seq,
+            archive=archive,
+            budget=self.budget,
+            user_id=user_id,
         )
         created_at = self._clock.time() if row is None else row.created_at
         ledger: Ledger
@@ -313,7 +325,7 @@ class Keeper:
             view,
             services=self._services,
             board=board,
-            book=Book(self._keep_executions),
+            book=Book(self._keep_executions, budget=self.budget, user_id=user_id, stored=self._durable),
             ledger=ledger,
             created_at=created_at,
         )
@@ -346,6 +358,7 @@ class Keeper:
         self._sessions.pop(session.id, None)
         self._known.pop(session.id, None)
         self._manager.forget(session)
+        session.book.close()
 
     def _let_go(self, session: Session) -> None:
         """Free what a session holds in memory, if everything of it is stored and nothing runs."""
