@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 class UserUsage:
     """The counters of one user."""
 
-    __slots__ = ("__weakref__", "arguments", "queued", "requests", "running", "served", "user_id")
+    __slots__ = ("__weakref__", "arguments", "queued", "requests", "running", "served", "sessions", "user_id")
 
     def __init__(self, user_id: str) -> None:
         self.user_id = user_id
@@ -22,6 +22,8 @@ class UserUsage:
         """The number of the last place that the queue gave to this user: the lower, the longer ago."""
         self.requests = 0
         """Executions that wait for a person."""
+        self.sessions: dict[str, None] = {}
+        """The ids of its sessions that are in memory, the one that came first at first."""
         self.arguments = 0
         """Bytes of the large arguments of executions that have not ended."""
 

@@ -6,14 +6,16 @@ dead processes left behind.
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import islice
 from weakref import WeakValueDictionary
 
 from ..budget import Budget, MemoryLimits
 from ..clock import Clock, Timer
+from ..errors import ErrorCategory, ToolError
 from ..events.board import Board
 from ..execution.book import Book
 from ..execution.manager import ExecutionManager
-from ..execution.usage import Usage
+from ..execution.usage import Usage, UserUsage
 from ..storage.port import Change, Conflict, Store, StoreError
 from ..storage.rows import OwnerRow, SessionRow
 from ..storage.writer import Writer
@@ -37,6 +39,8 @@ from .workers import Workers
 
 IN_MEMORY, TAIL = 10_000, 500
 """How many events of a session are held in memory where there is no store, and where there is one."""
+LOOKED_AT = 100
+"""How many sessions of a user that has too many are looked at, to let one of them go from memory."""
 SWEEP = 60.0
 """Seconds after which one looks again for what is idle or too old."""
 
@@ -142,7 +146,7 @@ class Keeper:
             return await self.load(session_id)
         if session_id not in self._sessions:
             await self._restore(known)  # it was let go, and somebody holds it all the same
-            self._sessions[session_id] = known
+            self._enter(known)
         known.touch()
         return known
 
@@ -196,6 +200,7 @@ class Keeper:
         async with self._opening.setdefault(session_id, asyncio.Lock()):
             session = await self.bring(session_id)
             if session is None:
+                self._make_room(self._services.usage.of(user_id))
                 return await self._create(session_id, user_id, view, quiet)
             if session.user_id != user_id:
                 raise _not_found(session_id)
@@ -283,7 +288,7 @@ class Keeper:
         try:
             await session.ledger.write(Change(session_id, session=session.row()))
         except (Conflict, StoreError) as error:
-            self._sessions.pop(session_id, None)
+            self._leave(session)
             self._known.pop(session_id, None)
             if isinstance(error, StoreError):
                 raise
@@ -329,8 +334,36 @@ class Keeper:
             ledger=ledger,
             created_at=created_at,
         )
-        self._sessions[session_id] = self._known[session_id] = session
+        self._known[session_id] = session
+        self._enter(session)
         return session
+
+    def _enter(self, session: Session) -> None:
+        """Have a session in memory."""
+        self._sessions[session.id] = session
+        session.user.sessions[session.id] = None
+
+    def _leave(self, session: Session) -> None:
+        """Have it in memory no more."""
+        self._sessions.pop(session.id, None)
+        session.user.sessions.pop(session.id, None)
+
+    def _make_room(self, user: UserUsage) -> None:
+        """Let sessions of a user go from memory that has as many as it may. Raises `ToolError` (resource)."""
+        most = self._registry.settings.max_user_sessions
+        for session_id in [*islice(user.sessions, LOOKED_AT)] if len(user.sessions) >= most else ():
+            session = self._sessions[session_id]
+            if isinstance(session.ledger, StoreLedger) and session.ledger.idle:
+                self._let_go(session)
+            if len(user.sessions) < most:
+                return
+            if session_id in user.sessions:  # it is in use: the next ones are looked at first next time
+                user.sessions[session_id] = user.sessions.pop(session_id)
+        if len(user.sessions) >= most:
+            raise ToolError(
+                f"This user has {len(user.sessions):,} sessions in memory, which is as many as it may. Close some.",
+                category=ErrorCategory.RESOURCE,
+            )
 
     # Logout, and sessions that nobody uses
 
@@ -355,7 +388,7 @@ class Keeper:
             session.talk.stop()
         for execution in session.open_executions:
             self._manager.cancel(execution)
-        self._sessions.pop(session.id, None)
+        self._leave(session)
         self._known.pop(session.id, None)
         self._manager.forget(session)
         session.book.close()
@@ -364,7 +397,7 @@ class Keeper:
         """Free what a session holds in memory, if everything of it is stored and nothing runs."""
         talks = session.talk is not None and session.talk.is_processing
         if self._durable and not talks and not session.open_executions and not session.board.watched:
-            self._sessions.pop(session.id, None)
+            self._leave(session)
             session.talk = None
             session.board.shrink()
             session.book.clear()

@@ -461,7 +461,15 @@ class Session:
         self.ledger.late(execution)
 
     async def ask(self, execution: Execution) -> Answer:
-        return await self._services.requests.ask(self, execution, self._manager.disown)
+        user, most = self.user, self._registry.settings.max_user_requests
+        if execution.request is None and user.requests >= most:
+            said = f"{user.requests:,} calls of this user wait for a person already; {most:,} may. Nothing was done."
+            return Answer(error=ToolError(said, category=ErrorCategory.RESOURCE, retryable=False))
+        user.requests += 1
+        try:
+            return await self._services.requests.ask(self, execution, self._manager.disown)
+        finally:
+            user.requests -= 1
 
     def use(self, execution: Execution) -> None:
         self._services.requests.use(self, execution)

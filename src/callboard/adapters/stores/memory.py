@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
-from ...storage.port import Change, Conflict, Head, Page
+from ...storage.port import PAGE_BYTES, Change, Conflict, Head, Page
 from ...storage.rows import INPUT, ExecutionRow, KeyRow, OwnerRow, RequestRow, SessionRow
 from .encoded import input_of, posted
 from .guards import refusal
@@ -114,7 +114,14 @@ class MemoryStore:
             return Page(after + 1, [], 1, 0)
         first = max(after + 1, session.first_seq)
         start = first - session.first_seq
-        return Page(first, session.events[start : start + limit], session.first_seq, session.last_seq)
+        lines = session.events[start : start + limit]
+        before = 0
+        for place, line in enumerate(lines):
+            if before >= PAGE_BYTES:
+                del lines[place:]
+                break
+            before += len(line)
+        return Page(first, lines, session.first_seq, session.last_seq)
 
     async def heads(self, session_ids: Collection[str]) -> dict[str, Head]:
         found = ((session_id, self._sessions.get(session_id)) for session_id in session_ids)
