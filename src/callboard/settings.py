@@ -22,6 +22,14 @@ class Settings:
     """Largest JSON document that is taken as a call's arguments."""
     max_threads: int = 32
     """Threads that run sync handlers, at most."""
+    max_calls: int = 4_096
+    """Calls that run at once in one process."""
+    max_user_calls: int = 1_024
+    """Calls of one user that run at once, in all of its sessions."""
+    max_session_calls: int = 256
+    """Calls of one session that run at once."""
+    max_queued_calls: int = 10_000
+    """Calls that may wait for a place; one user has at most half of them."""
     max_session_bytes: int = 16 * 1024 * 1024
     """Bytes of large events, arguments and results that one session keeps in memory."""
     max_user_bytes: int = 64 * 1024 * 1024
