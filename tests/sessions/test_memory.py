@@ -60,7 +60,8 @@ async def test_e6_large_results_are_kept_by_bytes_and_found_all_the_same(make: M
     durable = store_url != "memory://"
     async with make(*TOOLS, settings=SMALL) as runtime:
         session = await runtime.open("s", "ann")
-        ids = [(await session.call("large", {"size": 20 * KB, "mark": mark})).execution_id for mark in "abcdefghijklmnop"]
+        made = [await session.call("large", {"size": 20 * KB, "mark": mark}) for mark in "abcdefghijklmnop"]
+        ids = [outcome.execution_id for outcome in made]
         assert held(runtime, session) < 250 * KB
         assert runtime.sessions.budget.kept <= 200 * KB
         last = await session.result(ids[-1])
@@ -80,7 +81,7 @@ async def test_e6_large_results_are_kept_by_bytes_and_found_all_the_same(make: M
         assert held(runtime, session) < 250 * KB
 
 
-async def test_x10_a_call_whose_result_is_only_in_the_store_is_not_carried_out_again(make: Make, store_url: str) -> None:
+async def test_x10_a_call_whose_result_is_only_in_the_store_is_not_run_again(make: Make, store_url: str) -> None:
     if store_url == "memory://":
         pytest.skip("in memory there is no place for it")
     async with make(*TOOLS, settings=SMALL) as runtime:

@@ -125,7 +125,7 @@ class Board:
             self._flush_soon()
 
     def _extend(self, events: Sequence[bytes]) -> None:
-        """Keep events of which any may be large, and then one by one: the first may have to go before the last comes."""
+        """Keep events of which any may be large, one by one then: the first may have to go before the last comes."""
         if _large(events):
             for event in events:
                 self.extend((event,))
@@ -284,10 +284,10 @@ class Board:
         """Let the oldest events go until so many bytes are free, after readers that are called were given them."""
         self._flush()
         freed = gone = 0
-        for gone, line in enumerate(self._lines, 1):
+        while gone < len(self._lines) and freed < size:
+            line = self._lines[gone]
             freed += len(line) if len(line) > LARGE else 0
-            if freed >= size:
-                break
+            gone += 1
         self._forget(gone)
 
     def _wake(self) -> None:

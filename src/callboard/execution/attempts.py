@@ -157,7 +157,8 @@ class Attempts:
             return await handler.enter(execution.arguments, None)
         context = self._context(execution)
         if handler.kind is HandlerKind.SYNC:
-            return await self.threads.run(partial(handler.enter, execution.arguments, context))
+            work = partial(handler.enter, execution.arguments, context)
+            return await self.threads.run(work, execution.scope.user_id)
         return await handler.run(execution.arguments, context)
 
     async def _secure(self, execution: Execution) -> None:

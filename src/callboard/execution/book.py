@@ -1,32 +1,14 @@
 """The executions of one session: in their order, by id, by the caller's id, and which of them are still kept."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Container, Mapping
 from sys import getsizeof
-from typing import Protocol
+from typing import Any
 
 from ..budget import LARGE, Budget, Holding
 from .execution import ID_PREFIX, Execution
 
 _SLACK = 64
 """How many more may gather before the oldest are let go, together."""
-
-
-class Waiting(Protocol):
-    """Late results that wait to be taken."""
-
-    def __contains__(self, execution_id: str, /) -> bool: ...
-
-    def drop(self, execution_id: str) -> None:
-        """A result is not kept any more: there was no room for it."""
-        ...
-
-
-class _Nothing:
-    def __contains__(self, execution_id: str) -> bool:
-        return False
-
-    def drop(self, execution_id: str) -> None:
-        """There is none."""
 
 
 class Book:
@@ -47,6 +29,7 @@ class Book:
         "_slack",
         "_stored",
         "calls",
+        "dropped",
         "entries",
         "finished",
         "limit",
@@ -54,17 +37,17 @@ class Book:
         "waiting",
     )
 
-    def __init__(
-        self, retain: int, *, budget: Budget | None = None, user_id: str = "", stored: bool = False
-    ) -> None:
+    def __init__(self, retain: int, *, budget: Budget | None = None, user_id: str = "", stored: bool = False) -> None:
         self.retain = retain
         self.entries: list[Execution] = []
         self.finished = 0
         """How many of them have ended."""
         self._by_id: dict[str, Execution] = {}
         """Some of them, by their ids: always the first so many of `entries`, in that order."""
-        self.waiting: Waiting = _Nothing()
+        self.waiting: Container[str] = ()
         """Those whose results came late and were not taken yet, where nobody else keeps them."""
+        self.dropped: Callable[[str], Any] = str
+        """Called with the id of one of those for which there was no room."""
         self._slack = min(retain, _SLACK)
         self.limit = retain + self._slack
         self.calls: dict[str, Execution] = {}
@@ -175,7 +158,7 @@ class Book:
         self.finished -= 1
         self._strike(execution)
         if execution.late:
-            self.waiting.drop(execution.id)
+            self.dropped(execution.id)
 
     def _strike(self, execution: Execution) -> None:
         if self._large and (known := self._large.pop(execution.id, None)) is not None and self._holding is not None:

@@ -112,11 +112,7 @@ class Gatekeeper:
         if execution.tool.concurrency is None and execution.seldom is None and not self._queued:  # nearly every call
             scope = execution.scope
             user = scope.user
-            if (
-                self._running < self._total
-                and scope.running < self._per_session
-                and user.running < self._per_user
-            ):
+            if self._running < self._total and scope.running < self._per_session and user.running < self._per_user:
                 self._running += 1
                 scope.running += 1
                 user.running += 1
@@ -183,9 +179,7 @@ class Gatekeeper:
             said = f"The system is busy: {waiting:,} calls of this user are waiting already, which is its share."
         else:
             return
-        raise ToolError(
-            f"{said} Nothing was done; try again later.", category=ErrorCategory.RESOURCE, retryable=True
-        )
+        raise ToolError(f"{said} Nothing was done; try again later.", category=ErrorCategory.RESOURCE, retryable=True)
 
     def _has_place(self, execution: Execution) -> bool:
         if not self._tool_has_place(execution):
@@ -193,11 +187,7 @@ class Gatekeeper:
         if execution.parent is not None:
             return True
         scope = execution.scope
-        return (
-            self._running < self._total
-            and scope.running < self._per_session
-            and scope.user.running < self._per_user
-        )
+        return self._running < self._total and scope.running < self._per_session and scope.user.running < self._per_user
 
     def _tool_has_place(self, execution: Execution) -> bool:
         limit = execution.tool.concurrency

@@ -7,7 +7,6 @@ from pydantic_core import from_json
 
 from ..errors import ToolError
 
-
 QUEUED = "queued"
 """The status that an acknowledgement has while the call waits for a free place."""
 

@@ -108,9 +108,9 @@ class FairQueue:
         for priority, ring in self._rings.items():
             while ring:
                 users = next(iter(ring.values()))
-                if self._per_user is None or users.user.running < self._per_user:
-                    if (line := self._first_of(users)) is not None:
-                        return next(iter(line.calls.values()))
+                full = self._per_user is not None and users.user.running >= self._per_user
+                if not full and (line := self._first_of(users)) is not None:
+                    return next(iter(line.calls.values()))
                 self._unlist(priority, users)
         return None
 

@@ -28,7 +28,7 @@ class LateResults:
         """What other processes carried out, or what waited for a person, when this was last looked at."""
         self._warned = False
         if not ledger.durable:
-            book.waiting = self
+            book.waiting, book.dropped = self, self.drop
 
     def __contains__(self, execution_id: str) -> bool:
         """Whether a result waits, as far as this process knows."""

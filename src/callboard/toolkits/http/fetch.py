@@ -244,7 +244,6 @@ def _host(arguments: Mapping[str, Any]) -> str | None:
 
 def fetch_tools(*, guard: Guard | None = None, limits: Limits | None = None) -> tuple[Tool, ...]:
     """The toolkit's tools over a guard and limits of one's own. Each call opens its own connections and closes them."""
-
     breaker = BreakerPolicy(scope="user_target", target=_host)
 
     @tool(namespace="http", group="web", tags=("network",), idempotent=True, timeout=30.0, breaker=breaker)
