@@ -223,3 +223,19 @@ async def test_e6_a_large_result_of_an_inner_call_reaches_its_caller(make: Make)
         session = await runtime.open("s", "ann")
         outcomes: list[Any] = await asyncio.gather(*(session.call("whole", {"size": 50 * KB}) for _ in range(8)))
         assert [outcome.value for outcome in outcomes] == [50 * KB] * 8
+
+
+async def test_h5_requests_that_were_answered_do_not_pile_up_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("callboard.adapters.stores.memory.CLOSED_REQUESTS", 3)
+    async with Runtime(TOOLS) as runtime:
+        session = await runtime.open("s", "ann")
+        asked = await session.call("pay", {"amount": 0})
+        for amount in range(1, 10):
+            outcome = await session.call("pay", {"amount": amount})
+            _, request = await session.requests()
+            await session.answer(request.id, {"approved": True})
+            assert (await session.result(outcome.execution_id)).value == amount
+        assert len(await runtime.store.requests(session_id="s")) == 4
+        (request,) = await session.requests()
+        await session.answer(request.id, {"approved": True})
+        assert (await session.result(asked.execution_id)).value == 0

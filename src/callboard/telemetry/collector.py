@@ -119,6 +119,8 @@ class RuntimeCollector(Collector):
         yield GaugeMetricFamily(
             "callboard_session_memory_bytes", "Estimate of what a session holds: the mean of a sample.", mean
         )
+        kept = "Large events, arguments and results in memory, in bytes."
+        yield GaugeMetricFamily("callboard_kept_bytes", kept, keeper.budget.kept)
         restores = CounterMetricFamily(
             "callboard_session_restores", "Sessions read from the store.", labels=("result",)
         )

@@ -13,6 +13,10 @@ from .encoded import input_of, posted
 from .guards import refusal
 
 
+CLOSED_REQUESTS = 10_000
+"""How many requests are remembered that need no answer any more. A database keeps all of them."""
+
+
 class _Session:
     """A session and all that is its own."""
 
@@ -75,6 +79,8 @@ class MemoryStore:
     def __init__(self) -> None:
         self._sessions: dict[str, _Session] = {}
         self._requests: dict[str, RequestRow] = {}
+        self._closed: dict[str, None] = {}
+        """The requests that need no answer any more, the one that was closed first at first."""
         self._owners: dict[str, OwnerRow] = {}
         self._keys: dict[str, KeyRow] = {}
         self._beating = threading.Lock()
@@ -258,6 +264,12 @@ class MemoryStore:
             session = self._sessions[change.session_id] = _Session(replace(change.session, writes=0))
         for write in change.requests:
             self._requests[write.row.id] = write.row
+            if write.row.status not in ("open", "answered"):
+                self._closed[write.row.id] = None
+                if len(self._closed) > CLOSED_REQUESTS:
+                    oldest = next(iter(self._closed))
+                    del self._closed[oldest]
+                    self._requests.pop(oldest, None)
         session.write(change)
         return session.last_seq
 
