@@ -13,7 +13,7 @@ import anyio.abc
 import httpcore2
 import pytest
 
-from callboard import BreakerPolicy, Registry, ToolError
+from callboard import Registry, ToolError
 from callboard.execution.breaker import BreakerOpen
 from callboard.testing import Harness
 from callboard.toolkits.http import Fetcher, FetchResult, Guard, Limits, fetch_tools, http_fetch, http_post, tools
@@ -625,7 +625,7 @@ async def test_k1_a_host_that_refuses_pauses_fetches_for_its_user_and_no_other_h
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         refusing = f"http://127.0.0.1:{unused.getsockname()[1]}/"
-        async with Harness(*fetch_tools(guard=local()), breaker=BreakerPolicy(failure_threshold=2)) as harness:
+        async with Harness(*fetch_tools(guard=local())) as harness:
             other = await harness.runtime.open("other", "someone")
             for _ in range(5):
                 call = await harness.start("http_post", {"url": refusing, "body": ""})
