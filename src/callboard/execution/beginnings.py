@@ -180,6 +180,9 @@ class Beginnings:
                 return
             self._endings.deadlines.watch(execution.deadline)
         if execution.request is None:  # else it takes its place when its person has answered
+            if execution.status is Status.PENDING and not self._gate.has_place(execution):
+                self._gate.wait(execution)
+                return
             self._gate.take(execution)
         if execution.status is Status.PENDING:
             self.begin(execution)

@@ -118,7 +118,7 @@ class Gatekeeper:
                 user.running += 1
                 execution.placed = True
                 return True
-        elif (not self._admitting or execution.parent is not None) and self._has_place(execution):
+        elif (not self._admitting or execution.parent is not None) and self.has_place(execution):
             self.take(execution)
             return True
         if self._closed:
@@ -130,6 +130,11 @@ class Gatekeeper:
         if execution.parent is not None:
             self._refuse_deadlock(execution)
         self._refuse_if_full(execution)
+        self.wait(execution)
+        return False
+
+    def wait(self, execution: Execution) -> None:
+        """Put an execution into the queue, also if that is full: one that waited before in another process."""
         self._arrivals += 1
         key = _queue_of(execution)
         if (queue := self._queues.get(key)) is None:
@@ -139,7 +144,6 @@ class Gatekeeper:
         self._waits_in[execution.id] = key
         self._queued += 1
         execution.scope.user.queued += 1
-        return False
 
     def leave(self, execution: Execution) -> None:
         """Give a place back, and let in the calls that can use it."""
@@ -181,7 +185,8 @@ class Gatekeeper:
             return
         raise ToolError(f"{said} Nothing was done; try again later.", category=ErrorCategory.RESOURCE, retryable=True)
 
-    def _has_place(self, execution: Execution) -> bool:
+    def has_place(self, execution: Execution) -> bool:
+        """Whether there is a free place for an execution."""
         if not self._tool_has_place(execution):
             return False
         if execution.parent is not None:

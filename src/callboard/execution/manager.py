@@ -185,7 +185,7 @@ class ExecutionManager:
                     self._endings.deadlines.watch(execution.budget_at)
                 await self._endings.released(execution)
             outcome = execution.outcome()
-            if execution.unloaded:
+            if execution.unloaded and (again or not execution.promoted):
                 return await scope.elsewhere(execution)
             if execution.promoted and not again:  # even if it has ended since: its result comes late
                 started = OutcomeStatus.STARTED
