@@ -17,9 +17,9 @@ LARGE = 4_096
 class MemoryLimits:
     """Bytes of large values that are kept at once."""
 
-    session: int = 16 * 1024 * 1024
+    session: int = 64 * 1024 * 1024
     """Of one session: half of it for events, half for arguments and results."""
-    user: int = 64 * 1024 * 1024
+    user: int = 128 * 1024 * 1024
     """Of all sessions of one user, and as much again for the arguments of its calls that have not ended."""
     total: int = 512 * 1024 * 1024
     """Of all sessions."""

@@ -30,9 +30,9 @@ class Settings:
     """Calls of one session that run at once."""
     max_queued_calls: int = 10_000
     """Calls that may wait for a place; one user has at most half of them."""
-    max_session_bytes: int = 16 * 1024 * 1024
+    max_session_bytes: int = 64 * 1024 * 1024
     """Bytes of large events, arguments and results that one session keeps in memory."""
-    max_user_bytes: int = 64 * 1024 * 1024
+    max_user_bytes: int = 128 * 1024 * 1024
     """The same for all sessions of one user, and for the large arguments of its calls that have not ended."""
     max_memory_bytes: int = 512 * 1024 * 1024
     """The same for all sessions of the process."""

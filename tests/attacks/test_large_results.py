@@ -41,4 +41,4 @@ async def test_e6_many_large_results_of_one_session(start_node: StartNode, users
 
 @pytest.mark.slow
 async def test_e6_400_large_results_of_one_session(node: Node, users: Users, shared_url: str) -> None:
-    await attack(node, users, shared_url, results=400, most=80)
+    await attack(node, users, shared_url, results=400, most=130)
