@@ -12,6 +12,8 @@ def test_the_defaults() -> None:
     settings = Settings.from_environment({})
     assert settings == Settings()
     assert (settings.max_argument_bytes, settings.max_threads, settings.gates) == (4_194_304, 32, {})
+    calls = (settings.max_calls, settings.max_user_calls, settings.max_session_calls, settings.max_queued_calls)
+    assert calls == (4_096, 1_024, 256, 10_000)
 
 
 def test_the_environment_is_read() -> None:

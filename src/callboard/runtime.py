@@ -73,7 +73,7 @@ class Runtime:
     ) -> None:
         self.registry = tools if isinstance(tools, Registry) else Registry(tools, settings=settings)
         self.clock = clock or SystemClock()
-        limits = limits or Limits(threads=self.registry.settings.max_threads)
+        limits = limits or _limits(self.registry.settings)
         self.manager = ExecutionManager(
             self.registry, clock=self.clock, limits=limits, retry=retry, breaker=breaker, grace=grace
         )
@@ -156,3 +156,13 @@ class Runtime:
         for session in self.sessions.live(session_ids):
             said = f"The tool {tool} blocked everything for {seconds:.1f} seconds."
             self.sessions.errands.run(session.notice(said, tool=tool, seconds=seconds))
+
+
+def _limits(settings: Settings) -> Limits:
+    return Limits(
+        total=settings.max_calls,
+        per_user=settings.max_user_calls,
+        per_session=settings.max_session_calls,
+        queue=settings.max_queued_calls,
+        threads=settings.max_threads,
+    )

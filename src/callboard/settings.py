@@ -22,6 +22,24 @@ class Settings:
     """Largest JSON document that is taken as a call's arguments."""
     max_threads: int = 32
     """Threads that run sync handlers, at most."""
+    max_calls: int = 4_096
+    """Calls that run at once in one process."""
+    max_user_calls: int = 1_024
+    """Calls of one user that run at once, in all of its sessions."""
+    max_session_calls: int = 256
+    """Calls of one session that run at once."""
+    max_queued_calls: int = 10_000
+    """Calls that may wait for a place; one user has at most half of them."""
+    max_session_bytes: int = 64 * 1024 * 1024
+    """Bytes of large events, arguments and results that one session keeps in memory."""
+    max_user_bytes: int = 128 * 1024 * 1024
+    """The same for all sessions of one user, and for the large arguments of its calls that have not ended."""
+    max_memory_bytes: int = 512 * 1024 * 1024
+    """The same for all sessions of the process."""
+    max_user_requests: int = 10_000
+    """Calls of one user that wait for a person in this process, at most."""
+    max_user_sessions: int = 10_000
+    """Sessions of one user that are in memory at once, at most."""
     gas_price_url: str | None = field(default=None, repr=False)
     """JSON-RPC endpoint of the node that the worker `gas_price` asks; it may hold a key, and is never shown."""
     gates: Mapping[str, bool] = field(default_factory=dict[str, bool])

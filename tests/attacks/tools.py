@@ -5,7 +5,7 @@ import re
 from typing import Annotated
 
 from callboard import Registry, ToolContext, tool
-from callboard.toolkits.http import http_fetch
+from callboard.toolkits.http import Guard, fetch_tools
 
 HELD = re.compile(r"(a|a)*b")
 """Takes twice as long for each further `a`, and holds the interpreter lock while it looks."""
@@ -50,5 +50,8 @@ def hold_interpreter(length: Annotated[int, "How many characters to look through
     """Hold the interpreter lock: a regular expression that does not end soon."""
     return "found" if HELD.match("a" * length) else "not found"
 
+
+http_fetch, _ = fetch_tools(guard=Guard(allow=["127.0.0.0/8"]))
+"""Reaches servers on loopback, which is where the tests have theirs."""
 
 registry = Registry([tick, work, repeatable, pay, large, hold_interpreter, http_fetch])

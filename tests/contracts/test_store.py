@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from callboard.adapters.stores import open_store
-from callboard.storage.port import Change, Conflict, ExecutionWrite, Head, Page, RequestWrite, Store, StoreError
+from callboard.storage.port import PAGE_BYTES, Change, Conflict, ExecutionWrite, Head, Page, RequestWrite, Store, StoreError
 from callboard.storage.rows import INPUT, ExecutionRow, SessionRow
 
 from .rows import (
@@ -184,6 +184,21 @@ async def test_b1_events_are_read_from_any_number(store: Store) -> None:
     assert await store.events("s", 0, 0) == Page(1, [], 1, 4)
     assert await store.events("unknown", 3, 100) == Page(4, [], 1, 0)
     assert (await store.events("s", 2**70, 100)).lines == []
+
+
+async def test_b7_a_page_of_large_events_is_bounded_by_bytes(store: Store) -> None:
+    large = b'{"kind":"tool_result","at":"2027-01-15T08:00:00.250Z","data":{"value":"%b"}}' % (b"x" * 1_500_000)
+    await store.commit([made(), posts(1), Change("s", events=[large] * 5), posts(7)])
+    read: list[int] = []
+    cursor = 0
+    while (page := await store.events("s", cursor, 100)).lines:
+        assert (page.first, page.last_seq) == (cursor + 1, 7)
+        assert sum(map(len, page.lines)) < PAGE_BYTES + len(large)
+        read.append(len(page.lines))
+        cursor = page.first + len(page.lines) - 1
+    assert cursor == 7
+    assert read[0] == 4, "one small, and three with which it is full"
+    assert len((await store.events("s", 1, 2)).lines) == 2
 
 
 async def test_b2_events_keep_kind_time_and_data(store: Store) -> None:

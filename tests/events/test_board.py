@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from callboard.budget import Budget, MemoryLimits
 from callboard.events.board import Board, CursorExpired
 from callboard.events.event import Event, encode_event, written
 from callboard.events.kinds import EventKind
@@ -290,3 +291,34 @@ def test_b2_a_known_kind_is_of_the_enumeration_and_an_unknown_one_is_carried() -
     board.append(encode_event(EventKind.TOOL_RESULT, 0.0, b"{}"), encode_event("from_the_future", 0.0, b"{}"))
     known, unknown = board.read(0)
     assert (known.kind is EventKind.TOOL_RESULT, unknown.kind) == (True, "from_the_future")
+
+
+async def test_b7_large_events_are_kept_by_bytes() -> None:
+    """Readers that are called are given each of them, also if many come at once; the bytes are given back."""
+    budget = Budget(MemoryLimits(session=200_000))
+    board = Board(budget=budget, user_id="ann")
+    large = encode_event(EventKind.TOOL_PARTIAL, 0.0, b'{"value":"%b"}' % (b"x" * 30_000))
+    got: list[int] = []
+    with board.subscribe(lambda events: got.extend(seqs(events))):
+        board.append(note(1), *[large] * 10, note(12))
+        board.extend((note(13), large))
+        board.receive(24, [note(15), *[large] * 8, note(24)])
+        await settle()
+    assert got == list(range(1, 25))
+    kept = board.read(board.first_seq - 1).encoded
+    assert board.last_seq == 24
+    assert budget.kept == sum(len(line) for line in kept if len(line) > 4_096) == 3 * len(large)
+    with pytest.raises(CursorExpired):
+        board.read(1)
+    board.end()
+    assert budget.kept == 0
+
+
+def test_b7_large_events_that_are_forgotten_by_number_give_their_bytes_back() -> None:
+    budget = Budget()
+    board = Board(5, budget=budget, user_id="ann")
+    board.append(encode_event(EventKind.TOOL_PARTIAL, 0.0, b'{"value":"%b"}' % (b"x" * 30_000)))
+    assert budget.kept > 30_000
+    for number in range(20):
+        board.append(note(number))
+    assert budget.kept == 0

@@ -314,7 +314,7 @@ async def test_x6_validation_errors_and_refusals_do_not_count() -> None:
 
 
 async def test_x6_breaker_per_session() -> None:
-    service = Service(breaker=BreakerPolicy(failure_threshold=2, per_session=True, hide_when_open=True))
+    service = Service(breaker=BreakerPolicy(failure_threshold=2, scope="session", hide_when_open=True))
     async with Harness(service.tool) as harness:
         other = await harness.runtime.open("other", "someone")
         await fail(harness, 2)
@@ -375,3 +375,93 @@ async def test_x6_breaker_of_a_tool_that_is_lent_is_its_sessions_own() -> None:
         refused = await harness.session.call("pick", {"fails": False})
         assert refused.status == "failed"
         assert (await other.call("pick", {"fails": False})).value == 1
+
+
+# Breakers of users, sessions and targets
+
+
+def fetcher(**policy: Any) -> Tool:
+    """A tool that fails for hosts whose names begin with `bad`."""
+
+    @tool(retry=RetryPolicy(max_attempts=1), breaker=BreakerPolicy(failure_threshold=2, **policy))
+    async def fetch(host: Annotated[str, "Where"]) -> str:
+        """Fetch."""
+        if host.startswith("bad"):
+            raise ConnectionError("refused")
+        return host
+
+    return fetch
+
+
+async def refused(session: Any, host: str) -> bool:
+    """Whether the breaker refused a call."""
+    return isinstance((await session.call("fetch", {"host": host})).error, BreakerOpen)
+
+
+async def test_x6_breaker_per_user() -> None:
+    async with Harness(fetcher(scope="user", hide_when_open=True)) as harness:
+        second = await harness.runtime.open("second", "tester")
+        other = await harness.runtime.open("other", "someone")
+        assert not await refused(harness.session, "bad")
+        assert not await refused(second, "bad")
+        assert await refused(harness.session, "good")
+        assert await refused(second, "good")
+        assert ("fetch" in second.tools(), "fetch" in other.tools()) == (False, True)
+        assert not await refused(other, "good")
+        assert harness.runtime.registry.stats("fetch").breaker == "closed"
+        assert harness.runtime.manager.refusing_breakers() == {"fetch": 1}
+        await harness.advance(60)
+        assert harness.runtime.manager.refusing_breakers() == {}
+        assert not await refused(second, "good")
+
+
+@pytest.mark.parametrize("scope", ["target", "user_target"])
+async def test_x6_breaker_per_target(scope: str) -> None:
+    def host(arguments: dict[str, Any]) -> str:
+        return str(arguments["host"])
+
+    async with Harness(fetcher(scope=scope, target=host)) as harness:
+        other = await harness.runtime.open("other", "someone")
+        for _ in range(2):
+            assert not await refused(harness.session, "bad.example")
+        assert await refused(harness.session, "bad.example")
+        assert not await refused(harness.session, "good.example"), "another target is not paused"
+        assert await refused(other, "bad.example") == (scope == "target")
+        assert "fetch" in harness.session.tools()
+        error = (await harness.session.call("fetch", {"host": "bad.example"})).error
+        assert error is not None
+        assert error.message.startswith("The tool fetch for bad.example has failed several times in a row")
+
+
+async def test_x6_target_that_cannot_be_told_counts_for_the_user(caplog: pytest.LogCaptureFixture) -> None:
+    def broken(arguments: dict[str, Any]) -> str | None:
+        return None if arguments["host"] == "bad.none" else str(arguments["nothing"])
+
+    async with Harness(fetcher(scope="target", target=broken)) as harness:
+        other = await harness.runtime.open("other", "someone")
+        assert not await refused(harness.session, "bad.none")
+        assert not await refused(harness.session, "bad.error")
+        assert await refused(harness.session, "good")
+        assert not await refused(other, "good")
+    assert "could not tell the target" in caplog.text
+
+
+async def test_x6_number_of_breakers_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hostile model names ever new hosts: the ones that were used last are remembered, and no tool's own is lost."""
+    monkeypatch.setattr("callboard.execution.breakers.MOST", 20)
+    service = Service(breaker=BreakerPolicy(failure_threshold=1))
+    by_host = fetcher(scope="user_target", target=lambda arguments: arguments["host"])
+    async with Harness(by_host, service.tool) as harness:
+        await fail(harness, 1)
+        for number in range(100):
+            for _ in range(2):
+                await harness.session.call("fetch", {"host": f"bad{number}"})
+        assert len(harness.runtime.manager._breakers.known) == 21
+        assert isinstance((await harness.session.call("service")).error, BreakerOpen)
+        assert await refused(harness.session, "bad99")
+        assert not await refused(harness.session, "bad0"), "it is forgotten, and so it is tried again"
+        long = "bad" + "x" * 100_000
+        for _ in range(2):
+            await harness.session.call("fetch", {"host": long})
+        assert await refused(harness.session, long)
+        assert max(len(part) for key in harness.runtime.manager._breakers.known for part in key) <= 256

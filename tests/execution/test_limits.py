@@ -1,6 +1,7 @@
 """Who may run now, who waits, and in which order (X9)."""
 
 import asyncio
+import sys
 from typing import Annotated, Any
 
 import pytest
@@ -35,10 +36,10 @@ class Works:
 
 def test_x9_defaults_are_those_of_the_specification() -> None:
     limits = Limits()
-    assert (limits.total, limits.per_session, limits.queue) == (4_096, 256, 10_000)
+    assert (limits.total, limits.per_user, limits.per_session, limits.queue) == (4_096, 1_024, 256, 10_000)
 
 
-@pytest.mark.parametrize("name", ["total", "per_session", "threads"])
+@pytest.mark.parametrize("name", ["total", "per_user", "per_session", "threads"])
 def test_x9_limits_that_would_stop_everything_are_refused(name: str) -> None:
     with pytest.raises(LimitsError, match=name):
         Limits(**{name: 0})
@@ -94,7 +95,8 @@ async def test_x9_limit_in_total() -> None:
 async def test_x9_full_queue_refuses_with_a_clear_error_and_nothing_is_dropped() -> None:
     works = Works()
     async with Harness(works.tool, limits=Limits(total=1, queue=2)) as harness:
-        ids = await call(harness.session, "a", "b", "c")
+        other = await harness.runtime.open("other", "someone")
+        ids = [*await call(harness.session, "a", "b"), *await call(other, "c")]
         refused = await harness.session.call("work", {"name": "d"})
         assert refused.status == "failed"
         assert refused.error is not None
@@ -103,7 +105,9 @@ async def test_x9_full_queue_refuses_with_a_clear_error_and_nothing_is_dropped()
         assert "The system is busy: 2 calls are waiting already. Nothing was done" in refused.error.message
         assert harness.kinds(refused.execution_id) == ["tool_started", "tool_result"]
         await works.end("a", "b", "c")
-        assert [(await harness.session.result(each)).value for each in ids] == ["a", "b", "c"]
+        sessions = [harness.session, harness.session, other]
+        results = [await session.result(each) for session, each in zip(sessions, ids, strict=True)]
+        assert [result.value for result in results] == ["a", "b", "c"]
         assert "d" not in works.began
         assert (await harness.session.call("work", {"name": "e"})).status == "started"
 
@@ -125,14 +129,114 @@ async def test_x9_fair_between_sessions() -> None:
     works = Works()
     async with Harness(works.tool, limits=Limits(total=1)) as harness:
         greedy = harness.session
-        modest = await harness.runtime.open("modest", "someone")
-        third = await harness.runtime.open("third", "someone")
+        modest = await harness.runtime.open("modest", "tester")
+        third = await harness.runtime.open("third", "tester")
         await call(greedy, *(f"g{number}" for number in range(6)))
         await call(modest, "m0", "m1")
         await call(third, "t0")
         order = ["g0", "g1", "m0", "t0", "g2", "m1", "g3", "g4", "g5"]
         await works.end(*order)
         assert works.began == order
+
+
+async def test_x9_limit_per_user() -> None:
+    works = Works()
+    async with Harness(works.tool, limits=Limits(per_user=2)) as harness:
+        second = await harness.runtime.open("second", "tester")
+        other = await harness.runtime.open("other", "someone")
+        await call(harness.session, "a")
+        await call(second, "b", "c")
+        await call(other, "x", "y")
+        assert works.began == ["a", "b", "x", "y"], "the third of one user waits, though its session has places"
+        assert (harness.session.user.running, other.user.running) == (2, 2)
+        await works.end("x")
+        assert works.began == ["a", "b", "x", "y"]
+        await works.end("a")
+        assert works.began[-1] == "c"
+
+
+async def test_x9_fair_between_users_then_between_their_sessions() -> None:
+    works = Works()
+    async with Harness(works.tool, limits=Limits(total=1)) as harness:
+        crowd = [await harness.runtime.open(f"s{number}", "greedy") for number in range(16)]
+        modest = await harness.runtime.open("modest", "modest")
+        await call(crowd[0], "first")
+        for number, session in enumerate(crowd):
+            await call(session, f"g{number}a", f"g{number}b")
+        await call(modest, "m0", "m1")
+        rest = [f"g{number}{letter}" for letter in "ab" for number in range(16)]
+        order = ["first", "g0a", "m0", "g1a", "m1", *rest[2:]]
+        await works.end(*order)
+        assert works.began == order
+
+
+async def test_x9_fair_between_users_also_where_a_tool_is_full() -> None:
+    works = Works(concurrency=1)
+    async with Harness(works.tool) as harness:
+        crowd = [await harness.runtime.open(f"s{number}", "greedy") for number in range(4)]
+        modest = await harness.runtime.open("modest", "modest")
+        for number, session in enumerate(crowd):
+            await call(session, f"g{number}a", f"g{number}b")
+        await call(modest, "m0")
+        await works.end("g0a", "g0b")
+        assert works.began == ["g0a", "g0b", "m0"]
+
+
+async def test_x9_one_user_cannot_fill_the_queue_for_the_others() -> None:
+    """However many users fill what they may, there is room for the next one."""
+    works = Works()
+    async with Harness(works.tool, limits=Limits(total=1, queue=100)) as harness:
+        await call(harness.session, "first")
+        shares: list[int] = []
+        for number in range(5):
+            sessions = [await harness.runtime.open(f"u{number}-{each}", f"user{number}") for each in range(4)]
+            made = [await sessions[turn % 4].call("work", {"name": "w"}) for turn in range(60)]
+            refused = next(each for each in made if each.status == "failed")
+            assert refused.error is not None
+            assert refused.error.category == "resource"
+            assert refused.error.retryable
+            assert "of this user are waiting already, which is its share" in refused.error.message
+            shares.append(sessions[0].user.queued)
+        assert shares == [50, 25, 13, 6, 3]
+        assert (await harness.session.call("work", {"name": "w"})).queued
+
+
+async def test_x9_next_call_is_found_without_walking_over_those_who_cannot_run() -> None:
+    """Many sessions wait for a full tool, and many users have all their places: the others' calls do not pay for it."""
+    full, free, steps = Works("full", concurrency=1), Works("free"), 0
+    limits = Limits(per_user=1, queue=100_000)
+
+    def count(frame: Any, event: str, argument: Any) -> None:
+        nonlocal steps
+        steps += event == "call"
+
+    async def cost(harness: Harness) -> int:
+        nonlocal steps
+        modest = await harness.runtime.open("modest", "modest")
+        free.ends = {"m": asyncio.Event()}
+        await call(modest, "m", tool_name="free")
+        [last] = await call(modest, "last", tool_name="free")
+        steps = 0
+        sys.setprofile(count)
+        try:
+            await free.end("m")
+        finally:
+            sys.setprofile(None)
+        assert free.began[-1] == "last"
+        await modest.cancel(last)
+        return steps
+
+    async with Harness(full.tool, free.tool, limits=limits) as harness:
+        await call(harness.session, "holds", tool_name="full")
+        before = await cost(harness)
+        for number in range(300):
+            session = await harness.runtime.open(f"s{number}", f"u{number}")
+            await session.call("free", {"name": "runs"})
+            await session.call("free", {"name": "waits"})
+            await session.call("full", {"name": "waits"})
+        assert harness.runtime.manager.queued == 600
+        await cost(harness)  # the first time each of them is looked at, and taken out of the rotation
+        assert await cost(harness) < before + 100
 
 
 async def test_x9_order_within_a_session_is_that_of_the_calls() -> None:
@@ -172,7 +276,11 @@ async def test_x9_queued_call_is_promoted_after_its_budget() -> None:
         await harness.advance(3)
         outcome = await queued
         assert outcome.status == "started"
+        assert outcome.queued
+        assert outcome.value["status"] == "queued"
+        assert outcome.value["message"].startswith("It is queued and has not begun")
         assert harness.session.execution(outcome.execution_id).status == "pending"
+        assert (await harness.session.result(outcome.execution_id, timeout=0)).queued
         go.set()
         assert (await harness.session.result(outcome.execution_id)).value == "b"
 
@@ -193,7 +301,7 @@ async def test_x9_many_queued_calls_that_fail_at_once_are_all_answered() -> None
 async def test_x9_long_queue_costs_no_more_per_call() -> None:
     """Cancelling and letting in do not walk through the queue: ten thousand are done in a moment."""
     works, instant = Works(concurrency=1), Works("instant", concurrency=1)
-    async with Harness(works.tool, instant.tool, keep_executions=20_000) as harness:
+    async with Harness(works.tool, instant.tool, keep_executions=20_000, limits=Limits(queue=20_000)) as harness:
         await call(harness.session, "first")
         instant.ends = {"i": asyncio.Event()}
         instant.ends["i"].set()

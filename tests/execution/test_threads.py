@@ -110,3 +110,57 @@ async def test_x11_context_is_there_in_a_thread() -> None:
 
     async with Harness(who) as harness:
         assert (await harness.session.call("who", call_id="c")).value == ["test", "tester", "c"]
+
+
+async def test_x11_one_user_cannot_take_all_threads_and_free_ones_go_to_each_user_in_turn() -> None:
+    ends = {name: threading.Event() for name in "abcdexy"}
+    entered = {name: threading.Event() for name in "abcdexy"}
+    began: list[str] = []
+
+    @tool(mode="background")
+    def block(name: Annotated[str, "Which"]) -> str:
+        """Block a thread."""
+        began.append(name)
+        entered[name].set()
+        ends[name].wait(10)
+        return name
+
+    async def has_begun(*names: str) -> None:
+        await until(entered[names[-1]])
+        assert sorted(began) == sorted(names)
+
+    async with Harness(block, limits=Limits(threads=4)) as harness:
+        other = await harness.runtime.open("other", "someone")
+        try:
+            for name in "abcde":
+                await harness.session.call("block", {"name": name})
+                await settle()
+                if name < "d":
+                    await until(entered[name])
+            await has_begun("a", "b", "c")
+            await other.call("block", {"name": "x"})
+            await has_begun("a", "b", "c", "x")
+            await other.call("block", {"name": "y"})
+            await settle()
+            ends["a"].set()
+            await has_begun("a", "b", "c", "x", "d")
+            ends["b"].set()
+            await has_begun("a", "b", "c", "x", "d", "y")
+        finally:
+            for each in ends.values():
+                each.set()
+
+
+async def test_x11_one_who_stops_waiting_for_a_thread_leaves_no_trace() -> None:
+    threads, go = Threads(1), threading.Event()
+    holds = asyncio.ensure_future(threads.run(lambda: go.wait(10), "ann"))
+    await settle()
+    waits = [asyncio.ensure_future(threads.run(lambda: True, user)) for user in ("ann", "bob", "bob")]
+    await settle()
+    for each in waits[:2]:
+        each.cancel()
+    await asyncio.wait(waits[:2])
+    go.set()
+    assert (await holds, await waits[2]) == (True, True)
+    await settle()
+    assert (threads.busy, threads._waiting, dict(threads._used)) == (0, {}, {})

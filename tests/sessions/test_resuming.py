@@ -2,14 +2,15 @@
 
 import asyncio
 from dataclasses import replace
+from typing import Annotated
 
 import pytest
 
-from callboard import Runtime, tool
+from callboard import Limits, Runtime, tool
 from callboard.execution.beginnings import MOST_INTERRUPTIONS
 from callboard.storage.port import Change, ExecutionWrite
 from callboard.storage.rows import SessionRow
-from callboard.testing import ManualClock
+from callboard.testing import ManualClock, settle
 
 from .conftest import SOON, ended, stored
 
@@ -118,3 +119,39 @@ async def test_e5_results_are_those_that_are_stored_also_where_a_process_was_tak
         monkeypatch.setattr(runtime.store, "session", meanwhile)
         (result,) = await session.take_results()
         assert (result.status, result.error and result.error.category) == ("failed", "interrupted")
+
+
+async def test_x9_calls_that_waited_for_a_place_wait_on_after_a_restart(shared_url: str) -> None:
+    """A user who had many calls waiting does not get places for all of them at once, at the others' expense."""
+    go = asyncio.Event()
+    began: list[int] = []
+
+    @tool(mode="background", idempotent=True)
+    async def work(number: Annotated[int, "Which"]) -> int:
+        """Work until it is time."""
+        began.append(number)
+        await go.wait()
+        return number
+
+    @tool
+    async def tick() -> str:
+        """Answer at once."""
+        return "tock"
+
+    limits = Limits(total=4, per_user=2, queue=8)
+    async with Runtime([work, tick], store=shared_url, limits=limits) as runtime:
+        session = await runtime.open("s", "ann")
+        made = [await session.call("work", {"number": number}) for number in range(6)]
+        assert [outcome.queued for outcome in made] == [False, False, True, True, True, True]
+    began.clear()
+    async with Runtime([work, tick], store=shared_url, limits=limits) as runtime:
+        session = await runtime.open("s", "ann")
+        async with asyncio.timeout(SOON):
+            while runtime.manager.queued < 4 or len(began) < 2:
+                await settle()
+        assert sorted(began) == [0, 1]
+        other = await runtime.open("o", "bob")
+        assert (await other.call("tick")).value == "tock"
+        go.set()
+        async with asyncio.timeout(SOON):
+            assert [(await session.result(each.execution_id)).value for each in made] == list(range(6))

@@ -14,6 +14,8 @@ import httpcore2
 import pytest
 
 from callboard import Registry, ToolError
+from callboard.execution.breaker import BreakerOpen
+from callboard.testing import Harness
 from callboard.toolkits.http import Fetcher, FetchResult, Guard, Limits, fetch_tools, http_fetch, http_post, tools
 from callboard.toolkits.http.guard import Resolver
 
@@ -616,3 +618,32 @@ def test_every_dialect_can_say_the_tools(dialect: str) -> None:
 def test_only_the_tool_that_changes_nothing_is_idempotent() -> None:
     assert tools == (http_fetch, http_post)
     assert (http_fetch.idempotent, http_post.idempotent) == (True, False)
+
+
+async def test_k1_a_host_that_refuses_pauses_fetches_for_its_user_and_no_other_host(server: Server) -> None:
+    server.answers["/"] = reply("here")
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        refusing = f"http://127.0.0.1:{unused.getsockname()[1]}/"
+        async with Harness(*fetch_tools(guard=local())) as harness:
+            other = await harness.runtime.open("other", "someone")
+            for _ in range(5):
+                call = await harness.start("http_post", {"url": refusing, "body": ""})
+                error = (await call).error
+                assert error is not None
+                assert "does not accept the connection" in error.message
+            refused = (await harness.session.call("http_post", {"url": refusing, "body": ""})).error
+            assert isinstance(refused, BreakerOpen)
+            assert (await harness.session.call("http_post", {"url": server.url(), "body": ""})).status == "succeeded"
+            assert (await other.call("http_post", {"url": server.url(), "body": ""})).status == "succeeded"
+            assert not isinstance((await other.call("http_post", {"url": refusing, "body": ""})).error, BreakerOpen)
+
+
+def test_k1_breakers_of_fetches_go_by_host_and_port() -> None:
+    for each in tools:
+        assert each.breaker is not None
+        assert each.breaker.scope == "user_target"
+        assert each.breaker.target is not None
+        assert each.breaker.target({"url": "https://Example.COM./a?b#c"}) == "example.com:443"
+        assert each.breaker.target({"url": "http://[::1]:8080/"}) == "::1:8080"
+        assert each.breaker.target({"url": "nonsense"}) is None

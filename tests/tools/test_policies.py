@@ -18,7 +18,7 @@ def test_x5_the_defaults_of_a_retry_policy() -> None:
 def test_x6_the_defaults_of_a_breaker_policy() -> None:
     policy = BreakerPolicy()
     assert (policy.failure_threshold, policy.recovery_time, policy.success_threshold) == (5, 60.0, 2)
-    assert (policy.per_session, policy.hide_when_open) == (False, False)
+    assert (policy.scope, policy.target, policy.hide_when_open) == ("tool", None, False)
 
 
 def test_x5_words_are_taken_for_strategies_and_categories() -> None:
@@ -33,7 +33,18 @@ def test_x5_a_retry_policy_that_makes_no_sense_is_refused(values: dict[str, Any]
     assert isinstance(caught.value, CallboardError)
 
 
-@pytest.mark.parametrize("values", [{"failure_threshold": 0}, {"success_threshold": 0}, {"recovery_time": 0}])
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"failure_threshold": 0},
+        {"success_threshold": 0},
+        {"recovery_time": 0},
+        {"scope": "planet"},
+        {"scope": "target"},
+        {"scope": "user", "target": str},
+        {"scope": "target", "target": str, "hide_when_open": True},
+    ],
+)
 def test_x6_a_breaker_policy_that_makes_no_sense_is_refused(values: dict[str, Any]) -> None:
     with pytest.raises(PolicyError):
         BreakerPolicy(**values)

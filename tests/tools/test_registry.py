@@ -512,6 +512,7 @@ def test_g5_the_manifest_is_complete_json() -> None:
         "gate": {"name": "beta", "open": False},
         "idempotent": True,
         "timeout": 5,
+        "breaker": None,
         "estimated_duration": 2.5,
         "examples": [{"a": 1}],
         "input_schema": full.input_schema,

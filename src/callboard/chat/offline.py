@@ -94,8 +94,8 @@ def _tasks(messages: Sequence[ModelMessage]) -> list[Task]:
     for message in messages:
         for part in message.parts:
             content: Any = part.content if isinstance(part, ToolReturnPart) else None
-            if isinstance(content, dict) and cast("dict[str, Any]", content).get("status") in ("started", "waiting"):
-                fields = cast("dict[str, Any]", content)
+            fields = cast("dict[str, Any]", content) if isinstance(content, dict) else {}
+            if fields.get("status") in ("started", "queued", "waiting"):
                 found.append(Task(str(fields.get("execution_id")), str(fields.get("tool"))))
     return found
 

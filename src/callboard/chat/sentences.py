@@ -18,13 +18,15 @@ def sentence(tool: str, arguments: Mapping[str, Any], content: Any, failed: bool
     of = str(arguments.get("execution_id", ""))
     if tool == "task_result":
         which = next((task.tool for task in reversed(tasks) if task.execution_id == of), None)
-        if not failed and fields.get("status") not in ("started", "waiting"):
+        if not failed and fields.get("status") not in ("started", "queued", "waiting"):
             return f"A result came in{f' from {which}' if which else ''}: {_told(which or '', {}, value)}"
         tool = which or tool
     if failed:
         return f"{tool} failed: {_ended(str(fields.get('message') or _plain(value)))}"
     if fields.get("status") == "waiting" and "execution_id" in fields:
         return f"{fields.get('tool', tool)} waits for a person; I will tell you what comes of it."
+    if fields.get("status") == "queued" and "execution_id" in fields:
+        return f"{fields.get('tool', tool)} is queued until there is a free place; I will tell you when it is done."
     if fields.get("status") == "started" and "execution_id" in fields:
         return f"{fields.get('tool', tool)} is running in the background; I will tell you when it is done."
     if (special := _SPECIAL.get(tool)) is not None:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 from ..errors import ErrorCategory, ToolError
+from ..execution.lifecycle import Status
+from ..execution.outcome import QUEUED
 from ..sessions.session import Session
 from ..tools.context import ToolContext
 from ..tools.definition import RESERVED_NAMESPACE, Tool
@@ -27,14 +29,19 @@ def task_tools(find: Callable[[str], Session | None]) -> list[Tool]:
     async def task_status(ctx: ToolContext, execution_id: ExecutionId) -> dict[str, Any]:
         """Tell how a call stands that was started earlier."""
         outcome = await session_of(ctx).result(execution_id, timeout=0)
-        return {"execution_id": execution_id, "tool": outcome.tool, "status": outcome.status.value}
+        status = QUEUED if outcome.queued else outcome.status.value
+        return {"execution_id": execution_id, "tool": outcome.tool, "status": status}
 
     @tool(namespace=RESERVED_NAMESPACE, idempotent=True)
     async def task_list(ctx: ToolContext) -> list[dict[str, Any]]:
         """List the calls that go on, or wait for a person."""
         records = await session_of(ctx).history(200, unfinished=True)
         return [
-            {"execution_id": each.id, "tool": each.tool, "status": each.status.value}
+            {
+                "execution_id": each.id,
+                "tool": each.tool,
+                "status": QUEUED if each.status is Status.PENDING else each.status.value,
+            }
             for each in records
             if each.id != ctx.execution_id
         ]

@@ -99,7 +99,7 @@ class Tail:
         while True:
             page = await self._store.events(self._session_id, self._after, PAGE)
             self._take(page)
-            if len(page.lines) < PAGE:
+            if not page.lines or page.first + len(page.lines) > page.last_seq:
                 break
         if page.last_seq == 0 and await self._store.session(self._session_id) is None:
             raise SessionNotFound(f"The session {self._session_id!r} was removed.")

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, Self
 
+from ..budget import LARGE, Budget, Holding
 from ..errors import CallboardError
 from .event import Event, Events
 
@@ -48,7 +49,10 @@ _SLACK = 512
 
 
 class Board:
-    """The log in memory. The newest `retention` events are kept, at least; `after` is the last one before it began."""
+    """The log in memory. The newest `retention` events are kept, at least; `after` is the last one before it began.
+
+    With a budget, large events are bounded by their bytes too, and fewer may be kept.
+    """
 
     __slots__ = (
         "_archive",
@@ -56,6 +60,7 @@ class Board:
         "_first",
         "_flushing",
         "_followers",
+        "_holding",
         "_limit",
         "_lines",
         "_listeners",
@@ -64,7 +69,15 @@ class Board:
         "_waiting",
     )
 
-    def __init__(self, retention: int = 10_000, *, after: int = 0, archive: Archive | None = None) -> None:
+    def __init__(
+        self,
+        retention: int = 10_000,
+        *,
+        after: int = 0,
+        archive: Archive | None = None,
+        budget: Budget | None = None,
+        user_id: str = "",
+    ) -> None:
         self._lines: list[bytes] = []
         self._first = after + 1
         self._archive = archive
@@ -76,6 +89,7 @@ class Board:
         self._listeners: list[Callable[[bytes], Any]] = []
         self._followers = 0
         self._flushing = False
+        self._holding: Holding | None = None if budget is None else budget.holding(user_id, self._shed)
 
     @property
     def last_seq(self) -> int:
@@ -88,15 +102,18 @@ class Board:
         return self._first
 
     def append(self, *events: bytes) -> int:
-        """The same as `extend`, for a few events. Returns the number of the last one."""
-        self.extend(events)
+        """Keep encoded events of any size. Returns the number of the last one."""
+        self._extend(events)
         return self.last_seq
 
     def extend(self, events: Sequence[bytes], subject: object = None) -> None:
-        """Keep encoded events, which gives them their numbers, and wake who waits for them.
+        """Keep encoded events of an execution, which gives them their numbers, and wake who waits for them.
 
-        What they are about is of no interest to a board in memory.
+        Of these only the first (arguments) and the last (a result) can be large. What they are about is of no interest
+        to a board in memory.
         """
+        if events and (len(events[-1]) > LARGE or len(events[0]) > LARGE) and self._holding is not None:
+            self._holding.add(_large(events))
         lines = self._lines
         lines.extend(events)
         if len(lines) > self._limit:
@@ -106,6 +123,14 @@ class Board:
             self._wake()
         if self._readers and not self._flushing:
             self._flush_soon()
+
+    def _extend(self, events: Sequence[bytes]) -> None:
+        """Keep events of which any may be large, one by one then: the first may have to go before the last comes."""
+        if _large(events):
+            for event in events:
+                self.extend((event,))
+        else:
+            self.extend(events)
 
     def say(self, event: bytes) -> None:
         """Show an event to those who listen now. It has no number, and is not kept."""
@@ -133,18 +158,22 @@ class Board:
         """
         new = last - self.last_seq
         if 0 < new <= len(events):
-            self.extend(events[len(events) - new :])
+            self._extend(events[len(events) - new :])
         elif new > 0 and self._archive is not None:
             self._archive.behind()
 
     def restart(self, after: int) -> None:
         """Go on after a later event: what lies between is not kept anywhere."""
+        if self._holding is not None:
+            self._holding.free(self._holding.kept)
         self._lines = []
         self._first = after + 1
 
     def end(self) -> None:
         """Nothing comes any more, since the session is deleted: nobody goes on waiting for it."""
         self._ended = True
+        if self._holding is not None:
+            self._holding.close()
         self._wake()
 
     def shrink(self) -> None:
@@ -243,10 +272,23 @@ class Board:
         if reader in self._readers:
             self._readers.remove(reader)
 
-    def _forget(self) -> None:
-        gone = len(self._lines) - self._retention
+    def _forget(self, gone: int | None = None) -> None:
+        """Let the oldest go: so many, or all beyond the retention."""
+        gone = len(self._lines) - self._retention if gone is None else gone
+        if self._holding is not None and self._holding.kept:
+            self._holding.free(_large(self._lines[:gone]))
         del self._lines[:gone]
         self._first += gone
+
+    def _shed(self, size: int) -> None:
+        """Let the oldest events go until so many bytes are free, after readers that are called were given them."""
+        self._flush()
+        freed = gone = 0
+        while gone < len(self._lines) and freed < size:
+            line = self._lines[gone]
+            freed += len(line) if len(line) > LARGE else 0
+            gone += 1
+        self._forget(gone)
 
     def _wake(self) -> None:
         for future in self._waiting:
@@ -263,6 +305,11 @@ class Board:
         self._flushing = False
         for reader in tuple(self._readers):
             reader.deliver()
+
+
+def _large(events: Sequence[bytes]) -> int:
+    """The bytes of the large ones."""
+    return sum(len(event) for event in events if len(event) > LARGE)
 
 
 class Subscription:

@@ -80,7 +80,7 @@ class Attempts:
                     for observer in self.observers:
                         observer.attempting(execution)
                 try:
-                    if self._breakers.remember:
+                    if tool.breaker is not None or self._breakers.remember:
                         self._breakers.admit(execution)
                     execution.status = (
                         _EXECUTING if execution.status is _VALIDATING else move(execution.status, _EXECUTING)
@@ -164,7 +164,8 @@ class Attempts:
             return await handler.enter(execution.arguments, None)
         context = self._context(execution)
         if handler.kind is HandlerKind.SYNC:
-            return await self.threads.run(partial(handler.enter, execution.arguments, context))
+            work = partial(handler.enter, execution.arguments, context)
+            return await self.threads.run(work, execution.scope.user_id)
         return await handler.run(execution.arguments, context)
 
     async def _secure(self, execution: Execution) -> None:

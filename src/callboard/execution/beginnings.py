@@ -7,8 +7,9 @@ import asyncio
 import secrets
 from typing import Any, Protocol
 
+from ..budget import LARGE
 from ..clock import Clock
-from ..errors import ToolError
+from ..errors import ErrorCategory, ToolError
 from ..events.calendar import Calendar
 from ..events.kinds import EventKind
 from ..tools.definition import Tool
@@ -64,6 +65,7 @@ class Beginnings:
     ) -> None:
         self._registry = registry
         self._max_bytes = registry.settings.max_argument_bytes
+        self._max_held = registry.settings.max_user_bytes
         self._clock = clock
         self._monotonic = clock.monotonic  # looked up once: it is on the path of every call
         self._calendar = calendar
@@ -99,6 +101,9 @@ class Beginnings:
         """Enter an execution that was made before."""
         scope: Any = execution.scope
         scope.book.take_back(execution)
+        if len(execution.document) > LARGE:
+            execution.held = len(execution.document)
+            scope.user.arguments += execution.held
         self._endings.live[execution.id] = execution
 
     def announce(self, execution: Execution) -> None:
@@ -111,6 +116,7 @@ class Beginnings:
     def begin(self, execution: Execution) -> None:
         """Let an execution begin once it has its place: read its arguments, and let its task run."""
         tool, document, waited = execution.tool, execution.document, execution.placed
+        large = len(document) > LARGE
         try:
             if not waited:
                 if self.observers:
@@ -121,6 +127,8 @@ class Beginnings:
                     limit = execution.queued + tool.total_timeout
                     execution.deadline = limit if execution.deadline is None else min(limit, execution.deadline)
                 try:
+                    if large:
+                        self._hold_arguments(execution)
                     if not self._gate.enter(execution):
                         self.announce(execution)
                         return
@@ -132,7 +140,7 @@ class Beginnings:
                 execution.at = self._clock.time()
             execution.reached, execution.status = VALIDATED, _VALIDATING
             try:
-                if len(document) > self._max_bytes:
+                if large and len(document) > self._max_bytes:
                     raise too_large(len(document), self._max_bytes)
                 execution.arguments = tool.arguments.parse(tool.name, document)
             except BaseException as error:  # a validator may raise anything
@@ -172,6 +180,9 @@ class Beginnings:
                 return
             self._endings.deadlines.watch(execution.deadline)
         if execution.request is None:  # else it takes its place when its person has answered
+            if execution.status is Status.PENDING and not self._gate.has_place(execution):
+                self._gate.wait(execution)
+                return
             self._gate.take(execution)
         if execution.status is Status.PENDING:
             self.begin(execution)
@@ -192,6 +203,19 @@ class Beginnings:
             return
         delay = self._attempts.delay(execution)
         execution.task = self._starter.loop.create_task(self._attempts.carry_out(execution, delay))
+
+    def _hold_arguments(self, execution: Execution) -> None:
+        """Count large arguments among those of the user's open calls. Raises `ToolError` where they are too many."""
+        user, size = execution.scope.user, len(execution.document)
+        if user.arguments + size > self._max_held:
+            raise ToolError(
+                f"The arguments of this user's calls that have not ended take {user.arguments:,} bytes; "
+                f"{self._max_held:,} are allowed. Nothing was done; try again when some of them have ended.",
+                category=ErrorCategory.RESOURCE,
+                retryable=True,
+            )
+        user.arguments += size
+        execution.held = size
 
     def _wait(self, execution: Execution) -> None:
         """Know it among those that have not ended, and when it must have."""

@@ -1,6 +1,6 @@
 """The circuit breaker: a tool that keeps failing is refused for a while, then tried with a few probes.
 
-A state machine without a clock or tasks: every method is told the time. One per tool, or per tool and session.
+A state machine without a clock or tasks: every method is told the time. `breakers` decides which calls share one.
 """
 
 from enum import StrEnum
@@ -105,9 +105,10 @@ class Breaker:
 class BreakerOpen(ToolError):
     """A call that an open breaker does not let through. Nothing was done."""
 
-    def __init__(self, tool: str, seconds: float) -> None:
+    def __init__(self, tool: str, seconds: float, target: str | None = None) -> None:
+        paused = f"{tool} for {target}" if target else tool
         super().__init__(
-            f"The tool {tool} has failed several times in a row and is paused. Try again in {seconds:.0f} seconds.",
+            f"The tool {paused} has failed several times in a row and is paused. Try again in {seconds:.0f} seconds.",
             category=ErrorCategory.TRANSIENT,
             retryable=False,
             retry_after=round(seconds, 3),

@@ -1,62 +1,98 @@
-"""The breakers of all tools. A tool that never failed has none, which makes asking free."""
+"""The breakers of all tools: by tool, or by user, session or target where the tool says so.
+
+A breaker exists while it has something to remember. Those of tools are as many as there are tools; of the others, whose
+number users and models decide, the ones that were used last are kept.
+"""
+
+import hashlib
+import logging
+from collections import Counter
+from typing import TypeAlias
 
 from ..clock import Clock, Timer
 from ..errors import ToolError
 from ..tools.definition import Tool
-from ..tools.policies import BreakerPolicy
+from ..tools.policies import BreakerPolicy, BreakerScope
 from ..tools.registry import Registry
 from .breaker import Breaker, BreakerOpen, BreakerState
-from .execution import Execution, Scope, ToolKey, tool_key
+from .execution import Execution, Scope
+
+log = logging.getLogger("callboard.execution")
+
+MOST = 10_000
+"""How many breakers of users, sessions and targets are remembered. One that is forgotten is closed."""
+LONGEST_TARGET = 256
+"""Characters of a target; a longer one is known by its hash."""
+
+BreakerKey: TypeAlias = tuple[str, str, str, str]
+"""Tool, session, user and target; empty where calls of all of them are counted together."""
 
 
 class Breakers:
-    """Finds the breaker that an execution passes, by tool, or by tool and session."""
+    """Finds the breaker that an execution passes."""
 
     def __init__(self, default: BreakerPolicy, registry: Registry, clock: Clock) -> None:
         self._default = default
         self._registry = registry
         self._clock = clock
-        self.known: dict[ToolKey, Breaker] = {}
-        """Those that have something to remember."""
-        self.remember = False
-        """Whether there is any. With none, every attempt is admitted and no success is news."""
-        self._timers: dict[ToolKey, Timer] = {}
-        """Of those that are open, until the time for a probe."""
+        self._of_tools: dict[BreakerKey, Breaker] = {}
+        self._scoped: dict[BreakerKey, Breaker] = {}
+        """Those of users, sessions and targets, the one that was used last at the end."""
+        self._numbers: Counter[str] = Counter()
+        """How many breakers there are of each tool that has any."""
+        self.remember = default.target is not None
+        """Whether an attempt or a success is news. False while there is no breaker: then asking costs nothing."""
+        self._timers: dict[BreakerKey, Timer] = {}
+        """Of tools' own breakers that are open, until the time for a probe."""
 
     def close(self) -> None:
-        """Nothing is to be recovered from any more."""
+        """Stop all timers."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
 
+    @property
+    def known(self) -> dict[BreakerKey, Breaker]:
+        """Those that have something to remember."""
+        return {**self._of_tools, **self._scoped}
+
+    def refusing(self) -> Counter[str]:
+        """How many breakers of each tool refuse calls now."""
+        now = self._clock.monotonic()
+        return Counter(key[0] for key, breaker in self.known.items() if breaker.refused_for(now) > 0)
+
     def admit(self, execution: Execution) -> None:
         """Let an attempt through. Raises `BreakerOpen` with the time until the next probe where the breaker is open."""
-        if (breaker := self.known.get(self._key(execution))) is not None:
+        policy = self._policy(execution.tool)
+        if policy.target is not None:  # before the handler runs, which may change what it was given
+            execution.target = _target(policy, execution)
+        if execution.tool.name not in self._numbers:
+            return
+        if (breaker := self._find(key := self._key(execution))) is not None:
             seconds = breaker.admit(execution.id, self._clock.monotonic())
-            self._show(execution.tool, breaker)
+            self._show(key, execution.tool, breaker)
             if seconds is not None:
-                raise BreakerOpen(execution.name, seconds)
+                raise BreakerOpen(execution.name, seconds, execution.target)
 
     def succeeded(self, execution: Execution) -> None:
         """An attempt gave a result."""
-        if (breaker := self.known.get(key := self._key(execution))) is not None:
+        if execution.tool.name not in self._numbers:
+            return
+        if (breaker := self._find(key := self._key(execution))) is not None:
             breaker.succeeded(execution.id)
-            self._show(execution.tool, breaker)
+            self._show(key, execution.tool, breaker)
             if breaker.pristine:
                 self._drop(key)
 
     def failed(self, execution: Execution, failure: ToolError) -> None:
         """An attempt failed."""
-        key = self._key(execution)
-        if (breaker := self.known.get(key)) is None:
-            breaker = self.known[key] = Breaker(execution.tool.breaker or self._default)
-            self.remember = True
+        key, tool = self._key(execution), execution.tool
+        breaker = self._find(key) or self._make(key, self._policy(tool))
         before = breaker.state
         breaker.failed(execution.id, failure.category, self._clock.monotonic())
-        tool = execution.tool
-        self._show(tool, breaker)
-        if breaker.state is BreakerState.OPEN and before is not BreakerState.OPEN:
-            # Nobody may call a tool that is hidden while it is open, so its time must come by itself.
+        self._show(key, tool, breaker)
+        if breaker.state is BreakerState.OPEN and before is not BreakerState.OPEN and key in self._of_tools:
+            # A tool that is hidden while its breaker is open may not be called, so its time must come by itself.
             if (timer := self._timers.get(key)) is not None:
                 timer.cancel()
             recovery = self._policy(tool).recovery_time
@@ -67,35 +103,79 @@ class Breakers:
     def hides(self, tool: Tool, scope: Scope) -> bool:
         """Whether a tool asks not to be shown to that session now."""
         policy = self._policy(tool)
-        if not policy.hide_when_open:
+        if not policy.hide_when_open or tool.name not in self._numbers:
             return False
-        breaker = self.known.get(tool_key(tool, scope, policy.per_session))
+        breaker = self._find(_key(tool, policy, scope, None))
         return breaker is not None and breaker.refused_for(self._clock.monotonic()) > 0
 
     def forget(self, scope: Scope) -> None:
         """A session has ended: its own breakers go with it."""
-        for key in [key for key in self.known if key[1] == scope.id]:
+        for key in [key for key in self._scoped if key[1] == scope.id]:
             self._drop(key)
-            if (timer := self._timers.pop(key, None)) is not None:
-                timer.cancel()
 
-    def _drop(self, key: ToolKey) -> None:
-        del self.known[key]
-        self.remember = bool(self.known)
+    def _find(self, key: BreakerKey) -> Breaker | None:
+        if (breaker := self._of_tools.get(key)) is None and (breaker := self._scoped.pop(key, None)) is not None:
+            self._scoped[key] = breaker
+        return breaker
 
-    def _recover(self, key: ToolKey, tool: Tool, breaker: Breaker) -> None:
-        """The recovery time is over: the next call is a probe, and whoever looks may know."""
+    def _make(self, key: BreakerKey, policy: BreakerPolicy) -> Breaker:
+        made = Breaker(policy)
+        if _is_of_tool(key):
+            self._of_tools[key] = made
+        else:
+            self._scoped[key] = made
+        self._numbers[key[0]] += 1
+        self.remember = True
+        if len(self._scoped) > MOST:
+            self._drop(next(iter(self._scoped)))
+        return made
+
+    def _drop(self, key: BreakerKey) -> None:
+        if self._of_tools.pop(key, None) is None:
+            del self._scoped[key]
+        self._numbers[key[0]] -= 1
+        if not self._numbers[key[0]]:
+            del self._numbers[key[0]]
+        self.remember = bool(self._numbers) or self._default.target is not None
+
+    def _recover(self, key: BreakerKey, tool: Tool, breaker: Breaker) -> None:
+        """The recovery time is over: the next call is a probe, and statistics show it."""
         del self._timers[key]
         if breaker.state is BreakerState.OPEN and not breaker.refused_for(self._clock.monotonic()):
-            self._show(tool, breaker, BreakerState.HALF_OPEN)
+            self._show(key, tool, breaker, BreakerState.HALF_OPEN)
 
-    def _key(self, execution: Execution) -> ToolKey:
-        return tool_key(execution.tool, execution.scope, self._policy(execution.tool).per_session)
+    def _key(self, execution: Execution) -> BreakerKey:
+        return _key(execution.tool, self._policy(execution.tool), execution.scope, execution.target)
 
     def _policy(self, tool: Tool) -> BreakerPolicy:
         return tool.breaker or self._default
 
-    def _show(self, tool: Tool, breaker: Breaker, state: BreakerState | None = None) -> None:
-        """The state of a tool's own breaker is among its statistics; that of a session's is nobody else's business."""
-        if not self._policy(tool).per_session and self._registry.get(tool.name) is tool:
+    def _show(self, key: BreakerKey, tool: Tool, breaker: Breaker, state: BreakerState | None = None) -> None:
+        """Have a tool's statistics show the state of its own breaker, and of no user's, session's or target's."""
+        if _is_of_tool(key) and self._registry.get(tool.name) is tool:
             self._registry.counters_of(tool).breaker = (state or breaker.state).value
+
+
+def _key(tool: Tool, policy: BreakerPolicy, scope: Scope, target: str | None) -> BreakerKey:
+    """Which calls are counted together. A tool that a session was lent has breakers of its own there."""
+    by = policy.scope
+    alone = by is BreakerScope.SESSION or scope.lent(tool.name) is tool
+    unknown = by is BreakerScope.TARGET and target is None
+    own = by is BreakerScope.USER or by is BreakerScope.USER_TARGET or unknown
+    return tool.name, scope.id if alone else "", scope.user_id if own else "", target or ""
+
+
+def _is_of_tool(key: BreakerKey) -> bool:
+    return not any(key[1:])
+
+
+def _target(policy: BreakerPolicy, execution: Execution) -> str | None:
+    assert policy.target is not None
+    try:
+        target = policy.target(execution.arguments)
+    except Exception:
+        log.exception("the breaker of %s could not tell the target of a call; it counts for its user", execution.name)
+        return None
+    if target is None or len(target) <= LONGEST_TARGET:
+        return target
+    return hashlib.sha256(target.encode(errors="replace")).hexdigest()

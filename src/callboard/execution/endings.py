@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from pydantic_core import to_json
 
+from ..budget import LARGE
 from ..clock import Clock
 from ..errors import ErrorCategory, ToolError
 from ..events.calendar import Calendar
@@ -174,6 +175,7 @@ class Endings:
         for observer in self.observers:
             observer.ended(execution)
         self.live.pop(execution.id, None)
+        release_arguments(execution)
         if execution.placed:
             self._gate.leave(execution)
         else:
@@ -203,6 +205,8 @@ class Endings:
         execution.status = _SUCCEEDED if execution.status is _EXECUTING else move(execution.status, _SUCCEEDED)
         execution.ended, execution.encoded = now, encoded
         execution.scope.book.ended(execution)
+        if len(encoded) > LARGE:
+            execution.scope.book.weigh(execution)
         execution.arguments = execution.task = None
         known = execution.told  # somebody may wait for it
         try:
@@ -255,6 +259,9 @@ class Endings:
     def _let_go(self, execution: Execution) -> None:
         """Free what it holds. Whatever failed before, nobody waits for ever."""
         self.live.pop(execution.id, None)
+        if execution.held:
+            release_arguments(execution)
+            execution.scope.book.weigh(execution)
         if execution.waiters is not None:
             release_waiters(execution)
         if execution.children is not None:
@@ -301,6 +308,12 @@ def _response(execution: Execution, at: float, shown: bytes) -> bytes:
     )
     ids = b'"request_id":%b,"request_kind":"%b"' % (to_json(execution.call_id), execution.name.encode())
     return encode_event(EventKind.USER_RESPONSE, at, b"{%b,%b}" % (ids, result))
+
+
+def release_arguments(execution: Execution) -> None:
+    """The arguments of an execution that has ended count no more among those of its user's open calls."""
+    execution.scope.user.arguments -= execution.held
+    execution.held = 0
 
 
 def release_waiters(execution: Execution) -> None:

@@ -16,8 +16,9 @@ from ..errors import ToolError
 from ..storage.rows import TOOL, RequestRow
 from ..tools.definition import Tool
 from .lifecycle import Status
-from .outcome import Outcome, OutcomeStatus
+from .outcome import QUEUED, Outcome, OutcomeStatus
 from .record import ExecutionRecord
+from .usage import UserUsage
 
 
 class Priority(IntEnum):
@@ -35,6 +36,10 @@ class Bookkeeping(Protocol):
         """An execution has ended, so it need not be kept for ever."""
         ...
 
+    def weigh(self, execution: "Execution") -> None:
+        """An execution has ended that has large arguments or a large result."""
+        ...
+
 
 class Scope(Protocol):
     """What the manager needs of a session."""
@@ -48,6 +53,11 @@ class Scope(Protocol):
 
     running: int
     """How many of its executions hold a place."""
+
+    @property
+    def user(self) -> UserUsage:
+        """What its user takes up, in all of its sessions."""
+        ...
 
     @property
     def durable(self) -> bool:
@@ -87,9 +97,9 @@ ToolKey: TypeAlias = tuple[str, str | None]
 """A tool, and the session that alone has it, where it is one that a session was lent."""
 
 
-def tool_key(tool: Tool, scope: Scope, per_session: bool = False) -> ToolKey:
-    """What is counted together: all calls of a tool, or only those of one session."""
-    return tool.name, scope.id if per_session or scope.lent(tool.name) is tool else None
+def tool_key(tool: Tool, scope: Scope) -> ToolKey:
+    """What is counted together: all calls of a tool, or those of the one session that has it."""
+    return tool.name, scope.id if scope.lent(tool.name) is tool else None
 
 
 class Answer(NamedTuple):
@@ -116,10 +126,13 @@ made: Callable[[type[Outcome], tuple[Any, ...]], Outcome] = cast("Any", tuple)._
 """Makes a named tuple without the function in Python that its class has for that."""
 
 
-def acknowledgement(execution_id: str, tool: str, request_id: str | None) -> bytes:
-    """What the model is told while a call goes on, or waits for a person."""
+def acknowledgement(execution_id: str, tool: str, request_id: str | None, *, queued: bool = False) -> bytes:
+    """What the model is told while a call goes on, waits for a free place, or waits for a person."""
     said = {"status": "started", "execution_id": execution_id, "tool": tool}
     end = "Its result will be reported when it is there; do not call it again for the same purpose."
+    if queued:
+        message = f"It is queued and has not begun: it waits for a free place. {end}"
+        return to_json({**said, "status": QUEUED, "message": message})
     if request_id is None:
         return to_json({**said, "message": f"It is running. {end}"})
     return to_json(
@@ -214,6 +227,12 @@ class Execution:
     """Whether it is another process's by now, or nobody's."""
     settled = Seldom(False)
     """Whether the store has taken its end: before that, it may be another process's without knowing it."""
+    unloaded = Seldom(False)
+    """Whether its arguments and its result are only in the store."""
+    held = Seldom(0)
+    """The bytes of its arguments while it has not ended, if they are large."""
+    target = Seldom[str | None](None)
+    """What the breaker of the current attempt goes by, where its tool has breakers by target."""
     fingerprint = Seldom("")
     """A hash of the arguments, once it is needed."""
 
@@ -264,7 +283,13 @@ class Execution:
     def acknowledgement(self) -> bytes:
         """What the model is told while the call goes on."""
         asked = self.request if self.status is _WAITING else None
-        return acknowledgement(self.id, self.tool.name, None if asked is None else asked.id)
+        queued = self.status is _PENDING
+        return acknowledgement(self.id, self.tool.name, None if asked is None else asked.id, queued=queued)
+
+    def unload(self) -> None:
+        """Leave arguments and result to the store, which has them. The fingerprint still tells the arguments."""
+        self.unloaded = True
+        self.document, self.shown, self.encoded = b"null", b"null", None
 
     def record(self, now: float) -> ExecutionRecord:
         """Everything about it, as it is now."""

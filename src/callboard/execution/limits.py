@@ -1,15 +1,18 @@
-"""Who may run now, and who waits: limits in total, per session and per tool, and the queue before them.
+"""Which calls run now and which wait: limits in total, per user, per session and per tool, and the queue before them.
 
-The queue is ordered by priority, and among sessions of one priority it is fair: each gets one place in turn, however
-many calls it has waiting. It is bounded, and when it is full the caller is told so. Whoever is in it has no place to
-run at the moment, so a newcomer that has one overtakes nobody.
+The queue is ordered by priority, then fair between users, then between the sessions of a user: each gets one place in
+turn, however many calls it has waiting. It is bounded, and a call that does not fit is refused with an error. A user
+may have as many calls waiting as there is room left in the queue, so that any number of users leaves room for the next.
+A call that waits cannot run at the moment, so a new call that can run overtakes none.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 from ..errors import CallboardError, ErrorCategory, ToolError
-from .execution import Execution, Priority, ToolKey, tool_key
+from .execution import Execution, ToolKey, tool_key
+from .queue import FairQueue, Queued
 
 
 class LimitsError(CallboardError, ValueError):
@@ -23,9 +26,13 @@ class Limits:
     """How much may go on at once."""
 
     total: int = 4_096
+    """Executions that run at once, in this process."""
     per_session: int = 256
+    """Executions of one session that run at once."""
+    per_user: int = 1_024
+    """Executions of all sessions of one user that run at once."""
     queue: int = 10_000
-    """How many may wait; with 0 nobody does."""
+    """Executions that may wait for a place; with 0 none does. One user has at most half of them."""
     threads: int = 32
     """For handlers that are not async."""
 
@@ -36,41 +43,22 @@ class Limits:
                 raise LimitsError(f"the limit {each.name} is {value}; {least} is the least")
 
 
-class Lane:
-    """Those of one session and one priority that wait, each kind in the order of its calls.
+class _ToolQueue(NamedTuple):
+    """The queue of a tool with a limit of its own: of calls that handlers make, or of all others."""
 
-    A kind is a tool, called by a handler or not: if the first of a kind has no place, none of that kind has.
-    """
-
-    __slots__ = ("_count", "_kinds")
-
-    def __init__(self) -> None:
-        self._count = 0
-        self._kinds: dict[tuple[str, bool], dict[str, tuple[int, Execution]]] = {}
-
-    def add(self, execution: Execution) -> None:
-        self._count += 1
-        self._kinds.setdefault(_kind(execution), {})[execution.id] = (self._count, execution)
-
-    def remove(self, execution: Execution) -> bool:
-        """False where it was not in it."""
-        waiting = self._kinds.get(_kind(execution))
-        if waiting is None or waiting.pop(execution.id, None) is None:
-            return False
-        if not waiting:
-            del self._kinds[_kind(execution)]
-        return True
-
-    def heads(self) -> Iterator[Execution]:
-        """The first of each kind, the one that waits longest first."""
-        return (execution for _, execution in sorted(next(iter(kind.values())) for kind in self._kinds.values()))
-
-    def __bool__(self) -> bool:
-        return bool(self._kinds)
+    tool: ToolKey
+    nested: bool
 
 
-def _kind(execution: Execution) -> tuple[str, bool]:
-    return execution.tool.name, execution.parent is None
+_QueueKey = _ToolQueue | None
+"""None: the queue of all tools without a limit."""
+_NOWHERE = _ToolQueue(("", None), nested=False)
+
+
+def _queue_of(execution: Execution) -> _QueueKey:
+    if execution.tool.concurrency is None:
+        return None
+    return _ToolQueue(tool_key(execution.tool, execution.scope), execution.parent is not None)
 
 
 class Gatekeeper:
@@ -80,6 +68,7 @@ class Gatekeeper:
         self._limits = limits
         self._total = 0
         self._per_session = limits.per_session
+        self._per_user = limits.per_user
         self._limit = limits.queue
         self._start = start
         self._running = 0
@@ -88,9 +77,12 @@ class Gatekeeper:
         self._held: dict[str, ToolKey] = {}
         """Which of those places an execution has, whatever becomes of its tool meanwhile."""
         self._queued = 0
-        self._nested = 0
-        """How many of those who wait were called by a handler, and need no place in total."""
-        self._lanes: dict[Priority, dict[str, Lane]] = {priority: {} for priority in Priority}
+        self._arrivals = self._places = 0
+        """How many calls had to wait so far, and how many of them got a place."""
+        self._queues: dict[_QueueKey, FairQueue] = {}
+        """Those in which calls wait: one for all tools without a limit, and two for each tool that has one."""
+        self._waits_in: dict[str, _QueueKey] = {}
+        """In which queue an execution waits."""
         self._admitting = False
         self._closed = True
 
@@ -119,12 +111,14 @@ class Gatekeeper:
         """
         if execution.tool.concurrency is None and execution.seldom is None and not self._queued:  # nearly every call
             scope = execution.scope
-            if self._running < self._total and scope.running < self._per_session:
+            user = scope.user
+            if self._running < self._total and scope.running < self._per_session and user.running < self._per_user:
                 self._running += 1
                 scope.running += 1
+                user.running += 1
                 execution.placed = True
                 return True
-        elif (not self._admitting or execution.parent is not None) and self._has_place(execution):
+        elif (not self._admitting or execution.parent is not None) and self.has_place(execution):
             self.take(execution)
             return True
         if self._closed:
@@ -135,49 +129,74 @@ class Gatekeeper:
             )
         if execution.parent is not None:
             self._refuse_deadlock(execution)
-        if self._queued >= self._limit:
-            raise ToolError(
-                f"The system is busy: {self._queued:,} calls are waiting already. Nothing was done; try again later.",
-                category=ErrorCategory.RESOURCE,
-                retryable=True,
-            )
-        lanes = self._lanes[execution.priority]
-        if (lane := lanes.get(execution.scope.id)) is None:
-            lane = lanes[execution.scope.id] = Lane()
-        lane.add(execution)
-        self._queued += 1
-        self._nested += execution.parent is not None
+        self._refuse_if_full(execution)
+        self.wait(execution)
         return False
 
+    def wait(self, execution: Execution) -> None:
+        """Put an execution into the queue, also if that is full: one that waited before in another process."""
+        self._arrivals += 1
+        key = _queue_of(execution)
+        if (queue := self._queues.get(key)) is None:
+            nested = key is not None and key.nested
+            queue = self._queues[key] = FairQueue() if nested else FairQueue(self._per_user, self._per_session)
+        queue.add(self._arrivals, execution)
+        self._waits_in[execution.id] = key
+        self._queued += 1
+        execution.scope.user.queued += 1
+
     def leave(self, execution: Execution) -> None:
-        """Give a place back, and let in who can use it."""
+        """Give a place back, and let in the calls that can use it."""
         execution.placed = False
         if execution.seldom is None or execution.parent is None:
+            scope = execution.scope
             self._running -= 1
-            execution.scope.running -= 1
+            scope.running -= 1
+            scope.user.running -= 1
         if execution.tool.concurrency is not None:
             self._give_back(execution)
         if self._queued:
+            for queue in self._queues.values():
+                queue.freed(execution.scope)
             self._admit()
 
     def withdraw(self, execution: Execution) -> bool:
         """Take one out of the queue; False where it was not in it."""
-        lane = self._lanes[execution.priority].get(execution.scope.id)
-        if lane is None or not lane.remove(execution):
+        if (key := self._waits_in.pop(execution.id, _NOWHERE)) is _NOWHERE:
             return False
-        if not lane:
-            del self._lanes[execution.priority][execution.scope.id]
-        self._queued -= 1
-        self._nested -= execution.parent is not None
+        self._queues[key].remove(execution)
+        self._left(key, execution)
         return True
 
-    def _has_place(self, execution: Execution) -> bool:
-        limit = execution.tool.concurrency
-        if limit is not None and len(self._holders.get(tool_key(execution.tool, execution.scope), ())) >= limit:
+    def _left(self, key: "_QueueKey", execution: Execution) -> None:
+        """Count a call that waits no more."""
+        if not self._queues[key]:
+            del self._queues[key]
+        self._queued -= 1
+        execution.scope.user.queued -= 1
+
+    def _refuse_if_full(self, execution: Execution) -> None:
+        left, waiting = self._limit - self._queued, execution.scope.user.queued
+        if left <= 0:
+            said = f"The system is busy: {self._queued:,} calls are waiting already."
+        elif waiting >= left:
+            said = f"The system is busy: {waiting:,} calls of this user are waiting already, which is its share."
+        else:
+            return
+        raise ToolError(f"{said} Nothing was done; try again later.", category=ErrorCategory.RESOURCE, retryable=True)
+
+    def has_place(self, execution: Execution) -> bool:
+        """Whether there is a free place for an execution."""
+        if not self._tool_has_place(execution):
             return False
         if execution.parent is not None:
             return True
-        return self._running < self._total and execution.scope.running < self._per_session
+        scope = execution.scope
+        return self._running < self._total and scope.running < self._per_session and scope.user.running < self._per_user
+
+    def _tool_has_place(self, execution: Execution) -> bool:
+        limit = execution.tool.concurrency
+        return limit is None or len(self._holders.get(tool_key(execution.tool, execution.scope), ())) < limit
 
     def take(self, execution: Execution) -> None:
         """Take a place for one that had one before, even if none is free."""
@@ -185,6 +204,7 @@ class Gatekeeper:
         if execution.parent is None:
             self._running += 1
             execution.scope.running += 1
+            execution.scope.user.running += 1
         if execution.tool.concurrency is not None:
             key = self._held[execution.id] = tool_key(execution.tool, execution.scope)
             self._holders.setdefault(key, {})[execution.id] = execution
@@ -200,25 +220,32 @@ class Gatekeeper:
             return
         self._admitting = True
         try:
-            while (execution := next(self._candidates(), None)) is not None:
-                self.withdraw(execution)
+            while (execution := self._next()) is not None:
+                key = self._waits_in.pop(execution.id)
+                self._queues[key].take(execution)
+                self._left(key, execution)
+                self._places += 1
+                execution.scope.user.served = self._places
                 self.take(execution)
-                lanes = self._lanes[execution.priority]
-                if (lane := lanes.pop(execution.scope.id, None)) is not None:
-                    lanes[execution.scope.id] = lane  # to the end of the line: the other sessions come first now
                 self._start(execution)
         finally:
             self._admitting = False
 
-    def _candidates(self) -> Iterator[Execution]:
-        """Those that could start now, the one whose turn it is first."""
-        if self._running >= self._total and not self._nested:
-            return
-        for priority in Priority:
-            for lane in self._lanes[priority].values():
-                for execution in lane.heads():
-                    if self._has_place(execution):
-                        yield execution
+    def _next(self) -> Execution | None:
+        """The call that starts next: of those that can start now, the one whose turn it is."""
+        best: tuple[int, int, int] | None = None
+        chosen: Queued | None = None
+        full = self._running >= self._total
+        for key, queue in self._queues.items():
+            if full and not (key is not None and key.nested):
+                continue
+            if (queued := queue.first()) is None or not self._tool_has_place(queued.execution):
+                continue
+            execution = queued.execution
+            rank = (execution.priority, execution.scope.user.served, queued.number)
+            if best is None or rank < best:
+                best, chosen = rank, queued
+        return None if chosen is None else chosen.execution
 
     def _refuse_deadlock(self, execution: Execution) -> None:
         """Refuse a call that would wait for ever: for a place of those who wait, one for the other, for its own end."""

@@ -7,7 +7,7 @@ store and no protocol: what it tells a session, the session writes.
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -186,6 +186,8 @@ class ExecutionManager:
                     self._endings.deadlines.watch(execution.budget_at)
                 await self._endings.released(execution)
             outcome = execution.outcome()
+            if execution.unloaded and (again or not execution.promoted):
+                return await scope.elsewhere(execution)
             if execution.promoted and not again:  # even if it has ended since: its result comes late
                 started = OutcomeStatus.STARTED
                 outcome = Outcome(started, execution.id, execution.call_id, execution.name, execution.acknowledgement())
@@ -252,7 +254,7 @@ class ExecutionManager:
         except asyncio.CancelledError:
             self.cancel(execution)
             raise
-        outcome = execution.outcome()
+        outcome = await scope.elsewhere(execution) if execution.unloaded else execution.outcome()
         if outcome.error is not None:
             raise NestedFailure(execution.name, outcome.error)
         return outcome.value
@@ -303,6 +305,10 @@ class ExecutionManager:
     def hides(self, scope: Scope, tool: Tool) -> bool:
         """Whether a tool's breaker is open and its policy says that it is not shown meanwhile."""
         return self._breakers.remember and self._breakers.hides(tool, scope)
+
+    def refusing_breakers(self) -> Mapping[str, int]:
+        """How many breakers of each tool refuse calls now: of the tool, of users, sessions or targets."""
+        return self._breakers.refusing()
 
     def forget(self, scope: Scope) -> None:
         """A session has ended: nothing is remembered for it."""

@@ -7,6 +7,9 @@ from pydantic_core import from_json
 
 from ..errors import ToolError
 
+QUEUED = "queued"
+"""The status that an acknowledgement has while the call waits for a free place."""
+
 
 class OutcomeStatus(StrEnum):
     """How a call stands for its caller."""
@@ -18,7 +21,7 @@ class OutcomeStatus(StrEnum):
     CANCELLED = "cancelled"
     """It was stopped."""
     STARTED = "started"
-    """It goes on; the value is the acknowledgement, the result comes later."""
+    """It goes on, or is queued (see `Outcome.queued`); the value is the acknowledgement, the result comes later."""
     WAITING = "waiting"
     """It waits for a person; the value is the acknowledgement."""
 
@@ -43,3 +46,8 @@ class Outcome(NamedTuple):
     def done(self) -> bool:
         """Whether it has ended."""
         return self.status not in (OutcomeStatus.STARTED, OutcomeStatus.WAITING)
+
+    @property
+    def queued(self) -> bool:
+        """Whether the call waited for a free place and had not begun, when this was said."""
+        return self.status is OutcomeStatus.STARTED and self.value["status"] == QUEUED

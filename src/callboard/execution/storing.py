@@ -92,7 +92,8 @@ def outcome_of(row: ExecutionRow) -> Outcome:
         return Outcome(OutcomeStatus.SUCCEEDED, row.id, row.call_id, row.tool, row.value)
     if row.error is not None:
         return Outcome(OutcomeStatus(row.status), row.id, row.call_id, row.tool, None, _read(from_json(row.error)))
-    return Outcome(OutcomeStatus.STARTED, row.id, row.call_id, row.tool, acknowledgement(row.id, row.tool, None))
+    said = acknowledgement(row.id, row.tool, None, queued=row.status == Status.PENDING)
+    return Outcome(OutcomeStatus.STARTED, row.id, row.call_id, row.tool, said)
 
 
 def record_of(row: ExecutionRow, now: float) -> ExecutionRecord:

@@ -1,12 +1,14 @@
 """The threads in which handlers run that are not async: a bounded number, whatever they do.
 
 A thread cannot be stopped. When its call is cancelled or times out, the call ends and the thread goes on; it keeps its
-place until it really ends, so that handlers that hang cannot pile threads up.
+place until it really ends, so that handlers that hang cannot pile threads up. One user has at most three quarters of
+them, and a thread that becomes free goes to each user in turn.
 """
 
 import asyncio
 import contextlib
 import math
+from collections import Counter, deque
 from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
@@ -21,19 +23,21 @@ class Threads:
     """Runs functions in at most `limit` threads. Belongs to one event loop."""
 
     def __init__(self, limit: int) -> None:
-        self._places = CapacityLimiter(limit)
+        self._limit = limit
+        self._per_user = math.ceil(limit * 3 / 4)
         self._unlimited = CapacityLimiter(math.inf)
-
-    @property
-    def busy(self) -> int:
+        self._used: Counter[str] = Counter()
+        """How many threads run something of each user."""
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+        """Who waits for a thread, by user; the user whose turn it is first."""
+        self.busy = 0
         """How many threads run something, wanted or not."""
-        return self._places.borrowed_tokens
 
-    async def run(self, function: Callable[[], T]) -> T:
+    async def run(self, function: Callable[[], T], user_id: str = "") -> T:
         """Its value. Cancellation returns at once and leaves the thread to itself, with its place."""
-        loop, place = asyncio.get_running_loop(), object()
-        await self._places.acquire_on_behalf_of(place)
-        unclaimed = [place]  # whoever takes it out, thread or caller, decides whether the function runs
+        loop = asyncio.get_running_loop()
+        await self._acquire(user_id)
+        unclaimed = [user_id]  # whoever takes it out, thread or caller, decides whether the function runs
 
         def work() -> T:
             unclaimed.pop()
@@ -41,11 +45,50 @@ class Threads:
                 return function()
             finally:
                 with contextlib.suppress(RuntimeError):  # the loop is closed
-                    loop.call_soon_threadsafe(partial(self._places.release_on_behalf_of, place))
+                    loop.call_soon_threadsafe(partial(self._release, user_id))
 
         try:
             return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._unlimited)
         finally:
             with contextlib.suppress(IndexError):
                 unclaimed.pop()
-                self._places.release_on_behalf_of(place)
+                self._release(user_id)
+
+    async def _acquire(self, user_id: str) -> None:
+        if self._may_run(user_id):
+            self._take(user_id)
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        line = self._waiting.setdefault(user_id, deque())
+        line.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():  # it was given a thread in the same moment
+                self._release(user_id)
+            elif turn in line:
+                line.remove(turn)
+                if not line:
+                    del self._waiting[user_id]
+            raise
+
+    def _may_run(self, user_id: str) -> bool:
+        return self.busy < self._limit and self._used[user_id] < self._per_user
+
+    def _take(self, user_id: str) -> None:
+        self.busy += 1
+        self._used[user_id] += 1
+
+    def _release(self, user_id: str) -> None:
+        self.busy -= 1
+        self._used[user_id] -= 1
+        if not self._used[user_id]:
+            del self._used[user_id]
+        while (chosen := next((each for each in self._waiting if self._may_run(each)), None)) is not None:
+            line = self._waiting.pop(chosen)
+            turn = line.popleft()
+            if line:
+                self._waiting[chosen] = line  # at the end
+            if not turn.done():  # else its caller was cancelled, and has not left the line yet
+                self._take(chosen)
+                turn.set_result(None)

@@ -220,6 +220,7 @@ class RunTool(Incoming):
 
 class OutcomeInfo(Outgoing):
     status: str
+    queued: bool = Field(description="Whether it waits for a free place and has not begun")
     execution_id: str
     call_id: str
     tool: str

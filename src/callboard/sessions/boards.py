@@ -35,7 +35,7 @@ class Boards:
                 if page.first > board.last_seq + 1:  # what lies between is not kept any more
                     board.restart(page.first - 1)
                 board.receive(page.first + len(page.lines) - 1, page.lines)
-            if len(page.lines) < PAGE:
+            if not page.lines or page.first + len(page.lines) > page.last_seq:
                 return
 
     def behind(self, session_id: str) -> None:

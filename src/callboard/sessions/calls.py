@@ -45,14 +45,15 @@ class Calls:
 
     def execution(self, execution_id: str) -> Execution:
         """One that is kept in memory. Raises `ToolError` (not_found)."""
-        if (execution := self._book.by_id.get(execution_id)) is None:
+        execution = self._book.by_id.get(execution_id)
+        if execution is None or execution.unloaded:
             raise _no_execution(execution_id)
         return execution
 
     def records(self, executions: Iterable[Execution]) -> list[ExecutionRecord]:
         """How executions of this process stand now."""
         now = self._services.clock.monotonic()
-        return [execution.record(now) for execution in executions]
+        return [execution.record(now) for execution in executions if not execution.unloaded]
 
     async def history(self, limit: int, unfinished: bool) -> list[ExecutionRecord]:
         """See `Session.history`."""
@@ -66,7 +67,7 @@ class Calls:
     async def result(self, execution_id: str, timeout: float | None = None) -> Outcome:
         """See `Session.result`."""
         execution = self._book.by_id.get(execution_id)
-        if execution is None or execution.lost:
+        if execution is None or execution.lost or execution.unloaded:
             row = await self._row(execution_id)
             if row.completed_at is None:
                 await within(self._services.clock, timeout, self._ended_elsewhere(execution_id))
@@ -87,7 +88,7 @@ class Calls:
             outcome = execution.outcome()
             if self._ledger.durable and execution.terminal and not execution.settled:
                 await self._ledger.settle()
-            if not execution.lost:
+            if not (execution.lost or execution.unloaded):
                 return outcome
         row = await self.stored_call(call_id) if self._ledger.durable else None
         return None if row is None else await self._outcome(row)
@@ -96,7 +97,7 @@ class Calls:
         """How a call stands that turned out to be another process's; None where the store does not know it."""
         if (row := await self.stored_call(execution.call_id)) is None:
             return None
-        if row.tool != execution.name or row.fingerprint != fingerprint_of(execution.document):
+        if row.tool != execution.name or row.fingerprint != _fingerprint(execution):
             error = call_id_conflict(row.call_id, row.tool)
             return Outcome(OutcomeStatus.FAILED, row.id, row.call_id, execution.name, None, error)
         if row.completed_at is None and not execution.late:
@@ -192,6 +193,10 @@ class Calls:
         for call_id in call_ids:
             if (execution := self._book.by_call(call_id)) is not None:
                 self._services.manager.promote(execution)
+
+
+def _fingerprint(execution: Execution) -> str:
+    return execution.fingerprint if execution.unloaded else fingerprint_of(execution.document)
 
 
 def _no_execution(execution_id: str) -> ToolError:

@@ -6,12 +6,16 @@ dead processes left behind.
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import islice
 from weakref import WeakValueDictionary
 
+from ..budget import Budget, MemoryLimits
 from ..clock import Clock, Timer
+from ..errors import ErrorCategory, ToolError
 from ..events.board import Board
 from ..execution.book import Book
 from ..execution.manager import ExecutionManager
+from ..execution.usage import Usage, UserUsage
 from ..storage.port import Change, Conflict, Store, StoreError
 from ..storage.rows import OwnerRow, SessionRow
 from ..storage.text import is_storable
@@ -36,6 +40,8 @@ from .workers import Workers
 
 IN_MEMORY, TAIL = 10_000, 500
 """How many events of a session are held in memory where there is no store, and where there is one."""
+LOOKED_AT = 100
+"""How many sessions of a user that has too many are looked at, to let one of them go from memory."""
 SWEEP = 60.0
 """Seconds after which one looks again for what is idle or too old."""
 
@@ -77,6 +83,13 @@ class Keeper:
         self._opening: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """Each as long as somebody holds it or waits for it."""
         self._timer: Timer | None = None
+        settings = registry.settings
+        self.budget = Budget(
+            MemoryLimits(
+                session=settings.max_session_bytes, user=settings.max_user_bytes, total=settings.max_memory_bytes
+            )
+        )
+        """The memory that large events, arguments and results take."""
         self.errands = Errands()
         self._boards = Boards(store, self._board, self.errands.run)
         self._writer = Writer(store)
@@ -97,6 +110,7 @@ class Keeper:
             log_out=self.log_out,
             look_around=lambda: self._ownership.look_soon(),
             conversation=self._conversation,
+            usage=Usage(),
             owner=me.id,
             watchers=[],
         )
@@ -133,7 +147,7 @@ class Keeper:
             return await self.load(session_id)
         if session_id not in self._sessions:
             await self._restore(known)  # it was let go, and somebody holds it all the same
-            self._sessions[session_id] = known
+            self._enter(known)
         known.touch()
         return known
 
@@ -189,6 +203,7 @@ class Keeper:
         async with self._opening.setdefault(session_id, asyncio.Lock()):
             session = await self.bring(session_id)
             if session is None:
+                self._make_room(self._services.usage.of(user_id))
                 return await self._create(session_id, user_id, view, quiet)
             if session.user_id != user_id:
                 raise _not_found(session_id)
@@ -276,7 +291,7 @@ class Keeper:
         try:
             await session.ledger.write(Change(session_id, session=session.row()))
         except (Conflict, StoreError) as error:
-            self._sessions.pop(session_id, None)
+            self._leave(session)
             self._known.pop(session_id, None)
             if isinstance(error, StoreError):
                 raise
@@ -300,7 +315,11 @@ class Keeper:
         archive = self._boards.archive(session_id) if self._durable else None
         keep = self._keep_events or IN_MEMORY
         board = Board(
-            min(keep, TAIL) if self._durable else keep, after=0 if row is None else row.last_seq, archive=archive
+            min(keep, TAIL) if self._durable else keep,
+            after=0 if row is None else row.last_seq,
+            archive=archive,
+            budget=self.budget,
+            user_id=user_id,
         )
         created_at = self._clock.time() if row is None else row.created_at
         ledger: Ledger
@@ -314,12 +333,40 @@ class Keeper:
             view,
             services=self._services,
             board=board,
-            book=Book(self._keep_executions),
+            book=Book(self._keep_executions, budget=self.budget, user_id=user_id, stored=self._durable),
             ledger=ledger,
             created_at=created_at,
         )
-        self._sessions[session_id] = self._known[session_id] = session
+        self._known[session_id] = session
+        self._enter(session)
         return session
+
+    def _enter(self, session: Session) -> None:
+        """Have a session in memory."""
+        self._sessions[session.id] = session
+        session.user.sessions[session.id] = None
+
+    def _leave(self, session: Session) -> None:
+        """Have it in memory no more."""
+        self._sessions.pop(session.id, None)
+        session.user.sessions.pop(session.id, None)
+
+    def _make_room(self, user: UserUsage) -> None:
+        """Let sessions of a user go from memory that has as many as it may. Raises `ToolError` (resource)."""
+        most = self._registry.settings.max_user_sessions
+        for session_id in [*islice(user.sessions, LOOKED_AT)] if len(user.sessions) >= most else ():
+            session = self._sessions[session_id]
+            if isinstance(session.ledger, StoreLedger) and session.ledger.idle:
+                self._let_go(session)
+            if len(user.sessions) < most:
+                return
+            if session_id in user.sessions:  # it is in use: the next ones are looked at first next time
+                user.sessions[session_id] = user.sessions.pop(session_id)
+        if len(user.sessions) >= most:
+            raise ToolError(
+                f"This user has {len(user.sessions):,} sessions in memory, which is as many as it may. Close some.",
+                category=ErrorCategory.RESOURCE,
+            )
 
     # Logout, and sessions that nobody uses
 
@@ -344,15 +391,16 @@ class Keeper:
             session.talk.stop()
         for execution in session.open_executions:
             self._manager.cancel(execution)
-        self._sessions.pop(session.id, None)
+        self._leave(session)
         self._known.pop(session.id, None)
         self._manager.forget(session)
+        session.book.close()
 
     def _let_go(self, session: Session) -> None:
         """Free what a session holds in memory, if everything of it is stored and nothing runs."""
         talks = session.talk is not None and session.talk.is_processing
         if self._durable and not talks and not session.open_executions and not session.board.watched:
-            self._sessions.pop(session.id, None)
+            self._leave(session)
             session.talk = None
             session.board.shrink()
             session.book.clear()

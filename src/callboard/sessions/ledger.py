@@ -133,7 +133,9 @@ class _Told:
         """It is written: so is the end of those that it says have ended."""
         rows = self.freeze(owner)
         for execution in self.executions:
-            execution.settled = execution.settled or rows[execution].completed_at is not None
+            if not execution.settled and rows[execution].completed_at is not None:
+                execution.settled = True
+                execution.scope.book.weigh(execution)
 
     def change(self, session_id: str, owner: str) -> Change:
         rows = self.freeze(owner)
@@ -224,7 +226,7 @@ class StoreLedger:
 
     def tell(self, events: tuple[bytes, ...], execution: Execution) -> None:
         ended = execution.ended is not None
-        if ended and execution.lost:  # whatever its handler still says is nobody's business
+        if ended and (execution.lost or execution.unloaded):  # whatever its handler still says is nobody's business
             return
         told = self._told()
         told.executions[execution] = None

@@ -28,7 +28,7 @@ class LateResults:
         """What other processes carried out, or what waited for a person, when this was last looked at."""
         self._warned = False
         if not ledger.durable:
-            book.waiting = self
+            book.waiting, book.dropped = self, self.drop
 
     def __contains__(self, execution_id: str) -> bool:
         """Whether a result waits, as far as this process knows."""
@@ -47,13 +47,18 @@ class LateResults:
         """One came."""
         self._known[execution_id] = None
         if len(self._known) > self._book.retain and not self._ledger.durable:  # in memory only so many are kept
-            del self._known[next(iter(self._known))]
-            if not self._warned:
-                self._warned = True
-                log.warning(
-                    "late results of session %s that nobody took are let go; keep_executions says how many are kept",
-                    self._session_id,
-                )
+            self.drop(next(iter(self._known)))
+
+    def drop(self, execution_id: str) -> None:
+        """Let one go that nobody took, in memory: there is no room for it."""
+        self._known.pop(execution_id, None)
+        if not self._warned:
+            self._warned = True
+            log.warning(
+                "late results of session %s that nobody took are let go; keep_executions and max_session_bytes say how "
+                "many are kept",
+                self._session_id,
+            )
 
     def forget(self, ids: tuple[str, ...]) -> None:
         """They were taken."""
@@ -74,7 +79,11 @@ class LateResults:
         """How executions ended: as it is stored, which this process knows by itself only of ends that it has stored."""
         durable = self._ledger.durable
         known = {each: self._book.by_id[each] for each in ids if self._book.holds(each)}
-        found = {each: execution.outcome() for each, execution in known.items() if execution.settled or not durable}
+        found = {
+            each: execution.outcome()
+            for each, execution in known.items()
+            if not durable or (execution.settled and not execution.unloaded)
+        }
         if durable and len(found) < len(ids):
             missing = [each for each in ids if each not in found]
             rows = await self._store.executions(self._session_id, ids=missing, limit=len(missing))

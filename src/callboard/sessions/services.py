@@ -8,6 +8,7 @@ from ..clock import Clock
 from ..events.board import Board
 from ..execution.execution import Execution
 from ..execution.manager import ExecutionManager
+from ..execution.usage import Usage
 from ..storage.port import Store
 from ..storage.rows import ExecutionRow
 from ..tools.registry import Registry
@@ -29,6 +30,8 @@ class Services:
     store: Store
     requests: Requests
     workers: Workers
+    usage: Usage
+    """What each user takes up in this process."""
     owner: str
     """This process, as the store knows it."""
     catch_up: Callable[[str, Board], Awaitable[None]]

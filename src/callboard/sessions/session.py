@@ -68,6 +68,7 @@ class Session:
         "running",
         "talk",
         "tell",
+        "user",
         "user_id",
         "view",
         "wake",
@@ -88,6 +89,8 @@ class Session:
     ) -> None:
         self.id = session_id
         self.user_id = user_id
+        self.user = services.usage.of(user_id)
+        """What all sessions of the user take up in this process."""
         self.view = view
         self.running = 0
         self.board = board
@@ -458,7 +461,15 @@ class Session:
         self.ledger.late(execution)
 
     async def ask(self, execution: Execution) -> Answer:
-        return await self._services.requests.ask(self, execution, self._manager.disown)
+        user, most = self.user, self._registry.settings.max_user_requests
+        if execution.request is None and user.requests >= most:
+            said = f"{user.requests:,} calls of this user wait for a person already; {most:,} may. Nothing was done."
+            return Answer(error=ToolError(said, category=ErrorCategory.RESOURCE, retryable=False))
+        user.requests += 1
+        try:
+            return await self._services.requests.ask(self, execution, self._manager.disown)
+        finally:
+            user.requests -= 1
 
     def use(self, execution: Execution) -> None:
         self._services.requests.use(self, execution)

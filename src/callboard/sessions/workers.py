@@ -73,7 +73,7 @@ class Workers:
         document = encode({} if request["payload"] is None else request["payload"])
         if (known := session.book.by_call(request_id)) is not None:
             await session.ledger.settle()  # it may have been posted in this very moment
-            used = _Use(known.kind, known.name, fingerprint_of(known.document))
+            used = _Use(known.kind, known.name, known.fingerprint or fingerprint_of(known.document))
             return _again(session, request_id, used, _Use(WORKER, kind, fingerprint_of(document)))
         execution = self._manager.prepare(session, worker, document, request_id, Priority[request["priority"].upper()])
         begun = ExecutionWrite(row_of(execution, self._owner), self._owner, new=True)

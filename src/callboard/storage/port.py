@@ -134,6 +134,8 @@ class Keys(Protocol):
         ...
 
 
+PAGE_BYTES = 4 * 1024 * 1024
+"""About how many bytes of events are read at once: with large ones a page has fewer than were asked for."""
 EVERYTHING = 1 << 60
 """A limit that is none."""
 
@@ -174,7 +176,11 @@ class Store(Keys, Protocol):
         ...
 
     async def events(self, session_id: str, after: int, limit: int) -> Page:
-        """Events after a number, oldest first. An unknown session has an empty board."""
+        """Events after a number, oldest first. An unknown session has an empty board.
+
+        There may be fewer than `limit`, but one at least where there is one: a page ends with the event that makes it
+        `PAGE_BYTES` long. Where it ends, `last_seq` says whether there are more.
+        """
         ...
 
     async def heads(self, session_ids: Collection[str]) -> dict[str, Head]:

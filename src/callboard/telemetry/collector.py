@@ -67,8 +67,12 @@ class RuntimeCollector(Collector):
             "callboard_tool_duration_seconds", "From the first attempt of a call to its end.", labels=("tool",)
         )
         breaker = StateSetMetricFamily("callboard_tool_breaker", "The state of the breaker.", labels=("tool",))
-        registry = self._runtime.registry
+        paused = GaugeMetricFamily(
+            "callboard_tool_breakers_open", "Breakers that refuse calls now, of any scope.", labels=("tool",)
+        )
+        registry, refusing = self._runtime.registry, self._runtime.manager.refusing_breakers()
         for name in registry.names():
+            paused.add_metric((name,), refusing.get(name, 0))
             counters = registry.counters(name)
             stats, histogram = counters.read(), counters.histogram()
             failed = sum(stats.failures.values())
@@ -81,7 +85,7 @@ class RuntimeCollector(Collector):
             retries.add_metric((name,), stats.retries)
             duration.add_metric((name,), buckets(histogram), histogram.total)
             breaker.add_metric((name,), {state.value: state == stats.breaker for state in BreakerState})
-        yield from (calls, errors, ratio, retries, duration, breaker)
+        yield from (calls, errors, ratio, retries, duration, breaker, paused)
         unknown = "Calls that no tool was found for, or whose arguments were no text at all."
         yield CounterMetricFamily("callboard_unknown_tool_calls", unknown, self._runtime.manager.unknown)
 
@@ -115,6 +119,8 @@ class RuntimeCollector(Collector):
         yield GaugeMetricFamily(
             "callboard_session_memory_bytes", "Estimate of what a session holds: the mean of a sample.", mean
         )
+        kept = "Large events, arguments and results in memory, in bytes."
+        yield GaugeMetricFamily("callboard_kept_bytes", kept, keeper.budget.kept)
         restores = CounterMetricFamily(
             "callboard_session_restores", "Sessions read from the store.", labels=("result",)
         )

@@ -1,8 +1,9 @@
 """What a tool says about retrying and about breaking. Records only: the decisions are made where executions are."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from ..errors import CallboardError, ErrorCategory
 
@@ -52,6 +53,24 @@ class RetryPolicy:
             raise PolicyError("delays cannot be negative, and the multiplier cannot be below 1")
 
 
+class BreakerScope(StrEnum):
+    """Which calls of a tool share a breaker."""
+
+    TOOL = "tool"
+    """All of them."""
+    USER = "user"
+    """Those of one user."""
+    SESSION = "session"
+    """Those of one session."""
+    TARGET = "target"
+    """Those with one target, such as a host, of all users."""
+    USER_TARGET = "user_target"
+    """Those of one user with one target: no user can pause a target for another one."""
+
+
+_BY_TARGET = (BreakerScope.TARGET, BreakerScope.USER_TARGET)
+
+
 @dataclass(frozen=True, slots=True)
 class BreakerPolicy:
     """When a tool that keeps failing is refused for a while."""
@@ -59,10 +78,22 @@ class BreakerPolicy:
     failure_threshold: int = 5
     recovery_time: float = 60.0
     success_threshold: int = 2
-    per_session: bool = False
     hide_when_open: bool = False
+    """Whether the tool is not shown to those whom its breaker refuses. Not for breakers by target."""
+    scope: BreakerScope | str = BreakerScope.TOOL
+    """Which calls share a breaker. A tool whose failures depend on its arguments should not be paused for everyone."""
+    target: Callable[[Any], str | None] | None = None
+    """Names the target of a call, given its validated input. None: none is known, and the call counts for its user."""
 
     def __post_init__(self) -> None:
+        try:
+            object.__setattr__(self, "scope", BreakerScope(self.scope))
+        except ValueError as error:
+            raise PolicyError(f"{error}. Scopes: {', '.join(BreakerScope)}") from None
+        if (self.scope in _BY_TARGET) != (self.target is not None):
+            raise PolicyError(f"target= and a scope by target ({', '.join(_BY_TARGET)}) need each other")
+        if self.scope in _BY_TARGET and self.hide_when_open:
+            raise PolicyError("hide_when_open cannot be used by target: other targets still work")
         if self.failure_threshold < 1 or self.success_threshold < 1:
             raise PolicyError("thresholds count from 1")
         if self.recovery_time <= 0:

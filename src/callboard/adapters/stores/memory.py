@@ -7,10 +7,14 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
-from ...storage.port import Change, Conflict, Head, Page
+from ...storage.port import PAGE_BYTES, Change, Conflict, Head, Page
 from ...storage.rows import INPUT, ExecutionRow, KeyRow, OwnerRow, RequestRow, SessionRow
 from .encoded import input_of, posted
 from .guards import refusal
+
+
+CLOSED_REQUESTS = 10_000
+"""How many requests are remembered that need no answer any more. A database keeps all of them."""
 
 
 class _Session:
@@ -75,6 +79,8 @@ class MemoryStore:
     def __init__(self) -> None:
         self._sessions: dict[str, _Session] = {}
         self._requests: dict[str, RequestRow] = {}
+        self._closed: dict[str, None] = {}
+        """The requests that need no answer any more, the one that was closed first at first."""
         self._owners: dict[str, OwnerRow] = {}
         self._keys: dict[str, KeyRow] = {}
         self._beating = threading.Lock()
@@ -117,7 +123,14 @@ class MemoryStore:
             return Page(after + 1, [], 1, 0)
         first = max(after + 1, session.first_seq)
         start = first - session.first_seq
-        return Page(first, session.events[start : start + limit], session.first_seq, session.last_seq)
+        lines = session.events[start : start + limit]
+        before = 0
+        for place, line in enumerate(lines):
+            if before >= PAGE_BYTES:
+                del lines[place:]
+                break
+            before += len(line)
+        return Page(first, lines, session.first_seq, session.last_seq)
 
     async def heads(self, session_ids: Collection[str]) -> dict[str, Head]:
         found = ((session_id, self._sessions.get(session_id)) for session_id in session_ids)
@@ -254,6 +267,12 @@ class MemoryStore:
             session = self._sessions[change.session_id] = _Session(replace(change.session, writes=0))
         for write in change.requests:
             self._requests[write.row.id] = write.row
+            if write.row.status not in ("open", "answered"):
+                self._closed[write.row.id] = None
+                if len(self._closed) > CLOSED_REQUESTS:
+                    oldest = next(iter(self._closed))
+                    del self._closed[oldest]
+                    self._requests.pop(oldest, None)
         session.write(change)
         return session.last_seq
 

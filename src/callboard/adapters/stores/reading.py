@@ -4,9 +4,24 @@ import json
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, Dialect, Row, Select, and_, bindparam, case, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Dialect,
+    Row,
+    Select,
+    Text,
+    and_,
+    bindparam,
+    case,
+    cast,
+    func,
+    or_,
+    select,
+)
 
-from ...storage.port import Head, Page
+from ...storage.port import PAGE_BYTES, Head, Page
 from ...storage.rows import ExecutionRow, OwnerRow, RequestRow, SessionRow
 from .sheets import among, keys
 from .tables import events, executions, made_at, owners, requests, session_tool_state, sessions, transcript
@@ -115,11 +130,18 @@ class Reading:
         after, limit = bindparam("after", type_=BigInteger()), bindparam("limit", type_=BigInteger())
         first = case((sessions.c.first_seq > after, sessions.c.first_seq), else_=after + 1)
         wanted = and_(events.c.session_id == sessions.c.id, events.c.seq > after, events.c.seq < first + limit)
-        return (
-            select(sessions.c.first_seq, sessions.c.last_seq, events.c.body)
+        size = func.length(cast(events.c.body, Text))
+        before = (func.sum(size).over(order_by=events.c.seq) - size).label("before")
+        page = (
+            select(sessions.c.first_seq, sessions.c.last_seq, events.c.seq, events.c.body, before)
             .select_from(sessions.outerjoin(events, wanted))
             .where(sessions.c.id == bindparam("id"))
-            .order_by(events.c.seq)
+            .subquery()
+        )
+        return (
+            select(page.c.first_seq, page.c.last_seq, page.c.body)
+            .where(or_(page.c.before.is_(None), page.c.before < PAGE_BYTES))
+            .order_by(page.c.seq)
         )
 
 

@@ -4,7 +4,7 @@ import { button, make, write } from "./elements.js";
 import { answerForm, json, title } from "./forms.js";
 
 const WORDS = {
-  pending: "begins",
+  pending: "is queued",
   validating: "begins",
   executing: "runs",
   retrying: "is tried again",

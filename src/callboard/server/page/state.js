@@ -1,6 +1,6 @@
 // What the page knows of a session: a timeline, made of a snapshot and the events after it. No element, no network.
 
-const OPEN = new Set(["started", "waiting"]);
+const OPEN = new Set(["started", "queued", "waiting"]);
 
 export class State {
   constructor() {
@@ -74,7 +74,7 @@ export class State {
     if (!failed && OPEN.has(value?.status) && value.execution_id) {
       call.executionId = value.execution_id;
       this.calls.set(value.execution_id, call);
-      if (call.status !== "waiting") call.status = value.status === "waiting" ? "waiting" : "executing";
+      if (call.status !== "waiting") call.status = { queued: "pending", waiting: "waiting" }[value.status] ?? "executing";
       return;
     }
     call.status = failed ? (value?.category === "cancelled" ? "cancelled" : "failed") : "succeeded";

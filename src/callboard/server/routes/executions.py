@@ -37,6 +37,7 @@ async def run(call: Call[RunTool, Nothing]) -> OutcomeInfo:
     outcome = await session.call(wanted.tool, wanted.arguments, call_id=wanted.call_id)
     return OutcomeInfo(
         status=outcome.status.value,
+        queued=outcome.queued,
         execution_id=outcome.execution_id,
         call_id=outcome.call_id,
         tool=outcome.tool,

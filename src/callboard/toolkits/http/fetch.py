@@ -10,18 +10,18 @@ import ssl
 from collections.abc import AsyncIterable, AsyncIterator, Generator, Mapping
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import anyio
 import httpcore2
 import httpx2
 from pydantic import Field
 
-from callboard import Tool, ToolError, tool
+from callboard import BreakerPolicy, Tool, ToolError, tool
 
 from .answer import Body, FetchResult, report
 from .guard import Guard, GuardedBackend
-from .request import Header, Hop, read_headers, read_url, redirected
+from .request import Header, Hop, origin, read_headers, read_url, redirected
 
 Method = Literal["GET", "HEAD", "POST"]
 
@@ -233,10 +233,20 @@ class Fetcher:
         return Body(bytes(data), "The body came too slowly; the rest was not waited for.")
 
 
+def _host(arguments: Mapping[str, Any]) -> str | None:
+    """The host and port that a call goes to first: what its breaker goes by."""
+    try:
+        _, host, port = origin(read_url(arguments["url"]))
+    except ToolError:
+        return None
+    return f"{host.decode()}:{port}"
+
+
 def fetch_tools(*, guard: Guard | None = None, limits: Limits | None = None) -> tuple[Tool, ...]:
     """The toolkit's tools over a guard and limits of one's own. Each call opens its own connections and closes them."""
+    breaker = BreakerPolicy(scope="user_target", target=_host)
 
-    @tool(namespace="http", group="web", tags=("network",), idempotent=True, timeout=30.0)
+    @tool(namespace="http", group="web", tags=("network",), idempotent=True, timeout=30.0, breaker=breaker)
     async def http_fetch(
         url: Annotated[str, Field(description="Address to fetch, beginning with https:// or http://")],
         method: Annotated[
@@ -256,7 +266,7 @@ def fetch_tools(*, guard: Guard | None = None, limits: Limits | None = None) -> 
         async with Fetcher(guard=guard, limits=limits) as fetcher:
             return await fetcher.fetch(url, method=method, headers=given, max_bytes=max_bytes)
 
-    @tool(namespace="http", group="web", tags=("network",), timeout=30.0)
+    @tool(namespace="http", group="web", tags=("network",), timeout=30.0, breaker=breaker)
     async def http_post(
         url: Annotated[str, Field(description="Address to send to, beginning with https:// or http://")],
         body: Annotated[str, Field(max_length=MAX_BODY, description="Content to send, as text")],

@@ -1,0 +1,44 @@
+"""Hundreds of large results in one session: memory is bounded and given back, and others do not notice (E6, H5)."""
+
+import asyncio
+
+import pytest
+
+from .conftest import StartNode, Users
+from .harness import Node, bystander, report
+
+pytestmark = pytest.mark.anyio
+
+MB = 1_000_000
+
+
+async def attack(node: Node, users: Users, store: str, *, results: int, most: float) -> None:
+    async with users.attacker.client(node) as client:
+        assert (await client.post("/api/sessions", json={"session_id": "mine"})).status_code == 201
+        before, ids = node.memory(), list[str]()
+        with bystander(node, users.victim) as seen:
+            for _ in range(results):
+                body = {"session_id": "mine", "tool": "large", "arguments": {"size": MB}}
+                answer = await client.post("/api/executions", json=body)
+                assert len(answer.json()["value"]) == MB
+                ids.append(answer.json()["execution_id"])
+        held = node.memory() - before
+        first = await client.get(f"/api/executions/{ids[0]}", params={"session_id": "mine"})
+        assert len(first.json()["value"]) == MB, "what is not in memory is in the store"
+        report(f"{results} results of 1 MB", store, seen, memory=node.peak())
+        assert held < most, f"{held:.0f} MB are held"
+        assert node.peak() - before < most + 100
+        seen.unharmed()
+    await asyncio.sleep(0)
+
+
+async def test_e6_many_large_results_of_one_session(start_node: StartNode, users: Users, shared_url: str) -> None:
+    node = start_node(CALLBOARD_RATE_LIMIT="0", CALLBOARD_MAX_SESSION_BYTES="4000000")
+    async with users.victim.client(node) as client:
+        assert (await client.post("/api/sessions", json={"session_id": "bystander"})).status_code == 201
+    await attack(node, users, shared_url, results=60, most=40)
+
+
+@pytest.mark.slow
+async def test_e6_400_large_results_of_one_session(node: Node, users: Users, shared_url: str) -> None:
+    await attack(node, users, shared_url, results=400, most=130)
