@@ -111,7 +111,8 @@ async def check(store: Store, wake: str | None, writes: int) -> None:
     await store.commit([Change("s", executions=written, taken=["y"], transcript=[b"2"])])
     assert [row.id for row in await store.executions("s")] == ["x", "y", "z"]
     assert await store.transcript("s", 1) == [b"2"]
-    assert [row.id for row in await store.recover("p1", 4, "p2")] == ["x", "z"]
+    recovered = await store.recover("p1", 4, "p2")
+    assert [claim.id for claim in recovered.claims] == ["x", "z"]
     before = [row.id for row in await store.keys()]
     await store.add_key(key_row("new", created_at=NOW + 1))
     assert [row.id for row in await store.keys()] == [*before, "new"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from callboard.sessions.ownership import LEASE
+from callboard.sessions.liveness import LEASE
 from tests import forked
 
 from .process import Child

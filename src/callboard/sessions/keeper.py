@@ -99,22 +99,29 @@ class Keeper:
             owner=me.id,
             watchers=[],
         )
-        self._recovery = Recovery(self._services, self.bring)
+        self._recovery = Recovery(self._services, self.bring, self._wake_all)
         self._housekeeping = Housekeeping(self._services, self.bring, keep_events=keep_events, keep_for=keep_for)
-        self._ownership = Ownership(store, me, self._recovery.take_over, self._recovery.robbed, self._died)
+        self._ownership = Ownership(store, me, self._recovery.add, self._recovery.robbed, self._recovery.died)
 
     async def start(self) -> None:
-        """Begin to write, to give signs of life, and to take over what was left behind."""
+        """Begin to write, to beat, and to recover what was left behind, which goes on in the background."""
         if self._durable:
             self._writer.open()
             if self._recover:
+                self._recovery.open()
                 await self._ownership.open()  # else it joins when it is first used for more than looking
         self._next_sweep()
+
+    async def stop_recovery(self) -> None:
+        """Take nothing over any more. What is not taken over yet is left to the next process."""
+        await self._ownership.stop_looking()
+        await self._recovery.close()
 
     async def stop(self) -> None:
         """Write what is left. Executions have ended by now, or were left to others."""
         if self._timer is not None:
             self._timer.cancel()
+        await self.stop_recovery()
         await self.errands.close()
         if self._durable:
             await self._writer.close()
@@ -401,7 +408,7 @@ class Keeper:
             elif head.last_seq > session.board.last_seq:
                 await self._boards.catch_up(session.id, session.board)
 
-    def _died(self) -> None:
+    def _wake_all(self) -> None:
         if self.converse is not None:
             self.errands.run(self._recovery.wake_all())
 

@@ -14,11 +14,12 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
 )
 
 from .documents import JsonText
 
-REVISION = "0005"
+REVISION = "0008"
 """The newest revision of the migrations: what this version of Callboard works with."""
 
 VERSION_TABLE = "callboard_version"
@@ -104,10 +105,13 @@ executions = Table(
     Column("completed_at", Double),
     Column("owner", _name),
     Column("cancelling", Boolean, nullable=False),
+    Column("ready", Boolean, nullable=False, server_default=false()),
     UniqueConstraint("session_id", "id", name="executions_id"),
     UniqueConstraint("session_id", "call_id", name="executions_call"),
 )
-"""`place` is their order within the session. `document` is kept as bytes: what came need not even be JSON."""
+"""`place` is their order within the session. `document` is kept as bytes: what came need not even be JSON.
+
+`ready` says of an unfinished execution that no process holds whether it can go on: see `Store.recover`."""
 
 Index(
     "executions_unfinished",
@@ -119,8 +123,18 @@ Index(
 Index(
     "executions_owner",
     executions.c.owner,
+    executions.c.session_id,
+    executions.c.id,
     sqlite_where=executions.c.completed_at.is_(None),
     postgresql_where=executions.c.completed_at.is_(None),
+)
+
+Index(
+    "executions_ready",
+    executions.c.session_id,
+    executions.c.id,
+    sqlite_where=executions.c.ready,
+    postgresql_where=executions.c.ready,
 )
 
 requests = Table(
@@ -144,6 +158,13 @@ requests = Table(
     UniqueConstraint("id", name="requests_id"),
     Index("requests_execution", "session_id", "execution_id"),
     Index("requests_user", "user_id", "place"),
+)
+
+Index(
+    "requests_expiry",
+    requests.c.expires_at,
+    sqlite_where=requests.c.status == "open",
+    postgresql_where=requests.c.status == "open",
 )
 
 transcript = Table(

@@ -8,11 +8,12 @@ statement per table, however many changes there are.
 import json
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import Connection, Dialect, delete, select
+from sqlalchemy import Connection, Dialect, delete, select, update
 
 from ...storage.port import Change, Conflict
 from ...storage.rows import SessionRow
 from .intake import EXECUTION, REQUEST, Execution, Intake, Request, Session, can_be_an_id, speaks_of_more
+from .ownership import GOES_ON, UNHELD
 from .sheets import Fold, Query, Row, Sheet, among, keys
 from .tables import events, executions, requests, session_tool_state, sessions, transcript
 
@@ -55,6 +56,11 @@ class Writing:
         self._requests = Query(
             dialect,
             select(requests.c.id, requests.c.session_id, requests.c.status).where(among(dialect, requests.c.id)),
+        )
+        self._ready = (
+            update(executions)
+            .where(UNHELD, among(dialect, executions.c.session_id, executions.c.id))
+            .values(ready=GOES_ON)
         )
         self._unmade = delete(sessions).where(among(dialect, sessions.c.id))
         self._made = Sheet(dialect, "ensure", sessions, "id", "made_at", "open", "first_seq", *counters, key=["id"])
@@ -125,6 +131,11 @@ class Writing:
             (change.session_id, spoken_of)
             for change in changes
             for spoken_of in (*(write.row.id for write in change.executions), *change.late, *change.cancel)
+        } | {
+            (change.session_id, write.row.execution_id)
+            for change in changes
+            for write in change.requests
+            if can_be_an_id(write.row.execution_id)
         }
         if spoken:
             for session_id, found, place, call_id, owner, completed_at, cancelling in self._executions.rows(
@@ -154,6 +165,14 @@ class Writing:
             if session.row is None and tuple(session.unconsumed) != session.unconsumed_before
         ]
         runs = [(session, run) for session in touched for run in session.executions.values()]
+        unheld = [
+            (session.id, execution_id)
+            for session in touched
+            for execution_id, run in session.executions.items()
+            if run.owner is None and not run.finished
+        ]
+        if unheld:
+            fold = None  # what follows looks at what is written here
         for sheet, written in (
             (self._seen, [_seen(session, row) for session, row in rows]),
             (self._state, [_state(session, row) for session, row in rows]),
@@ -168,6 +187,8 @@ class Writing:
             if written:
                 alone = sheet in (self._seen, self._state, self._stopped) or (sheet is self._counted and rows)
                 sheet.write(connection, written, careful=careful, fold=None if alone else fold)
+        if unheld:
+            connection.execute(self._ready, {"keys": keys(unheld)})
 
 
 def _list(names: Iterable[str] | None) -> str | None:
