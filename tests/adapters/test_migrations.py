@@ -64,7 +64,7 @@ THIRD = [
 ]
 FOURTH = [*THIRD, "UPDATE sessions SET wake = 'wait'"]
 FIFTH = [*FOURTH, f"UPDATE sessions SET writes = 7, made_at = {NOW}"]
-CONTENTS = {"0001": FIRST, "0002": SECOND, "0003": THIRD, "0004": FOURTH, "0005": FIFTH}
+CONTENTS = {"0001": FIRST, "0002": SECOND, "0003": THIRD, "0004": FOURTH, "0005": FIFTH, "0008": FIFTH}
 """What a database of each revision holds, as that revision wrote it."""
 
 
@@ -141,6 +141,20 @@ async def test_d2_database_of_every_revision_is_brought_to_the_newest(url: str, 
     finally:
         await store.close()
     assert await asyncio.to_thread(migrate, url) == (REVISION, REVISION)
+
+
+async def test_m3_what_was_answered_before_a_migration_goes_on_after_it(url: str, engine: Engine) -> None:
+    at_revision(engine, "0005")
+    with engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE executions SET owner = NULL")
+        connection.exec_driver_sql("UPDATE requests SET status = 'answered'")
+    await asyncio.to_thread(migrate, url)
+    store = open_store(url)
+    await store.open(lambda session_id: None)
+    try:
+        assert [claim.id for claim in (await store.recover(None, 0, "heir")).claims] == ["x"]
+    finally:
+        await store.close()
 
 
 def test_e7_migrations_make_the_tables_that_are_used(url: str, engine: Engine) -> None:

@@ -35,6 +35,8 @@ from .workers import Workers
 
 IN_MEMORY, TAIL = 10_000, 500
 """How many events of a session are held in memory where there is no store, and where there is one."""
+SOONEST = 0.1
+"""The fewest seconds between two looks for requests that expired."""
 SWEEP = 60.0
 """Seconds after which one looks again for what is idle or too old."""
 
@@ -76,6 +78,7 @@ class Keeper:
         self._opening: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """Each as long as somebody holds it or waits for it."""
         self._timer: Timer | None = None
+        self._expiry: Timer | None = None
         self.errands = Errands()
         self._boards = Boards(store, self._board, self.errands.run)
         self._writer = Writer(store)
@@ -110,6 +113,7 @@ class Keeper:
             if self._recover:
                 self._recovery.open()
                 await self._ownership.open()  # else it joins when it is first used for more than looking
+                self.errands.run(self._expire())
         self._next_sweep()
 
     async def stop_recovery(self) -> None:
@@ -123,6 +127,8 @@ class Keeper:
             self._timer.cancel()
         await self.stop_recovery()
         await self.errands.close()
+        if self._expiry is not None:
+            self._expiry.cancel()
         if self._durable:
             await self._writer.close()
         await self._services.requests.close()
@@ -370,13 +376,24 @@ class Keeper:
         if self._durable:
             self.errands.run(self._housekeeping.trim(tuple(self._sessions)))
             if self._recover:
-                self.errands.run(self._housekeeping.expire())
+                self.errands.run(self._expire())
             self._unsure.intersection_update(self._known)
             before = self._clock.monotonic() - self._idle_after
             for session in [each for each in self._sessions.values() if each.last_used <= before]:
                 if isinstance(session.ledger, StoreLedger) and session.ledger.idle:
                     self._let_go(session)
         self._next_sweep()
+
+    async def _expire(self) -> None:
+        """Close requests whose time is over, and come back when the next one's is: no process may hold it."""
+        due = await self._housekeeping.expire()
+        if self._expiry is not None:
+            self._expiry.cancel()
+            self._expiry = None
+        if due is not None:
+            delay = max(SOONEST, due - self._clock.time())
+            if delay < SWEEP:
+                self._expiry = self._clock.call_later(delay, lambda: self.errands.run(self._expire()))
 
     # What other processes do
 
@@ -409,6 +426,7 @@ class Keeper:
                 await self._boards.catch_up(session.id, session.board)
 
     def _wake_all(self) -> None:
+        self.errands.run(self._expire())  # what waits for people has no process any more
         if self.converse is not None:
             self.errands.run(self._recovery.wake_all())
 
