@@ -15,7 +15,7 @@ from .execution.limits import Limits
 from .execution.manager import ExecutionManager
 from .execution.watchdog import Watchdog
 from .sessions.keeper import Keeper
-from .sessions.ownership import this_process
+from .sessions.liveness import this_process
 from .sessions.session import Session
 from .settings import Settings
 from .tools.definition import Tool
@@ -120,6 +120,7 @@ class Runtime:
             if self._conversations is not None:  # before the calls that turns wait for are ended
                 stack.push_async_callback(self._conversations.close)
             await self.sessions.start()
+            stack.push_async_callback(self.sessions.stop_recovery)  # before what it began is ended
             await stack.enter_async_context(self._watchdog)
             self._stack = stack.pop_all()
         return self

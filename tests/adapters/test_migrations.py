@@ -70,7 +70,15 @@ THIRD = [
 FOURTH = [*THIRD, "UPDATE sessions SET wake = 'wait'"]
 FIFTH = [*FOURTH, f"UPDATE sessions SET writes = 7, made_at = {NOW}"]
 SIXTH = [*FIFTH, f"UPDATE executions SET retry_at = {NOW + 20} WHERE id = 'x'"]
-CONTENTS = {"0001": FIRST, "0002": SECOND, "0003": THIRD, "0004": FOURTH, "0005": FIFTH, "0006": SIXTH}
+CONTENTS = {
+    "0001": FIRST,
+    "0002": SECOND,
+    "0003": THIRD,
+    "0004": FOURTH,
+    "0005": FIFTH,
+    "0006": SIXTH,
+    "0008": SIXTH,
+}
 """What a database of each revision holds, as that revision wrote it."""
 
 
@@ -117,7 +125,8 @@ async def check(store: Store, wake: str | None, writes: int, retry_at: float | N
     await store.commit([Change("s", executions=written, taken=["y"], transcript=[b"2"])])
     assert [row.id for row in await store.executions("s")] == ["x", "y", "z"]
     assert await store.transcript("s", 1) == [b"2"]
-    assert [row.id for row in await store.recover("p1", 4, "p2")] == ["x", "z"]
+    recovered = await store.recover("p1", 4, "p2")
+    assert [claim.id for claim in recovered.claims] == ["x", "z"]
     before = [row.id for row in await store.keys()]
     await store.add_key(key_row("new", created_at=NOW + 1))
     assert [row.id for row in await store.keys()] == [*before, "new"]
@@ -205,6 +214,20 @@ async def test_e7_session_without_the_time_of_its_creation_can_be_written(url: s
         assert not await store.delete("s", NOW + 1)
         assert await store.delete("s", NOW)
         assert [row.id for row in await store.sessions()] == ["t"]
+    finally:
+        await store.close()
+
+
+async def test_m3_what_was_answered_before_a_migration_goes_on_after_it(url: str, engine: Engine) -> None:
+    at_revision(engine, "0005")
+    with engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE executions SET owner = NULL")
+        connection.exec_driver_sql("UPDATE requests SET status = 'answered'")
+    await asyncio.to_thread(migrate, url)
+    store = open_store(url)
+    await store.open(lambda session_id: None)
+    try:
+        assert [claim.id for claim in (await store.recover(None, 0, "heir")).claims] == ["x"]
     finally:
         await store.close()
 

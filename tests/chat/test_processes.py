@@ -117,14 +117,13 @@ async def test_e5_a_turn_that_is_another_processs_by_now_writes_nothing(shared_u
 
 
 async def _rob(here: Runtime, there: Runtime) -> None:
-    """What happens to a process that gave no sign of life for too long, while it goes on."""
+    """What happens to a process that lost its lease, while it goes on."""
     await there.sessions._ownership.join()
     me = here.sessions._me.id
     [owner] = [owner for owner in await there.store.owners() if owner.id == me]
-    while not (rows := await there.store.recover(me, owner.beat, there.sessions._me.id)):
+    while not (recovered := await there.store.recover(me, owner.beat, there.sessions._me.id)).found:
         [owner] = [owner for owner in await there.store.owners() if owner.id == me]
-    for row in rows:
-        await there.sessions._recovery.take_over(row)
+    await there.sessions._recovery.take_over(recovered.claims)
 
 
 async def test_c5_a_turn_goes_on_after_an_ordinary_restart(shared_url: str) -> None:

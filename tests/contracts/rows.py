@@ -3,7 +3,7 @@
 from typing import Any
 
 from callboard.events.event import encode_event
-from callboard.storage.port import Change, ExecutionWrite, RequestWrite
+from callboard.storage.port import Change, Claim, ExecutionWrite, RequestWrite
 from callboard.storage.rows import ExecutionRow, KeyRow, OwnerRow, RequestRow, SessionRow
 
 NOW = 1_800_000_000.0
@@ -118,3 +118,13 @@ def held(row: ExecutionRow, by: str | None = None) -> Change:
 
 def asks(row: RequestRow, was: str | None = None) -> Change:
     return Change(row.session_id, requests=[RequestWrite(row, was)])
+
+
+def closes(row: RequestRow) -> Change:
+    """A change that closes an open request."""
+    return asks(row, "open")
+
+
+def claims(*rows: ExecutionRow) -> list[Claim]:
+    """What an heir hears of executions that it was given."""
+    return [Claim(row.session_id, row.id, row.user_id, row.kind) for row in rows]

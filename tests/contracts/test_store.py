@@ -9,12 +9,27 @@ from typing import Any
 import pytest
 
 from callboard.adapters.stores import open_store
-from callboard.storage.port import PAGE_BYTES, Change, Conflict, ExecutionWrite, Head, Page, RequestWrite, Store, StoreError
+from callboard.storage.port import (
+    LEFT,
+    PAGE_BYTES,
+    TAKEN,
+    Change,
+    Conflict,
+    ExecutionWrite,
+    Head,
+    Page,
+    Recovered,
+    RequestWrite,
+    Store,
+    StoreError,
+)
 from callboard.storage.rows import INPUT, ExecutionRow, SessionRow
 
 from .rows import (
     NOW,
     asks,
+    claims,
+    closes,
     event,
     execution_row,
     finished_row,
@@ -732,7 +747,9 @@ async def test_e2_names_are_never_taken_for_anything_else(store: Store, names: s
     assert await store.heads([names]) == {names: Head(1, NOW)}
     await store.join(owner_row(names))
     assert store.beat(names) is True
-    assert await store.recover(names, 1, "heir") == [replace(execution, cancelling=True, owner="heir")]
+    assert (await store.recover(names, 1, "heir")).claims == claims(execution)
+    assert await store.executions_by_key([(names, names)]) == [replace(execution, cancelling=True, owner="heir")]
+    assert await store.living([names]) in ({}, {names: True})
 
 
 # Processes
@@ -760,40 +777,133 @@ async def test_e5_work_of_a_dead_process_is_given_to_one_heir(store: Store) -> N
     await store.join(owner_row("dead"))
     await store.join(owner_row("alive"))
     await store.commit([made("b"), made("a")])
-    await store.commit(
-        [
-            new(execution_row("2", "b", owner="dead")),
-            new(execution_row("1", "b", owner="dead", status="waiting", cancelling=True)),
-            new(finished_row("3", "b", owner="dead")),
-            new(execution_row("4", "b", owner="alive")),
-            new(execution_row("5", "b", owner=None)),
-            new(execution_row("9", "a", owner="dead")),
-        ]
-    )
-    assert await store.recover("dead", 1, "heir") == [], "it beats"
-    given = await store.recover("dead", 0, "heir")
-    assert given == [
-        execution_row("9", "a", owner="heir"),
-        execution_row("2", "b", owner="heir"),
-        execution_row("1", "b", owner="heir", status="waiting", cancelling=True),
+    rows = [
+        execution_row("9", "a", owner="dead"),
+        execution_row("2", "b", owner="dead"),
+        execution_row("1", "b", owner="dead", status="waiting", cancelling=True),
     ]
+    others = [
+        finished_row("3", "b", owner="dead"),
+        execution_row("4", "b", owner="alive"),
+        execution_row("5", "b", owner=None),
+    ]
+    await store.commit([new(row) for row in (*rows, *others)])
+    assert await store.recover("dead", 1, "heir") == Recovered([]), "it beats"
+    assert await store.recover("dead", 0, "heir") == Recovered(claims(*rows), found=True)
+    given = await store.executions_by_key([(row.session_id, row.id) for row in rows])
+    assert given == [replace(row, owner="heir") for row in rows]
     assert [row.id for row in await store.owners()] == ["alive"]
-    assert await store.recover("dead", 0, "other") == []
+    assert await store.recover("dead", 0, "other") == Recovered([])
     assert store.beat("dead") is False, "its work was given to another"
     assert [row.owner for row in await store.executions("b")] == ["heir", "heir", "dead", "alive", None]
     await refused(store, held(finished_row("2", "b"), by="dead"), "not held by dead")
     await one(store, held(finished_row("2", "b"), by="heir"))
 
 
+async def test_e5_work_of_a_dead_process_is_given_in_steps(store: Store) -> None:
+    await store.join(owner_row("dead"))
+    rows = [execution_row(f"x{number}", owner="dead") for number in range(5)]
+    await store.commit([made(), *(new(row) for row in rows)])
+    assert await store.recover("dead", 0, "p1", limit=2) == Recovered(claims(*rows[:2]), more=True, found=True)
+    assert await store.owners() == [owner_row("dead", beat=TAKEN)]
+    assert store.beat("dead") is False, "it must not take itself for alive meanwhile"
+    assert await store.recover("dead", 0, "p2", limit=2) == Recovered([]), "that was its beat before"
+    assert await store.recover("dead", TAKEN, "p2", limit=2) == Recovered(claims(*rows[2:4]), more=True, found=True)
+    assert await store.recover("dead", TAKEN, "p1", limit=2) == Recovered(claims(*rows[4:]), found=True)
+    assert await store.owners() == []
+    assert [row.owner for row in await store.executions("s")] == ["p1", "p1", "p2", "p2", "p1"]
+
+
+async def test_e5_a_process_that_enters_again_keeps_what_was_not_taken(store: Store) -> None:
+    await store.join(owner_row("dead"))
+    await store.commit([made(), *(new(execution_row(f"x{number}", owner="dead")) for number in range(3))])
+    await store.recover("dead", 0, "heir", limit=1)
+    await store.join(owner_row("dead"))
+    assert await store.recover("dead", TAKEN, "heir") == Recovered([])
+    assert [row.owner for row in await store.executions("s")] == ["heir", "dead", "dead"]
+
+
+async def test_e5_what_waits_for_a_person_needs_no_process(store: Store) -> None:
+    await store.join(owner_row("dead"))
+    waits: dict[str, Any] = {"status": "waiting", "owner": "dead"}
+    rows = [
+        execution_row("asks", **waits),
+        execution_row("nested", parent_id="other", **waits),
+        execution_row("stops", cancelling=True, **waits),
+        execution_row("answered", **waits),
+        execution_row("pauses", **waits),
+    ]
+    statuses = {"asks": "open", "nested": "open", "stops": "open", "answered": "answered", "pauses": "used"}
+    await store.commit([made(), *(new(row) for row in rows)])
+    await store.commit([asks(request_row(f"r-{of}", execution_id=of, status=how)) for of, how in statuses.items()])
+    recovered = await store.recover("dead", 0, "heir")
+    assert recovered == Recovered(claims(*rows[1:]), waiting=1, found=True)
+    assert [row.owner for row in await store.executions("s")] == [None, *["heir"] * 4]
+    assert await store.recover(None, 0, "heir") == Recovered([])
+    await one(store, closes(request_row("r-asks", execution_id="asks", status="refused")))
+    assert (await store.recover(None, 0, "heir")).claims == claims(rows[0])
+
+
+async def test_e5_what_is_left_without_a_process_after_its_answer_is_ready(store: Store) -> None:
+    row = execution_row(status="waiting", owner="p1")
+    await store.commit([made(), new(row), asks(request_row())])
+    await one(store, closes(request_row(status="answered")))
+    assert await store.recover(None, 0, "heir") == Recovered([]), "it is held"
+    await one(store, held(replace(row, owner=None), by="p1"))
+    assert (await store.recover(None, 0, "heir")).claims == claims(row)
+
+
+async def test_e5_what_is_ready_is_given_in_steps(store: Store) -> None:
+    rows = [execution_row(f"x{number}", owner=None, cancelling=True) for number in range(3)]
+    await store.commit([made(), *(new(row) for row in rows)])
+    first = await store.recover(None, 0, "heir", limit=2)
+    assert (first.claims, first.more) == (claims(*rows[:2]), True)
+    second = await store.recover(None, 0, "heir", limit=2)
+    assert (second.claims, second.more) == (claims(rows[2]), False)
+
+
+async def test_e5_executions_and_requests_are_found_by_key(store: Store) -> None:
+    await store.commit([made(), made("t")])
+    rows = [execution_row("x"), execution_row("y"), execution_row("x", "t", call_id="other")]
+    await store.commit([new(row) for row in rows])
+    asked = [request_row("r1"), request_row("r2", execution_id="y"), request_row("r3", "t"), request_row("r4")]
+    await store.commit([asks(row) for row in asked])
+    keys = [("t", "x"), ("s", "x"), ("s", "nothing"), ("t", "x")]
+    assert await store.executions_by_key(keys) == [rows[2], rows[0]]
+    assert await store.executions_by_key([]) == []
+    assert await store.requests(executions=keys) == [asked[0], asked[2], asked[3]]
+    assert await store.requests(executions=keys, status="used") == []
+    assert await store.requests(executions=[]) == []
+
+
+async def test_m3_the_next_request_to_expire_is_known(store: Store) -> None:
+    assert await store.next_expiry() is None
+    await store.commit([made(), asks(request_row("r1")), asks(request_row("r2", expires_at=NOW + 7))])
+    await store.commit([asks(request_row("r3", expires_at=NOW + 5)), asks(request_row("r4", expires_at=NOW + 6))])
+    assert await store.next_expiry() == NOW + 5
+    await one(store, closes(request_row("r3", expires_at=NOW + 5, status="expired")))
+    assert await store.next_expiry() == NOW + 6
+
+
 async def test_e5_process_that_leaves_work_behind_can_be_inherited_at_once(store: Store) -> None:
     await store.join(owner_row("p1", beat=3))
     await store.commit([made(), new(execution_row(owner="p1"))])
     await store.leave("p1")
-    assert await store.owners() == [owner_row("p1", beat=-1)], "it will not beat again"
+    assert await store.owners() == [owner_row("p1", beat=LEFT)], "it will not beat again"
     assert store.beat("p1") is False
-    assert await store.recover("p1", 3, "heir") == []
-    assert await store.recover("p1", -1, "heir") == [execution_row(owner="heir")]
+    assert await store.recover("p1", 3, "heir") == Recovered([])
+    assert await store.recover("p1", LEFT, "heir") == Recovered(claims(execution_row()), found=True)
     assert await store.owners() == []
+
+
+async def test_e5_a_lock_is_held_from_entering_until_leaving(store: Store) -> None:
+    assert not any((await store.living(["p1"])).values())
+    await store.join(owner_row("p1"))
+    assert await store.living(["p1"]) == {"p1": True}
+    await store.join(owner_row("p1"))
+    assert store.beat("p1")
+    await store.leave("p1")
+    assert not any((await store.living(["p1", "p2"])).values())
 
 
 @pytest.mark.parametrize(
@@ -820,17 +930,18 @@ async def test_m3_what_nobody_holds_goes_on_when_its_person_has_answered(
     await store.commit([asks(request_row("y", execution_id="y", status="answered"))])
     await store.commit([asks(request_row("z", execution_id="z", status="answered"))])
     await store.commit([asks(request_row("other", "t", status="answered"))])
-    given = await store.recover(None, 0, "heir")
-    assert given == ([replace(row, owner="heir")] if goes_on else [])
-    assert await store.recover(None, 0, "other") == [], "it is held now"
+    assert (await store.recover(None, 0, "heir")).claims == (claims(row) if goes_on else [])
+    assert [each.owner for each in await store.executions("s", ids=["x"])] == ["heir" if goes_on else None]
+    assert (await store.recover(None, 0, "other")).claims == [], "it is held now"
 
 
 async def test_x8_what_nobody_holds_is_recovered_to_be_stopped(store: Store) -> None:
     row = execution_row(status="waiting", owner=None)
     await store.commit([made(), new(row), asks(request_row())])
-    assert await store.recover(None, 0, "heir") == []
+    assert (await store.recover(None, 0, "heir")).claims == []
     await one(store, Change("s", cancel=["x"]))
-    assert await store.recover(None, 0, "heir") == [replace(row, owner="heir", cancelling=True)]
+    assert (await store.recover(None, 0, "heir")).claims == claims(row)
+    assert await store.executions("s") == [replace(row, owner="heir", cancelling=True)]
 
 
 # Opening and closing

@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
+import callboard.sessions.liveness as liveness
 import callboard.sessions.ownership as ownership
 from callboard import BreakerPolicy, Runtime
 from callboard.adapters.stores import sqlite
@@ -112,11 +113,12 @@ async def _rest(options: Options, runtime: Runtime, visitors: list[Visitor], wit
 def run(options: Options) -> None:
     """The whole life of a child."""
     scene.witness = witness = Witness(options.witness, options.who)
-    ownership.BEAT, ownership.LEASE = options.pace * ownership.BEAT, options.pace * ownership.LEASE
+    ownership.BEAT = options.pace * ownership.BEAT
+    liveness.LEASE, liveness.LONG_LEASE = options.pace * liveness.LEASE, options.pace * liveness.LONG_LEASE
     sqlite.BUSY = options.busy
     if options.machine is not None:
         machine = options.machine
-        ownership._machine = lambda: machine
+        liveness._machine = lambda: machine
     try:
         asyncio.run(play(options, witness))
     except BaseException:

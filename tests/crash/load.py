@@ -109,7 +109,7 @@ class Visitor:
     # Calls
 
     async def _call(self) -> None:
-        tool = self._chance.choice([each.name for each in TOOLS if each.name != "block"])
+        tool = self._chance.choice([each.name for each in TOOLS if each.name not in ("block", "hold")])
         call_id, arguments = self._id(), self._arguments(tool)
         execution_id = await self.call(call_id, tool, arguments)
         self._made.append((call_id, tool, arguments, execution_id))

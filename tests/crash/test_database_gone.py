@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from callboard.adapters.stores.sql import migrate
-from callboard.sessions.ownership import LEASE
+from callboard.sessions.liveness import LEASE
 from tests.servers import OwnPostgres
 
 from .stage import Stages
@@ -42,4 +42,4 @@ def test_b6_database_that_comes_back_finds_everybody_alive(
             verdict = here.audit()
             assert verdict.clean, f"{verdict}\n{here.said()}"
             assert verdict.interrupted == 0, f"nobody died, and nobody was robbed\n{here.said()}"
-            assert "taken for dead" not in here.said()
+            assert "lost its lease" not in here.said()

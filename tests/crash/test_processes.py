@@ -10,7 +10,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from callboard.sessions.ownership import LEASE
+from callboard.adapters.stores.advisory_locks import lock_key
+from callboard.sessions.liveness import LEASE
 from tests import forked
 
 from .process import Child
@@ -27,6 +28,18 @@ def owners(url: str) -> dict[int, tuple[str, int]]:
     """The processes that a database knows: by process id, their names and beats."""
     with psycopg.connect(url) as connection:
         return {pid: (name, beat) for name, pid, beat in connection.execute("SELECT id, pid, beat FROM owners")}
+
+
+def cut_off(url: str, child: Child) -> None:
+    """Have the server forget the lock of a process, and end the connection that holds it."""
+    name, _ = owners(url)[child.pid]
+    with psycopg.connect(url) as connection:
+        key = lock_key(name) & (2**64 - 1)
+        ended = connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND classid = %s AND objid = %s",
+            (key >> 32, key & (2**32 - 1)),
+        ).fetchall()
+        assert ended == [(True,)], "it holds its lock"
 
 
 def accounted_for(here: Stage, *interrupted: Child, robbed: tuple[Child, ...] = ()) -> None:
@@ -58,17 +71,21 @@ def test_d2_process_takes_over_from_one_that_was_killed(
         assert owners(here.store) == {}
 
 
-def test_d2_process_that_was_stopped_for_too_long_writes_nothing_of_what_it_lost(
+def test_d2_process_that_lost_its_lease_writes_nothing_of_what_it_lost(
     shared_postgres: str, tmp_path: Path, stages: Stages
 ) -> None:
+    """It is stopped, on another machine, and its connections break: nobody can tell that it lives."""
     with stages(shared_postgres, tmp_path) as here:
         heir = here.start(0, pace=QUICK)
-        sleeper = here.start(1, pace=QUICK)
+        sleeper = here.start(1, pace=QUICK, machine="another machine")
         for child in (heir, sleeper):
             child.until_ready()
         busy(sleeper)
         sleeper.signal(signal.SIGSTOP)
+        cut_off(here.store, sleeper)
         until(lambda: sleeper.pid not in owners(here.store))
+        assert "lost its lease" in heir.said
+        assert "died" not in heir.said
         sleeper.signal(signal.SIGCONT)
         until(lambda: sleeper.pid in owners(here.store))  # it has taken notice, and begins anew
         busy(sleeper)
@@ -76,6 +93,39 @@ def test_d2_process_that_was_stopped_for_too_long_writes_nothing_of_what_it_lost
         heir.end()
         here.rest()  # an answer that was given while both ended is the next one's to carry out
         accounted_for(here, sleeper, robbed=(sleeper,))
+
+
+@pytest.mark.parametrize("machine", [None, "another machine"])
+@pytest.mark.parametrize("stopped", [False, True])
+def test_e5_process_whose_interpreter_is_held_up_or_that_is_stopped_is_not_robbed(
+    stopped: bool, machine: str | None, any_store: str, tmp_path: Path, stages: Stages
+) -> None:
+    """Of what it runs, one execution must not run twice, and neither it nor the other ends in another process."""
+    held_for = 3 * QUICK * LEASE
+    calls = (("c1", "crunch", {"number": 1, "pause": 60.0}), ("c2", "research", {"number": 2, "pause": 60.0}))
+    hold = (("c3", "hold", {"number": 3, "pause": 0.1 if stopped else held_for}),)
+    with stages(any_store, tmp_path) as here:
+        other = here.start(0, pace=QUICK, sessions=("s2",))
+        other.until_ready()
+        script = [("call", call) for call in (*calls, *hold)]
+        child = here.start(1, role="script", script=script, pace=QUICK, sessions=("s1",), machine=machine)
+        child.until(lambda fact: fact["what"] == "begin" and fact["tool"] == "hold")
+        if stopped:
+            child.signal(signal.SIGSTOP)
+            began = time.monotonic()
+            until(lambda: time.monotonic() > began + held_for)
+            child.signal(signal.SIGCONT)
+        child.until(lambda fact: fact["what"] == "end" and fact["tool"] == "hold")
+        busy(other)  # it has looked around since
+        rows = here.kept("s1").by_call
+        assert {call_id: (rows[call_id].status, rows[call_id].attempt) for call_id in ("c1", "c2")} == {
+            "c1": ("executing", 1),
+            "c2": ("executing", 1),
+        }
+        assert len({rows["c1"].owner, rows["c2"].owner}) == 1
+        other.end()
+        for word in ("died", "lost its lease", "left work behind"):
+            assert word not in here.said()
 
 
 def test_e5_process_whose_event_loop_is_held_up_is_not_robbed(

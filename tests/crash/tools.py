@@ -1,6 +1,7 @@
 """The tools of the crash tests: one of each sort. What a run does to the world is what the witness has seen of it."""
 
 import asyncio
+import ctypes
 import time
 from collections.abc import AsyncIterator, Generator
 from contextlib import contextmanager
@@ -82,6 +83,14 @@ def press(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -> dict[
     """The same, in a thread."""
     with seen(ctx):
         time.sleep(pause)
+        return doubled(key, number)
+
+
+@tool(mode="background")
+def hold(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -> dict[str, Any]:
+    """Hold the interpreter lock, so that no other thread of the process does anything."""
+    with seen(ctx):
+        ctypes.PyDLL(None).usleep(round(pause * 1e6))
         return doubled(key, number)
 
 
@@ -216,7 +225,7 @@ async def refresh(ctx: ToolContext, number: Number, pause: Pause = 0) -> dict[st
 
 TOOLS: tuple[Tool, ...] = (
     *(look, charge, tally, press, dawdle, ponder, crunch, research, stream, flaky, fail),
-    *(pay, remind, choose, order, plan, block),
+    *(pay, remind, choose, order, plan, block, hold),
 )
 WORKERS: tuple[Tool, ...] = (gas_price, refresh)
 IDEMPOTENT = {each.name for each in (*TOOLS, *WORKERS) if each.idempotent}

@@ -3,16 +3,17 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
-from callboard.sessions import ownership
-from callboard.sessions.ownership import BEAT, LEASE, Ownership, is_dead, this_process
-from callboard.storage.port import Store, StoreUnavailable
-from callboard.storage.rows import ExecutionRow, OwnerRow
+from callboard.sessions import liveness, ownership
+from callboard.sessions.liveness import LEASE, LONG_LEASE, Fate, fate_of, is_dead, lives_here, this_process
+from callboard.sessions.ownership import BEAT, Ownership
+from callboard.storage.port import LEFT, TAKEN, Recovered, Store, StoreUnavailable
+from callboard.storage.rows import OwnerRow
 
 pytestmark = pytest.mark.anyio
 
@@ -20,10 +21,11 @@ ELSEWHERE = OwnerRow(id="other", host="another machine", pid=1, started="1", bea
 
 
 class Owners:
-    """A store that knows nothing but processes."""
+    """A store that knows nothing but processes and their locks."""
 
     def __init__(self, *rows: OwnerRow) -> None:
         self.rows = list(rows)
+        self.locks: dict[str, bool] = {row.id: False for row in rows}
         self.away = False
         self.dead: list[str] = []
 
@@ -32,26 +34,31 @@ class Owners:
             raise StoreUnavailable("It is away.")
         return self.rows
 
-    async def recover(self, owner_id: str | None, beat: int, heir: str) -> list[ExecutionRow]:
-        if owner_id is not None:
-            self.dead.append(owner_id)
-            self.rows = [row for row in self.rows if row.id != owner_id]
-        return []
+    async def living(self, owner_ids: Collection[str]) -> dict[str, bool]:
+        return {owner_id: self.locks[owner_id] for owner_id in owner_ids if owner_id in self.locks}
+
+    async def recover(self, owner_id: str | None, beat: int, heir: str, *, limit: int) -> Recovered:
+        if owner_id is None:
+            return Recovered([])
+        self.dead.append(owner_id)
+        self.rows = [row for row in self.rows if row.id != owner_id]
+        return Recovered([], found=True)
 
 
 class Watcher:
-    """Somebody who watches, as time passes."""
+    """Watches others as time passes."""
 
     def __init__(self, store: Owners, monkeypatch: pytest.MonkeyPatch) -> None:
-        async def nothing(*_: Any) -> None: ...
+        async def nothing() -> None: ...
 
         self.now = 1_000.0
-        self.ownership = Ownership(cast("Store", store), this_process(), nothing, nothing)
+        self.ownership = Ownership(cast("Store", store), this_process(), lambda claims: None, nothing)
         monkeypatch.setattr(ownership.time, "monotonic", lambda: self.now)
 
-    async def look(self) -> None:
-        self.now += BEAT
-        await self.ownership.look()
+    async def look(self, seconds: float = BEAT) -> None:
+        for _ in range(round(seconds / BEAT)):
+            self.now += BEAT
+            await self.ownership.look()
 
 
 @pytest.fixture
@@ -103,6 +110,31 @@ async def test_e5_time_in_which_the_store_was_away_does_not_count(watch: Callabl
     assert store.dead == ["other"]
 
 
+async def test_e5_process_whose_lock_is_held_is_alive_however_long_it_is_silent(
+    watch: Callable[[Owners], Watcher],
+) -> None:
+    store = Owners(ELSEWHERE)
+    store.locks["other"] = True
+    watcher = watch(store)
+    await watcher.look(10 * LONG_LEASE)
+    assert store.dead == []
+    store.locks["other"] = False
+    await watcher.look()
+    assert store.dead == ["other"], "it has been silent for long enough"
+
+
+async def test_e5_process_of_which_nothing_but_its_beat_is_known_has_a_long_lease(
+    watch: Callable[[Owners], Watcher],
+) -> None:
+    store = Owners(ELSEWHERE)
+    store.locks.clear()
+    watcher = watch(store)
+    await watcher.look(LONG_LEASE)
+    assert store.dead == []
+    await watcher.look()
+    assert store.dead == ["other"]
+
+
 async def test_e5_process_that_left_work_behind_is_inherited_from_at_once(watch: Callable[[Owners], Watcher]) -> None:
     store = Owners(replace(ELSEWHERE, beat=-1))
     await watch(store).look()
@@ -123,3 +155,64 @@ def test_e5_process_of_this_machine_is_known_to_be_dead() -> None:
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it is dead, and nobody has taken notice
         assert is_dead(theirs)
     assert is_dead(theirs)
+
+
+@pytest.mark.parametrize(
+    ("here", "locked", "still", "fate"),
+    [
+        (False, True, 0.0, Fate.DIED),  # a forked child has its lock
+        (False, None, 0.0, Fate.DIED),
+        (True, True, 1e6, Fate.LIVES),
+        (True, None, 1e6, Fate.LIVES),
+        (True, False, LEASE, Fate.LIVES),  # the database was restarted while its interpreter was held up
+        (True, False, LONG_LEASE, Fate.LAPSED),  # its runtime ended without telling the store
+        (None, True, 1e6, Fate.LIVES),
+        (None, False, LEASE - 0.1, Fate.LIVES),
+        (None, False, LEASE, Fate.LAPSED),
+        (None, None, LONG_LEASE - 0.1, Fate.LIVES),
+        (None, None, LONG_LEASE, Fate.LAPSED),
+    ],
+)
+def test_e5_knowledge_of_a_process_comes_before_its_beat(
+    here: bool | None, locked: bool | None, still: float, fate: Fate
+) -> None:
+    assert fate_of(5, here, locked, still) is fate
+    assert fate_of(LEFT, here, locked, still) is Fate.LEFT
+    assert fate_of(TAKEN, here, locked, still) is Fate.TAKEN
+
+
+def test_e5_leases_are_longer_than_a_handler_that_holds_the_interpreter() -> None:
+    assert LEASE > 4.3 + 2 * BEAT
+    assert LONG_LEASE > 15.0 + 2 * BEAT
+
+
+@pytest.mark.parametrize(
+    ("beat", "here", "said"),
+    [
+        (LEFT, None, "other ended and left work behind"),
+        (TAKEN, None, "the rest of the work of other is recovered"),
+        (5, False, "other died"),
+        (5, None, "other lost its lease"),
+    ],
+)
+async def test_e5_the_log_says_how_a_process_ended(
+    beat: int,
+    here: bool | None,
+    said: str,
+    watch: Callable[[Owners], Watcher],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", "callboard.ownership")
+    monkeypatch.setattr(ownership, "lives_here", lambda owner: here)
+    await watch(Owners(replace(ELSEWHERE, beat=beat))).look(LEASE + BEAT)
+    assert [said in message for message in caplog.messages] == [True]
+    assert "gone" not in caplog.text
+
+
+def test_e5_what_cannot_be_known_of_a_process_is_not_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
+    me = this_process()
+    assert lives_here(me) is True
+    assert lives_here(replace(me, host="another machine")) is None
+    monkeypatch.setattr(liveness, "_started", lambda pid: None)  # the system hides other processes
+    assert lives_here(me) is None

@@ -6,8 +6,9 @@ import pytest
 
 from callboard import Runtime, tool
 from callboard.adapters.stores import open_store
-from callboard.sessions.ownership import Ownership, this_process
-from callboard.storage.rows import ExecutionRow
+from callboard.sessions.liveness import this_process
+from callboard.sessions.ownership import Ownership
+from callboard.storage.port import Claim
 
 from .conftest import SOON, ended
 
@@ -24,8 +25,8 @@ async def nothing() -> None:
     return
 
 
-async def take_over(row: ExecutionRow) -> None:
-    raise AssertionError("there is nothing to be taken over")
+def take_over(claims: list[Claim]) -> None:
+    assert not claims, "there is nothing to be taken over"
 
 
 @pytest.mark.parametrize("turns", range(6))

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..sessions.ids import SessionNotFound
-from ..sessions.ownership import is_dead
+from ..sessions.liveness import is_dead
 from ..storage.port import Store
 from ..storage.rows import ExecutionRow, OwnerRow, RequestRow, SessionRow
 from .records import execution_data, request_data, request_status, result_data, session_data

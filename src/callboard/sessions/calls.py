@@ -125,10 +125,9 @@ class Calls:
     async def _outcome(self, row: ExecutionRow) -> Outcome:
         """How a stored execution stands. One that waits for a person says so."""
         if row.status == Status.WAITING:
-            for request in await self._services.store.requests(session_id=self._session_id, status="open"):
-                if request.execution_id == row.id:
-                    said = acknowledgement(row.id, row.tool, request.id)
-                    return Outcome(OutcomeStatus.WAITING, row.id, row.call_id, row.tool, said)
+            for request in await self._services.store.requests(executions=[(row.session_id, row.id)], status="open"):
+                said = acknowledgement(row.id, row.tool, request.id)
+                return Outcome(OutcomeStatus.WAITING, row.id, row.call_id, row.tool, said)
         return outcome_of(row)
 
     async def _ended_elsewhere(self, execution_id: str) -> None:
@@ -186,6 +185,9 @@ class Calls:
 
     async def _cancel_elsewhere(self, *execution_ids: str) -> None:
         await self._ledger.write(Change(self._session_id, cancel=execution_ids))
+        for execution_id in execution_ids:  # this process may have recovered one meanwhile
+            if self._book.holds(execution_id):
+                self._services.manager.cancel(self._book.by_id[execution_id])
         self._services.look_around()
 
     def promote(self, call_ids: Iterable[str]) -> None:

@@ -44,8 +44,8 @@ class Housekeeping:
         for session_id in {*in_memory, *others}:
             await self._store.trim(session_id, keep=keep, before=before)
 
-    async def expire(self) -> None:
-        """Close requests whose time is over and for which no process waits."""
+    async def expire(self) -> float | None:
+        """Close requests whose time is over and for which no process waits. Returns when the next one expires."""
         now = self._clock.time()
         for row in await self._store.requests(status="open", due=now):
             session = await self._bring(row.session_id)
@@ -55,3 +55,4 @@ class Housekeeping:
                     await session.ledger.write(Change(session.id, requests=[RequestWrite(closed, "open")]))
         await self._services.requests.look(None)
         self._services.look_around()
+        return await self._store.next_expiry()

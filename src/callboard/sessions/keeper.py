@@ -42,6 +42,8 @@ IN_MEMORY, TAIL = 10_000, 500
 """How many events of a session are held in memory where there is no store, and where there is one."""
 LOOKED_AT = 100
 """How many sessions of a user that has too many are looked at, to let one of them go from memory."""
+SOONEST = 0.1
+"""The fewest seconds between two looks for requests that expired."""
 SWEEP = 60.0
 """Seconds after which one looks again for what is idle or too old."""
 
@@ -90,6 +92,7 @@ class Keeper:
             )
         )
         """The memory that large events, arguments and results take."""
+        self._expiry: Timer | None = None
         self.errands = Errands()
         self._boards = Boards(store, self._board, self.errands.run)
         self._writer = Writer(store)
@@ -114,23 +117,33 @@ class Keeper:
             owner=me.id,
             watchers=[],
         )
-        self._recovery = Recovery(self._services, self.bring)
+        self._recovery = Recovery(self._services, self.bring, self._wake_all)
         self._housekeeping = Housekeeping(self._services, self.bring, keep_events=keep_events, keep_for=keep_for)
-        self._ownership = Ownership(store, me, self._recovery.take_over, self._recovery.robbed, self._died)
+        self._ownership = Ownership(store, me, self._recovery.add, self._recovery.robbed, self._recovery.died)
 
     async def start(self) -> None:
-        """Begin to write, to give signs of life, and to take over what was left behind."""
+        """Begin to write, to beat, and to recover what was left behind, which goes on in the background."""
         if self._durable:
             self._writer.open()
             if self._recover:
+                self._recovery.open()
                 await self._ownership.open()  # else it joins when it is first used for more than looking
+                self.errands.run(self._expire())
         self._next_sweep()
+
+    async def stop_recovery(self) -> None:
+        """Take nothing over any more. What is not taken over yet is left to the next process."""
+        await self._ownership.stop_looking()
+        await self._recovery.close()
 
     async def stop(self) -> None:
         """Write what is left. Executions have ended by now, or were left to others."""
         if self._timer is not None:
             self._timer.cancel()
+        await self.stop_recovery()
         await self.errands.close()
+        if self._expiry is not None:
+            self._expiry.cancel()
         if self._durable:
             await self._writer.close()
         await self._services.requests.close()
@@ -414,13 +427,24 @@ class Keeper:
         if self._durable:
             self.errands.run(self._housekeeping.trim(tuple(self._sessions)))
             if self._recover:
-                self.errands.run(self._housekeeping.expire())
+                self.errands.run(self._expire())
             self._unsure.intersection_update(self._known)
             before = self._clock.monotonic() - self._idle_after
             for session in [each for each in self._sessions.values() if each.last_used <= before]:
                 if isinstance(session.ledger, StoreLedger) and session.ledger.idle:
                     self._let_go(session)
         self._next_sweep()
+
+    async def _expire(self) -> None:
+        """Close requests whose time is over, and come back when the next one's is: no process may hold it."""
+        due = await self._housekeeping.expire()
+        if self._expiry is not None:
+            self._expiry.cancel()
+            self._expiry = None
+        if due is not None:
+            delay = max(SOONEST, due - self._clock.time())
+            if delay < SWEEP:
+                self._expiry = self._clock.call_later(delay, lambda: self.errands.run(self._expire()))
 
     # What other processes do
 
@@ -452,7 +476,8 @@ class Keeper:
             elif head.last_seq > session.board.last_seq:
                 await self._boards.catch_up(session.id, session.board)
 
-    def _died(self) -> None:
+    def _wake_all(self) -> None:
+        self.errands.run(self._expire())  # what waits for people has no process any more
         if self.converse is not None:
             self.errands.run(self._recovery.wake_all())
 

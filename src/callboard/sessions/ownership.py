@@ -1,52 +1,28 @@
-"""Who carries executions out: this process's sign of life, and what becomes of the work of processes that died.
+"""The place of this process among those that share a store: its signs of life, and what it takes from dead ones.
 
-A process that lives lets its beat go on, from a thread of its own, so that a handler which holds the event loop up does
-not make it look dead. Others watch whether the beat goes on, by their own clocks: nobody compares times of day. Of
-processes on the same machine it is known at once whether they are gone. Whoever finds one dead gives its work to
-itself, in one transaction, and no two ever both do.
+A process that lives holds a lock and counts its beat up, from a thread of its own. Others decide by `liveness` whether
+it is dead; no process compares times of day. The process that finds one dead takes over its executions, in steps, each
+of them one transaction; no two processes ever both get one. What it took is handed to `Recovery`.
 """
 
 import asyncio
 import logging
-import os
-import secrets
-import socket
 import threading
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from pathlib import Path
 
-from ..storage.port import Store, StoreError
-from ..storage.rows import ExecutionRow, OwnerRow
+from ..storage.port import TAKEN, Claim, Store, StoreError
+from ..storage.rows import OwnerRow
+from . import liveness
+from .liveness import Fate, fate_of, lives_here
 
 log = logging.getLogger("callboard.ownership")
 
 BEAT = 0.5
-"""Seconds between two signs of life."""
-LEASE = 3.0
-"""Seconds without one after which a process counts as dead."""
-
-
-def this_process() -> OwnerRow:
-    """This process, as others may know it."""
-    pid = os.getpid()
-    name = f"{socket.gethostname()[:60]}-{pid}-{secrets.token_hex(6)}"
-    return OwnerRow(id=name, host=_machine(), pid=pid, started=_started(pid) or "", beat=0)
-
-
-def is_dead(owner: OwnerRow) -> bool:
-    """Whether a process is known to be gone, because it ran on this machine. A doubt is no knowledge."""
-    if owner.host != _machine():
-        return False
-    try:
-        os.kill(owner.pid, 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:  # it is somebody else's
-        pass
-    started = _started(owner.pid)
-    return bool(owner.started and started is not None and started != owner.started)
+"""Seconds between two beats."""
+STEP = 1_000
+"""How many executions are taken over in one transaction."""
 
 
 class Ownership:
@@ -56,22 +32,21 @@ class Ownership:
         self,
         store: Store,
         me: OwnerRow,
-        take_over: Callable[[ExecutionRow], Awaitable[None]],
+        take_over: Callable[[list[Claim]], object],
         robbed: Callable[[], Awaitable[None]],
-        died: Callable[[], None] = lambda: None,
+        died: Callable[[], object] = lambda: None,
     ) -> None:
         self._store = store
         self._me = me
         self._take_over = take_over
+        """Called with what this process holds from now on. It must not wait."""
         self._robbed = robbed
-        """Called when this process's work was given to another, which took it for dead."""
+        """Called when this process lost its lease, and its executions were given to another."""
         self._died = died
-        """Called when another process was found dead, after what it ran was taken over."""
+        """Called after all that a dead process held was handed to `take_over`."""
         self._still: dict[str, tuple[int, float]] = {}
         """The last beat of each other process, and for how many seconds it was seen to stand still."""
         self._looked = 0.0
-        self._unfinished: list[ExecutionRow] = []
-        """What was given to this process, and could not be taken over because the store did not answer."""
         self._ended = threading.Event()
         self._now = asyncio.Event()
         self._joining = asyncio.Lock()
@@ -79,13 +54,13 @@ class Ownership:
         self._thread: threading.Thread | None = None
 
     async def open(self) -> None:
-        """Join, and take over what was left behind: now, and from now on."""
+        """Join, and begin to look for work that was left behind. Returns before the first look."""
         await self.join()
-        await self._look()
-        self._task = asyncio.get_running_loop().create_task(self._watch(), name="callboard: recovery")
+        self._now.set()
+        self._task = asyncio.get_running_loop().create_task(self._watch(), name="callboard: ownership")
 
     async def join(self) -> None:
-        """Enter this process, and begin to give signs of life. Whoever carries anything out must have done so."""
+        """Enter this process and begin to beat. A process must do so before it carries anything out."""
         if self._thread is not None:
             return
         async with self._joining:
@@ -95,11 +70,16 @@ class Ownership:
                 self._thread = threading.Thread(target=self._beat, args=(loop,), name="callboard-beat", daemon=True)
                 self._thread.start()
 
-    async def close(self) -> None:
-        self._ended.set()
+    async def stop_looking(self) -> None:
+        """Take nothing over any more. This process still beats."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
+
+    async def close(self) -> None:
+        """Stop looking and beating, and leave."""
+        self._ended.set()
+        await self.stop_looking()
         if self._thread is None:
             return
         await asyncio.to_thread(self._thread.join, 5.0)
@@ -109,7 +89,7 @@ class Ownership:
             log.warning("the store was not told that this process ends: %s", error)
 
     def look_soon(self) -> None:
-        """There may be work that nobody holds."""
+        """Look now instead of at the next beat: there may be an execution that no process holds."""
         self._now.set()
 
     # In the thread
@@ -120,14 +100,14 @@ class Ownership:
                 if not self._store.beat(self._me.id) and not self._ended.is_set():
                     asyncio.run_coroutine_threadsafe(self._rejoin(), loop).result()
             except StoreError as error:
-                log.debug("a sign of life was not taken: %s", error)
+                log.debug("a beat was not stored: %s", error)
             except Exception:
                 if loop.is_closed() or self._ended.is_set():
                     return
-                log.exception("the runtime failed while it gave a sign of life")
+                log.exception("the runtime failed during a beat")
 
     async def _rejoin(self) -> None:
-        """This process was taken for dead. What it had is another's; what it begins from now on is its own again."""
+        """Enter again after this process lost its lease. What it begins from now on is its own again."""
         await self._robbed()
         await self._store.join(self._me)
 
@@ -145,60 +125,63 @@ class Ownership:
                 log.exception("the runtime failed while it looked for work that was left behind")
 
     async def look(self) -> None:
-        """See whether anybody is dead, unless the store does not answer."""
+        """Take over what dead processes left, and what no process holds and can go on, if the store answers."""
         try:
             await self._look()
         except StoreError as error:
-            self._still.clear()  # while nobody could give a sign of life, none was missed
+            self._still.clear()  # no process could beat while the store was away
             log.debug("the store was not reached: %s", error)
 
     async def _look(self) -> None:
-        """Take over what dead processes left, and what nobody holds and can go on."""
-        if self._unfinished:
-            await self._go_on([])
         owners = await self._store.owners()
+        self._count(owners)
+        others = [owner for owner in owners if owner.id != self._me.id]
+        silent = [owner.id for owner in others if self._stood_still(owner) >= liveness.LEASE]
+        locked = await self._store.living(silent) if silent else {}
+        for owner in others:
+            fate = fate_of(owner.beat, lives_here(owner), locked.get(owner.id), self._stood_still(owner))
+            if fate is not Fate.LIVES:
+                await self._recover(owner, fate)
+        while (recovered := await self._store.recover(None, 0, self._me.id, limit=STEP)).claims:
+            self._take_over(recovered.claims)
+            if not recovered.more:
+                break
+
+    def _count(self, owners: list[OwnerRow]) -> None:
+        """Note for how long each beat has stood still while this process looked."""
         now = time.monotonic()
         watched, self._looked = min(now - self._looked, 2 * BEAT), now  # no longer: we may have been stopped ourselves
         known, self._still = self._still, {}
         for owner in owners:
             beat, still = known.get(owner.id, (owner.beat, -watched))
             self._still[owner.id] = (owner.beat, still + watched if beat == owner.beat else 0.0)
-        for owner in owners:
-            lapsed = self._still[owner.id][1] >= LEASE
-            if owner.id != self._me.id and (lapsed or owner.beat < 0 or is_dead(owner)):
-                left = await self._store.recover(owner.id, owner.beat, self._me.id)
-                log.warning("the process %s is gone; %d executions of it are taken over", owner.id, len(left))
-                await self._go_on(left)
-                self._died()
-        await self._go_on(await self._store.recover(None, 0, self._me.id))
 
-    async def _go_on(self, rows: list[ExecutionRow]) -> None:
-        rows, self._unfinished = [*self._unfinished, *rows], []
-        rows.sort(key=lambda row: not row.is_call)  # a turn goes on when all that it called does
-        for number, row in enumerate(rows):
-            try:
-                await self._take_over(row)
-            except StoreError:
-                self._unfinished = rows[number:]
-                raise
-            except Exception:
-                log.exception("the runtime failed to take %s of %s over", row.id, row.tool)
+    def _stood_still(self, owner: OwnerRow) -> float:
+        return self._still[owner.id][1]
 
+    async def _recover(self, owner: OwnerRow, fate: Fate) -> None:
+        """Take over what a dead process held, in steps, so that no transaction is long."""
+        beat, taken, waiting, found = owner.beat, 0, 0, False
+        while True:
+            recovered = await self._store.recover(owner.id, beat, self._me.id, limit=STEP)
+            self._take_over(recovered.claims)
+            taken, waiting = taken + len(recovered.claims), waiting + recovered.waiting
+            found = found or recovered.found
+            if not recovered.more:
+                break
+            beat = TAKEN
+        if found:
+            self._report(owner, fate, taken, waiting)
+            self._died()
 
-def _machine() -> str:
-    """This machine, in this boot: process ids mean the same as long as both are the same."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        namespace = os.readlink("/proc/self/ns/pid")
-    except OSError:
-        return f"{socket.gethostname()}-{secrets.token_hex(8)}"  # nothing is comparable then
-    return f"{boot} {namespace}"
-
-
-def _started(pid: int) -> str | None:
-    """When a process was started. Empty where it has ended and nobody took notice yet; None where it is not known."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return None
-    return "" if fields[0] in "ZXx" else fields[19]
+    def _report(self, owner: OwnerRow, fate: Fate, taken: int, waiting: int) -> None:
+        left = f"{taken} executions are taken over, {waiting} wait for people"
+        if fate is Fate.LEFT:
+            log.info("the process %s ended and left work behind; %s", owner.id, left)
+        elif fate is Fate.DIED:
+            log.warning("the process %s died; %s", owner.id, left)
+        elif fate is Fate.LAPSED:
+            silent = self._stood_still(owner)
+            log.warning("the process %s lost its lease: no beat for %.0f seconds; %s", owner.id, silent, left)
+        else:
+            log.info("the rest of the work of %s is recovered; %s", owner.id, left)

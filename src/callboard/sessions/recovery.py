@@ -1,9 +1,11 @@
-"""What becomes of the work of processes that died, and of this one's if it was taken for dead.
+"""What becomes of the work of processes that died, and of this one's if it lost its lease.
 
 Executions that may run twice run again, others end honestly, and people's answers are used. A turn goes on, and an
-input that the model was not told of is told.
+input that the model was not told of is told. `Ownership` says what there is to do; it is done in slices, in the
+background and in a fair order, so that neither the start of a process nor another user's work waits for it.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
@@ -13,14 +15,16 @@ from pydantic_core import from_json, to_json
 
 from ..events.event import encode_event
 from ..events.kinds import EventKind
+from ..execution.execution import Execution
 from ..execution.failures import cancelled
 from ..execution.lifecycle import Status
 from ..execution.manager import NO_TOOL
 from ..execution.storing import fingerprint_of, restored
-from ..storage.port import EVERYTHING, Change, ExecutionWrite
+from ..storage.port import EVERYTHING, Change, Claim, ExecutionWrite, StoreError
 from ..storage.rows import INPUT, TURN, WORKER, ExecutionRow, RequestRow
 from ..tools.definition import Tool
 from ..types import Mode
+from .backlog import Backlog
 from .services import Services
 from .session import Session
 
@@ -28,36 +32,106 @@ log = logging.getLogger("callboard.sessions")
 
 PAGE = 1_000
 """How many sessions are read at once."""
+SLICE = 32
+"""How many executions are read and taken over at once."""
+PAUSE = 0.5
+"""Seconds before the next attempt after the store did not answer."""
 _SAYS_NOTHING = {"title", "description"}
 """What a schema may have that takes anything."""
 
 
 class Recovery:
-    """Goes on with what others left behind."""
+    """Goes on with what others left behind, from `open` until `close`."""
 
-    def __init__(self, services: Services, bring: Callable[[str], Awaitable[Session | None]]) -> None:
+    def __init__(
+        self,
+        services: Services,
+        bring: Callable[[str], Awaitable[Session | None]],
+        wake_all: Callable[[], object] = lambda: None,
+    ) -> None:
         self._services = services
         self._manager = services.manager
         self._store = services.store
         self._clock = services.clock
         self._bring = bring
         """Gives a session, from memory or from the store, without logging anybody in."""
+        self._wake_all = wake_all
+        """Called when all is taken over that dead processes held. It must not wait."""
+        self._found_dead = False
+        self._backlog = Backlog()
+        self._more = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
 
-    async def take_over(self, row: ExecutionRow) -> None:
-        """Go on with something that nobody holds any more, or end it honestly."""
-        session = await self._bring(row.session_id)
-        if session is None:
-            return
-        if row.kind == TURN:
-            await self._take_turn_over(session, row)
-        elif row.kind == INPUT:
-            self.wake(session)
-        else:
-            await self._take_execution_over(session, row)
+    def open(self) -> None:
+        """Begin to take over what `add` hands in."""
+        self._task = asyncio.get_running_loop().create_task(self._run(), name="callboard: recovery")
 
-    async def _take_execution_over(self, session: Session, row: ExecutionRow) -> None:
+    async def close(self) -> None:
+        """Stop. What was not taken over yet is left to the next process."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    def add(self, claims: list[Claim]) -> None:
+        """Hand in what this process holds from now on."""
+        self._backlog.add(claims)
+        if claims:
+            self._more.set()
+
+    def died(self) -> None:
+        """Another process died: it may have left results of which the model was not told."""
+        self._found_dead = True
+        self._more.set()
+
+    async def _run(self) -> None:
+        while True:
+            await self._more.wait()
+            while self._backlog:
+                claims = self._backlog.take(SLICE)
+                try:
+                    await self.take_over(claims)
+                except StoreError as error:
+                    log.debug("the store was not reached: %s", error)
+                    self._backlog.add(claims)  # those that were taken over are skipped
+                    await asyncio.sleep(PAUSE)
+                except Exception:
+                    log.exception("the runtime failed to take over %d executions", len(claims))
+            self._more.clear()
+            if self._found_dead:
+                self._found_dead = False
+                self._wake_all()
+
+    async def take_over(self, claims: list[Claim]) -> None:
+        """Go on with what this process holds, or end it honestly. What has ended or is another's by now is skipped."""
+        sessions = {claim.session_id: await self._bring(claim.session_id) for claim in claims}
+        keys = [claim.key for claim in claims]
+        asked: dict[tuple[str, str], RequestRow] = {}
+        for request in await self._store.requests(executions=keys, limit=EVERYTHING):
+            if request.status != "used":
+                asked.setdefault((request.session_id, request.execution_id), request)
+        # Last, and nothing waits until the calls are taken over: a cancellation is in the row, or finds the execution.
+        rows = await self._store.executions_by_key(keys)
+        mine = [row for row in rows if row.owner == self._services.owner and row.completed_at is None]
+        for row in sorted(mine, key=lambda row: not row.is_call):
+            session = sessions[row.session_id]
+            if session is None or session.gone:
+                continue
+            try:
+                if row.kind == TURN:
+                    await self._take_turn_over(session, row)
+                elif row.kind == INPUT:
+                    self.wake(session)
+                elif not session.book.holds(row.id):
+                    self._take_execution_over(session, row, asked.get((row.session_id, row.id)))
+            except StoreError:
+                raise
+            except Exception:
+                log.exception("the runtime failed to take %s of %s over", row.id, row.tool)
+
+    def _take_execution_over(self, session: Session, row: ExecutionRow, request: RequestRow | None) -> None:
         find = self._services.workers.get if row.kind == WORKER else self._services.registry.get
-        request = await self._request_of(row)
+        if Status(row.status) is not Status.WAITING:
+            request = None
         tool = find(row.tool) or session.lent(row.tool) or _stand_in(row, request)
         execution = restored(row, tool or NO_TOOL, session, self._clock)
         execution.request = request  # if it is open and the execution ends, it is withdrawn
@@ -72,14 +146,6 @@ class Recovery:
             if execution.status is Status.WAITING and execution.request is None and not execution.attempt:
                 execution.status = Status.VALIDATING  # it was about to ask a person
             self._manager.resume(execution)
-
-    async def _request_of(self, row: ExecutionRow) -> RequestRow | None:
-        """What a person was asked about it, if it waits for that."""
-        if Status(row.status) is Status.WAITING:
-            for request in await self._store.requests(session_id=row.session_id, limit=EVERYTHING):
-                if request.execution_id == row.id and request.status != "used":
-                    return request
-        return None
 
     async def _take_turn_over(self, session: Session, row: ExecutionRow) -> None:
         """Go on with a turn; without a model, end it: the next one goes on where it was cut off."""
@@ -98,7 +164,7 @@ class Recovery:
             talk.wake()
 
     async def wake_all(self) -> None:
-        """A process died: it may have left results of which the model was not told."""
+        """Have the model told of all results of which it was not told, in all sessions."""
         after = ""
         while rows := await self._store.sessions(after=after, limit=PAGE):
             after = rows[-1].id
@@ -119,13 +185,20 @@ class Recovery:
                     self._manager.cancel(execution)
 
     async def robbed(self) -> None:
-        """This process was taken for dead: what it ran is another's, and only what began since then is its own."""
-        log.error("this process was taken for dead by another; it stops what is not its own any more")
-        for session in {each.scope.id: each.scope for each in self._manager.live}.values():
-            here = {each.id: each for each in self._manager.live if each.scope is session}
-            for row in await self._store.executions(session.id, ids=[*here], limit=len(here)):
-                if row.owner != self._services.owner:
-                    self._manager.disown(here[row.id])
+        """Stop what this process does not hold any more after it lost its lease to another process."""
+        log.error("this process lost its lease; it stops what was given to another process")
+        here: dict[str, list[Execution]] = {}
+        for execution in self._manager.live:
+            here.setdefault(execution.scope.id, []).append(execution)
+        for session_id, executions in here.items():
+            ids = [execution.id for execution in executions]
+            held = {
+                row.id: row.owner == self._services.owner
+                for row in await self._store.executions(session_id, ids=ids, limit=len(ids))
+            }
+            for execution in executions:
+                if not held.get(execution.id, True):
+                    self._manager.disown(execution)
 
 
 def _stand_in(row: ExecutionRow, request: RequestRow | None) -> Tool | None:

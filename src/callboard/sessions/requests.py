@@ -92,7 +92,7 @@ class Requests:
         execution.request = row
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting[row.id] = _Waiting(session, execution, future)
-        timer = self._timer(row)
+        timer = self._timer(row, execution.tool)
         try:
             if known is None:
                 events = opening(execution)
@@ -107,8 +107,8 @@ class Requests:
                     await session.ledger.write(change)
                 except Conflict:
                     disown(execution)
-            else:
-                await self.look(session.id)
+            elif (stored := await self._store.request(row.id)) is not None and stored.status != "open":
+                self._tell(stored)
             return await future
         finally:
             del self._waiting[row.id]
@@ -131,12 +131,12 @@ class Requests:
             status="open",
             answer=None,
             created_at=now,
-            expires_at=None if tool.expires is None else now + tool.expires,
+            expires_at=_expiry(execution, now),
             answered_at=None,
         )
 
-    def _timer(self, row: RequestRow) -> Timer | None:
-        if row.expires_at is None:
+    def _timer(self, row: RequestRow, tool: Tool) -> Timer | None:
+        if row.expires_at is None or tool.expires is None:  # the deadline of the execution is watched already
             return None
         return self._clock.call_later(max(0.0, row.expires_at - self._clock.time()), lambda: self._expired(row.id))
 
@@ -232,6 +232,14 @@ class Requests:
             raise RequestClosed("The request is not open any more: somebody else was faster.") from None
         self._tell(row)
         return number
+
+
+def _expiry(execution: Execution, now: float) -> float | None:
+    """When a request expires: as its tool says, and not after the execution must have ended."""
+    times = [] if execution.tool.expires is None else [now + execution.tool.expires]
+    if execution.deadline is not None:
+        times.append(execution.queued_at + execution.deadline - execution.queued)
+    return min(times, default=None)
 
 
 def _asking(row: RequestRow, execution: Execution, at: float) -> bytes:

@@ -99,6 +99,40 @@ class Head(NamedTuple):
     """When its session was made: one that was deleted and made again has another board."""
 
 
+class Claim(NamedTuple):
+    """An unfinished row that was given to a process which recovers: enough to find it and to choose an order."""
+
+    session_id: str
+    id: str
+    user_id: str
+    kind: str
+    """The kind of the row, as in `ExecutionRow.kind`."""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The session and the id, as `Store.executions_by_key` wants them."""
+        return self.session_id, self.id
+
+
+class Recovered(NamedTuple):
+    """What one step of a recovery did."""
+
+    claims: list[Claim]
+    """What the heir holds from now on, by session and then in the order in which it was queued."""
+    waiting: int = 0
+    """How many executions wait for a person. No process holds them until their request closes."""
+    more: bool = False
+    """Whether the dead process holds more, for another step with `TAKEN` as its beat."""
+    found: bool = False
+    """Whether the process was there with that beat. Otherwise it lives after all, or another process was faster."""
+
+
+LEFT = -1
+"""The beat of a process that ended and left executions behind."""
+TAKEN = -2
+"""The beat of a process whose executions are being recovered, in steps."""
+
+
 class Page(NamedTuple):
     """A run of a board's events, and where the board stands."""
 
@@ -205,6 +239,10 @@ class Store(Keys, Protocol):
         """Executions of a session in the order in which they were queued: the newest `limit` that fit."""
         ...
 
+    async def executions_by_key(self, keys: Collection[tuple[str, str]]) -> list[ExecutionRow]:
+        """Executions of any sessions by session and id, in the order of these. Unknown ones are left out."""
+        ...
+
     async def request(self, request_id: str) -> RequestRow | None: ...
 
     async def requests(
@@ -214,12 +252,18 @@ class Store(Keys, Protocol):
         user_id: str | None = None,
         status: str | None = None,
         due: float | None = None,
+        executions: Collection[tuple[str, str]] | None = None,
         limit: int = 1000,
     ) -> list[RequestRow]:
         """Requests in the order in which they were made: the first `limit` that fit.
 
-        With `due` those that expire at that time or before it.
+        With `due` those that expire at that time or before it; with `executions` those of these executions, each named
+        by its session and its id.
         """
+        ...
+
+    async def next_expiry(self) -> float | None:
+        """When the next open request expires, or the last one that is overdue did. None where none expires."""
         ...
 
     async def transcript(self, session_id: str, after: int = 0) -> list[bytes]:
@@ -227,23 +271,38 @@ class Store(Keys, Protocol):
         ...
 
     async def join(self, owner: OwnerRow) -> None:
-        """Enter a process."""
+        """Enter a process, after taking its lock: one that the system gives back when the process dies."""
         ...
 
     def beat(self, owner_id: str) -> bool:
-        """Say that a process lives. Called from a thread of its own. False where its work was given to another."""
+        """Count the beat of a process up, after taking its lock again where that was lost.
+
+        Called from a thread of its own. False where the work of the process was given to another.
+        """
+        ...
+
+    async def living(self, owner_ids: Collection[str]) -> dict[str, bool]:
+        """Whether the locks of these processes are held, for those of which that can be known.
+
+        A lock that is held proves that its process lives, even if it is stopped or its interpreter is held up. One that
+        is not held proves nothing: the process may have lost it, and takes it again with its next beat.
+        """
         ...
 
     async def owners(self) -> list[OwnerRow]: ...
 
     async def leave(self, owner_id: str) -> None:
-        """A process ends: its executions, if any are left, may be recovered at once."""
+        """A process ends: its executions, if any are left, may be recovered at once. Its lock is given back."""
         ...
 
-    async def recover(self, owner_id: str | None, beat: int, heir: str) -> list[ExecutionRow]:
-        """Give the unfinished executions of a dead process to another, if its beat still is that; remove the dead one.
+    async def recover(self, owner_id: str | None, beat: int, heir: str, *, limit: int = 1000) -> Recovered:
+        """Take up to `limit` unfinished executions from a dead process, if its beat still is that; give them to `heir`.
 
-        With None: those that nobody holds and whose person has answered, or that are asked to stop. A request that was
-        refused, expired or withdrawn counts as answered when no other one of the execution is open.
+        Those that wait for a person, and were not called by another execution, are given to no process: they become
+        ready when their request closes. The dead process is removed with the last of its executions.
+
+        With None as `owner_id`: give up to `limit` executions to `heir` that no process holds and that are ready: asked
+        to stop, or with a request that was answered, or with requests none of which is open. What that costs does not
+        grow with the number of those that are not ready.
         """
         ...

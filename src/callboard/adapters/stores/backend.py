@@ -1,6 +1,6 @@
 """What a store needs to know of its database: the port between `sql.py` and the two databases."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from sqlalchemy import Connection, Dialect
@@ -15,6 +15,30 @@ class Watch(Protocol):
     """Something that calls when another process wrote, until it is closed."""
 
     def close(self) -> None: ...
+
+
+class OwnerLocks(Protocol):
+    """Locks of processes that use a database. The system gives a lock back when its process dies, and not before."""
+
+    def hold(self, connection: Connection, owner_id: str) -> None:
+        """Take a process's lock unless it is held already. `connection` is that of the line which beats go over."""
+        ...
+
+    def held(self, connection: Connection, owner_ids: Collection[str]) -> dict[str, bool]:
+        """Whether the locks of these processes are held, by any process, for those of which that can be known."""
+        ...
+
+    def release(self, connection: Connection, owner_id: str) -> None:
+        """Give a process's lock back, over the same line."""
+        ...
+
+    def forget(self, owner_id: str) -> None:
+        """Remove what a dead process's lock left behind."""
+        ...
+
+    def close(self) -> None:
+        """Give all locks back that are held here, after the line was closed."""
+        ...
 
 
 class Backend(Database, Protocol):
@@ -40,6 +64,10 @@ class Backend(Database, Protocol):
 
     def beats(self, writer: Line) -> Line:
         """The line that beats go over."""
+        ...
+
+    def locks(self) -> "OwnerLocks":
+        """The locks of processes in this database."""
         ...
 
     def watch(self, writer: Line, woken: Callable[[str | None], None]) -> Watch:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
-from ...storage.port import PAGE_BYTES, Change, Conflict, Head, Page
+from ...storage.port import LEFT, PAGE_BYTES, TAKEN, Change, Claim, Conflict, Head, Page, Recovered
 from ...storage.rows import INPUT, ExecutionRow, KeyRow, OwnerRow, RequestRow, SessionRow
 from .encoded import input_of, posted
 from .guards import refusal
@@ -84,12 +84,15 @@ class MemoryStore:
         self._owners: dict[str, OwnerRow] = {}
         self._keys: dict[str, KeyRow] = {}
         self._beating = threading.Lock()
+        self._locks: set[str] = set()
+        """The processes that are entered through this object."""
 
     async def open(self, woken: Callable[[str | None], None]) -> None:
         """Nobody else can write here, so nobody is ever woken."""
 
     async def close(self) -> None:
-        """Everything stays, for whoever opens this object again."""
+        """Everything stays, for whoever opens this object again, but for the locks of processes."""
+        self._locks.clear()
 
     async def verify(self) -> None:
         """A store in memory is never migrated."""
@@ -172,6 +175,10 @@ class MemoryStore:
         ]
         return rows[max(0, len(rows) - limit) :]
 
+    async def executions_by_key(self, keys: Collection[tuple[str, str]]) -> list[ExecutionRow]:
+        found = [await self.execution(*key) for key in dict.fromkeys(keys)]
+        return [row for row in found if row is not None]
+
     async def request(self, request_id: str) -> RequestRow | None:
         return self._requests.get(request_id)
 
@@ -182,8 +189,10 @@ class MemoryStore:
         user_id: str | None = None,
         status: str | None = None,
         due: float | None = None,
+        executions: Collection[tuple[str, str]] | None = None,
         limit: int = 1000,
     ) -> list[RequestRow]:
+        of = None if executions is None else set(executions)
         rows = [
             row
             for row in self._requests.values()
@@ -191,8 +200,13 @@ class MemoryStore:
             and (user_id is None or row.user_id == user_id)
             and (status is None or row.status == status)
             and (due is None or (row.expires_at is not None and row.expires_at <= due))
+            and (of is None or (row.session_id, row.execution_id) in of)
         ]
         return rows[:limit]
+
+    async def next_expiry(self) -> float | None:
+        times = (row.expires_at for row in self._requests.values() if row.status == "open")
+        return min((time for time in times if time is not None), default=None)
 
     async def transcript(self, session_id: str, after: int = 0) -> list[bytes]:
         session = self._sessions.get(session_id)
@@ -201,14 +215,19 @@ class MemoryStore:
     async def join(self, owner: OwnerRow) -> None:
         with self._beating:
             self._owners[owner.id] = owner
+            self._locks.add(owner.id)
 
     def beat(self, owner_id: str) -> bool:
         with self._beating:
             owner = self._owners.get(owner_id)
+            self._locks.add(owner_id)
             if owner is None or owner.beat < 0:
                 return False
             self._owners[owner_id] = replace(owner, beat=owner.beat + 1)
             return True
+
+    async def living(self, owner_ids: Collection[str]) -> dict[str, bool]:
+        return {owner_id: owner_id in self._locks for owner_id in owner_ids}
 
     async def owners(self) -> list[OwnerRow]:
         with self._beating:
@@ -219,22 +238,31 @@ class MemoryStore:
         with self._beating:
             owner = self._owners.pop(owner_id, None)
             if owner is not None and left:
-                self._owners[owner_id] = replace(owner, beat=-1)
+                self._owners[owner_id] = replace(owner, beat=LEFT)
+            self._locks.discard(owner_id)
 
-    async def recover(self, owner_id: str | None, beat: int, heir: str) -> list[ExecutionRow]:
-        if owner_id is None:
-            found = [row for row in self._unfinished() if row.owner is None and self._goes_on(row)]
-        else:
-            with self._beating:
-                owner = self._owners.get(owner_id)
-                if owner is None or owner.beat != beat:
-                    return []
-                del self._owners[owner_id]
-            found = [row for row in self._unfinished() if row.owner == owner_id]
-        given = [replace(row, owner=heir) for row in found]
-        for row in given:
-            self._sessions[row.session_id].executions[row.id] = row
-        return given
+    async def recover(self, owner_id: str | None, beat: int, heir: str, *, limit: int = 1000) -> Recovered:
+        with self._beating:
+            owner = None if owner_id is None else self._owners.get(owner_id)
+            if owner_id is not None and (owner is None or owner.beat != beat):
+                return Recovered([])
+            asked = self._asked()
+            held = [row for row in self._unfinished() if row.owner == owner_id]
+            if owner is None:
+                held = [row for row in held if _goes_on(row, asked.get((row.session_id, row.id), ()))]
+            first = set(sorted((row.session_id, row.id) for row in held)[:limit])
+            found, more = [row for row in held if (row.session_id, row.id) in first], len(held) > limit
+            claims: list[Claim] = []
+            for row in found:
+                rests = owner is not None and _rests(row, asked.get((row.session_id, row.id), ()))
+                self._sessions[row.session_id].executions[row.id] = replace(row, owner=None if rests else heir)
+                if not rests:
+                    claims.append(Claim(row.session_id, row.id, row.user_id, row.kind))
+            if owner is not None and more:
+                self._owners[owner.id] = replace(owner, beat=TAKEN)
+            elif owner is not None:
+                del self._owners[owner.id]
+            return Recovered(claims, len(found) - len(claims), more, found=owner is not None or bool(claims))
 
     async def add_key(self, row: KeyRow) -> None:
         if self._keys.setdefault(row.id, row) != row:
@@ -284,11 +312,20 @@ class MemoryStore:
             if row.completed_at is None
         ]
 
-    def _goes_on(self, row: ExecutionRow) -> bool:
-        """Whether an execution that nobody holds has something to go on with."""
-        asked = [
-            request.status
-            for request in self._requests.values()
-            if request.session_id == row.session_id and request.execution_id == row.id
-        ]
-        return row.cancelling or "answered" in asked or (bool(asked) and "open" not in asked)
+    def _asked(self) -> dict[tuple[str, str], list[str]]:
+        """The statuses of all requests, by session and execution."""
+        asked: dict[tuple[str, str], list[str]] = {}
+        for request in self._requests.values():
+            asked.setdefault((request.session_id, request.execution_id), []).append(request.status)
+        return asked
+
+
+def _goes_on(row: ExecutionRow, asked: Collection[str]) -> bool:
+    """Whether an execution that no process holds has something to go on with."""
+    return row.cancelling or "answered" in asked or (bool(asked) and "open" not in asked)
+
+
+def _rests(row: ExecutionRow, asked: Collection[str]) -> bool:
+    """Whether an execution of a dead process waits for a person, and needs no process until it is answered."""
+    waits = row.status == "waiting" and row.parent_id is None and not row.cancelling
+    return waits and "open" in asked and "answered" not in asked

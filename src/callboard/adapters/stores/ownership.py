@@ -1,25 +1,51 @@
 """Which process carries an execution out, and what becomes of it when that process dies."""
 
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Dialect, and_, delete, exists, func, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Dialect,
+    Row,
+    and_,
+    delete,
+    exists,
+    false,
+    literal,
+    not_,
+    or_,
+    select,
+    update,
+)
 
-from ...storage.rows import ExecutionRow, OwnerRow
-from .reading import EXECUTION
+from ...storage.port import LEFT, TAKEN, Claim, Recovered
+from ...storage.rows import OwnerRow
 from .sheets import Sheet, among, keys
 from .tables import executions, owners, requests
 
-LEFT = -1
-"""The beat of a process that has ended and left executions behind."""
-
 _unfinished = executions.c.completed_at.is_(None)
 _asked = and_(requests.c.session_id == executions.c.session_id, requests.c.execution_id == executions.c.id)
-_goes_on = or_(
-    executions.c.cancelling,
-    exists().where(_asked, requests.c.status == "answered"),
-    and_(exists().where(_asked), ~exists().where(_asked, requests.c.status == "open")),
+_is_open = exists().where(_asked, requests.c.status == "open")
+_is_answered = exists().where(_asked, requests.c.status == "answered")
+
+UNHELD = and_(executions.c.owner.is_(None), _unfinished)
+"""Whether no process holds an execution that has not ended."""
+GOES_ON = or_(executions.c.cancelling, _is_answered, and_(exists().where(_asked), not_(_is_open)))
+"""Whether an execution that no process holds has something to go on with."""
+
+_rests = and_(
+    executions.c.status == "waiting",
+    executions.c.parent_id.is_(None),
+    not_(executions.c.cancelling),
+    _is_open,
+    not_(_is_answered),
 )
-"""Whether an execution that nobody holds has something to go on with."""
+"""Whether an execution of a dead process waits for a person, and needs no process until it is answered."""
+
+_CLAIM = tuple(executions.c[name] for name in Claim._fields)
+_IN_ORDER = (executions.c.session_id, executions.c.id)
+"""The order in which writers lock executions."""
 
 
 class Ownership:
@@ -31,53 +57,91 @@ class Ownership:
         self._given: set[tuple[str, str]] = set()
         """What was given away by a transaction of which it is not known whether it was committed."""
 
+    @property
+    def settled(self) -> bool:
+        """Whether the heir has heard of everything that was given to it."""
+        return not self._given
+
     def join(self, connection: Connection, owner: OwnerRow) -> None:
         self._join.write(connection, [(owner.id, owner.host, owner.pid, owner.started, owner.beat)])
 
     def beat(self, connection: Connection, owner_id: str) -> bool:
-        lives = update(owners).where(owners.c.id == owner_id, owners.c.beat != LEFT).values(beat=owners.c.beat + 1)
+        lives = update(owners).where(owners.c.id == owner_id, owners.c.beat >= 0).values(beat=owners.c.beat + 1)
         return connection.execute(lives).rowcount == 1
 
     def leave(self, connection: Connection, owner_id: str) -> None:
-        mine = select(func.count()).select_from(executions).where(executions.c.owner == owner_id, _unfinished)
-        if connection.execute(mine).scalar_one():
+        if self._holds_any(connection, owner_id):
             connection.execute(update(owners).where(owners.c.id == owner_id).values(beat=LEFT))
         else:
             connection.execute(delete(owners).where(owners.c.id == owner_id))
 
-    def recover(self, connection: Connection, owner_id: str | None, beat: int, heir: str) -> list[ExecutionRow]:
-        """Of two who come for the same, the second waits for the first, and finds nothing left.
+    def any_ready(self, connection: Connection) -> bool:
+        """Whether there is an execution that no process holds and that can go on."""
+        found = select(literal(1)).select_from(executions).where(executions.c.ready, UNHELD).limit(1)
+        return connection.execute(found).first() is not None
+
+    def recover(self, connection: Connection, owner_id: str | None, beat: int, heir: str, limit: int) -> Recovered:
+        """See `Store.recover`. Of two heirs that come for the same, the second finds nothing left.
 
         `settle` follows when it is committed. Where that is not known, the next one finds out: the heir must hear of
         whatever it holds.
         """
-        unheard = self._locked(connection, executions.c.owner == heir, self._listed, given=True) if self._given else []
+        unheard = self._unheard(connection, heir) if self._given else []
         if owner_id is None:
-            found = self._locked(connection, executions.c.owner.is_(None), _goes_on)
+            found = self._locked(connection, limit, UNHELD, executions.c.ready)
+            claims = _claims(found)
+            self._give(connection, claims, heir)
+            given = [*unheard, *claims]
+            return Recovered(given, more=len(found) == limit, found=bool(given))
+        stored = select(owners.c.beat).where(owners.c.id == owner_id).with_for_update()
+        if connection.execute(stored).scalar_one_or_none() != beat:
+            return Recovered(unheard)
+        found = self._locked(connection, limit, executions.c.owner == owner_id, _unfinished)
+        claims = _claims(row for row in found if not row.rests)
+        resting = _claims(row for row in found if row.rests)
+        self._give(connection, claims, heir)
+        self._give(connection, resting, None)
+        more = self._holds_any(connection, owner_id)
+        if more:
+            connection.execute(update(owners).where(owners.c.id == owner_id).values(beat=TAKEN))
         else:
-            stored = select(owners.c.beat).where(owners.c.id == owner_id).with_for_update()
-            if connection.execute(stored).scalar_one_or_none() != beat:
-                return unheard
-            found = self._locked(connection, executions.c.owner == owner_id)
             connection.execute(delete(owners).where(owners.c.id == owner_id))
-        ids = {(row.session_id, row.id) for row in found}
-        if ids:
-            self._given |= ids
-            connection.execute(update(executions).where(self._listed).values(owner=heir), {"keys": keys(ids)})
-        return [*unheard, *(replace(row, owner=heir) for row in found)]
+        return Recovered([*unheard, *claims], len(resting), more, found=True)
 
     def settle(self) -> None:
         """What was given away is committed, and the heir hears of it."""
         self._given.clear()
 
-    def _locked(self, connection: Connection, *wanted: ColumnElement[bool], given: bool = False) -> list[ExecutionRow]:
-        """Unfinished executions. They are locked in the order in which writers lock them, and come in their own."""
-        rows = connection.execute(
-            select(*EXECUTION, executions.c.place)
-            .where(_unfinished, *wanted)
-            .order_by(executions.c.session_id, executions.c.id)
-            .with_for_update(of=executions),
-            {"keys": keys(self._given)} if given else {},
-        ).mappings()
-        placed = sorted(rows, key=lambda row: (row["session_id"], row["place"]))
-        return [ExecutionRow(**{name: row[name] for name in ExecutionRow.__dataclass_fields__}) for row in placed]
+    def _holds_any(self, connection: Connection, owner_id: str) -> bool:
+        found = select(literal(1)).select_from(executions).where(executions.c.owner == owner_id, _unfinished).limit(1)
+        return connection.execute(found).first() is not None
+
+    def _locked(self, connection: Connection, limit: int, *wanted: ColumnElement[bool]) -> Sequence[Row[Any]]:
+        return connection.execute(
+            select(*_CLAIM, executions.c.place, _rests.label("rests"))
+            .where(*wanted)
+            .order_by(*_IN_ORDER)
+            .limit(limit)
+            .with_for_update(of=executions)
+        ).all()
+
+    def _give(self, connection: Connection, claims: list[Claim], owner_id: str | None) -> None:
+        if not claims:
+            return
+        listed = {claim.key for claim in claims}
+        if owner_id is not None:
+            self._given |= listed
+        connection.execute(
+            update(executions).where(self._listed).values(owner=owner_id, ready=false()), {"keys": keys(listed)}
+        )
+
+    def _unheard(self, connection: Connection, heir: str) -> list[Claim]:
+        """What was given to the heir without its knowing."""
+        held = select(*_CLAIM, executions.c.place).where(executions.c.owner == heir, _unfinished, self._listed)
+        return _claims(connection.execute(held, {"keys": keys(self._given)}).all())
+
+
+def _claims(rows: Iterable[Row[Any]]) -> list[Claim]:
+    """Claims in the order of their sessions, and of their queueing within these."""
+    placed = sorted(rows, key=lambda row: (row.session_id, row.place))
+    return [Claim(*row[: len(Claim._fields)]) for row in placed]

@@ -27,6 +27,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.exc import DBAPIError
 
 from ...storage.port import Conflict, StoreError, StoreUnavailable
+from .advisory_locks import AdvisoryLocks
 from .lines import Line
 from .listening import CHANNEL, Listener, written
 from .revisions import Look, Migrated, is_empty, require_known, stored_revision, upgrade
@@ -177,8 +178,15 @@ class PostgresDatabase:
         return StoreUnavailable(f"{self.name} {words}.") if words else None
 
     def beats(self, writer: Line) -> Line:
-        """Whose line a beat goes over: one of its own, so that it never waits for a group."""
-        return Line(self, writes=True)
+        """Whose line a beat goes over: one of its own, so that it never waits for a group.
+
+        Each statement is a transaction: a process that is held up in the middle of a beat keeps its connection, and
+        with it its lock.
+        """
+        return Line(self, writes=False)
+
+    def locks(self) -> AdvisoryLocks:
+        return AdvisoryLocks()
 
     def watch(self, writer: Line, woken: Callable[[str | None], None]) -> Listener:
         return Listener(self, self.instance, woken)

@@ -53,6 +53,9 @@ class Reading:
             executions.c.session_id == bindparam("session_id"), executions.c.call_id == bindparam("call_id")
         )
         self._among = among(dialect, executions.c.id)
+        self._by_key = select(*EXECUTION).where(among(dialect, executions.c.session_id, executions.c.id))
+        self._of_executions = among(dialect, requests.c.session_id, requests.c.execution_id)
+        self._next_expiry = select(func.min(requests.c.expires_at)).where(requests.c.status == "open")
         self._request = _REQUEST.where(requests.c.id == bindparam("id"))
         self._transcript = (
             select(transcript.c.entry)
@@ -106,18 +109,37 @@ class Reading:
         newest = connection.execute(statement.order_by(executions.c.place.desc()).limit(limit), parameters)
         return [ExecutionRow(**row) for row in reversed(newest.mappings().all())]
 
+    def executions_by_key(self, connection: Connection, wanted: Collection[tuple[str, str]]) -> list[ExecutionRow]:
+        rows = connection.execute(self._by_key, {"keys": keys(wanted)}).mappings()
+        found = {(row["session_id"], row["id"]): ExecutionRow(**row) for row in rows}
+        return [found[key] for key in dict.fromkeys(wanted) if key in found]
+
     def request(self, connection: Connection, request_id: str) -> RequestRow | None:
         rows = connection.execute(self._request, {"id": request_id}).mappings()
         return next((RequestRow(**row) for row in rows), None)
 
-    def requests(self, connection: Connection, limit: int, due: float | None, **wanted: str | None) -> list[RequestRow]:
+    def requests(
+        self,
+        connection: Connection,
+        limit: int,
+        due: float | None,
+        of: Collection[tuple[str, str]] | None,
+        **wanted: str | None,
+    ) -> list[RequestRow]:
         wheres: list[ColumnElement[bool]] = [
             requests.c[name] == value for name, value in wanted.items() if value is not None
         ]
         if due is not None:
             wheres.append(requests.c.expires_at <= due)
-        rows = connection.execute(_REQUEST.where(*wheres).order_by(requests.c.place).limit(limit))
+        parameters: dict[str, str] = {}
+        if of is not None:
+            wheres.append(self._of_executions)
+            parameters["keys"] = keys(of)
+        rows = connection.execute(_REQUEST.where(*wheres).order_by(requests.c.place).limit(limit), parameters)
         return [RequestRow(**row) for row in rows.mappings()]
+
+    def next_expiry(self, connection: Connection) -> float | None:
+        return connection.execute(self._next_expiry).scalar_one()
 
     def transcript(self, connection: Connection, session_id: str, after: int) -> list[bytes]:
         return list(connection.execute(self._transcript, {"session_id": session_id, "after": after}).scalars())

@@ -12,7 +12,7 @@ from typing import TypeVar
 from sqlalchemy import Connection
 from sqlalchemy.exc import DataError
 
-from ...storage.port import Change, Conflict, Head, Page, StoreError
+from ...storage.port import Change, Conflict, Head, Page, Recovered, StoreError
 from ...storage.rows import ExecutionRow, KeyRow, OwnerRow, RequestRow, SessionRow
 from . import keys, removal, revisions
 from .addresses import postgres_url, sqlite_path
@@ -114,6 +114,9 @@ class SqlStore:
     ) -> list[ExecutionRow]:
         return await self._read(lambda c: self._reading.executions(c, session_id, ids, unfinished, limit), [])
 
+    async def executions_by_key(self, keys: Collection[tuple[str, str]]) -> list[ExecutionRow]:
+        return await self._read(lambda c: self._reading.executions_by_key(c, keys), [])
+
     async def request(self, request_id: str) -> RequestRow | None:
         return await self._read(lambda c: self._reading.request(c, request_id), None)
 
@@ -124,34 +127,60 @@ class SqlStore:
         user_id: str | None = None,
         status: str | None = None,
         due: float | None = None,
+        executions: Collection[tuple[str, str]] | None = None,
         limit: int = 1000,
     ) -> list[RequestRow]:
         wanted = {"session_id": session_id, "user_id": user_id, "status": status}
-        return await self._read(lambda c: self._reading.requests(c, limit, due, **wanted), [])
+        return await self._read(lambda c: self._reading.requests(c, limit, due, executions, **wanted), [])
+
+    async def next_expiry(self) -> float | None:
+        return await self._read(self._reading.next_expiry, None)
 
     async def transcript(self, session_id: str, after: int = 0) -> list[bytes]:
         return await self._read(lambda c: self._reading.transcript(c, session_id, min(after, _MOST)), [])
 
     async def join(self, owner: OwnerRow) -> None:
-        await self._here.writer.do(lambda line: line.run(_checked(lambda c: self._ownership.join(c, owner))))
+        def enter(connection: Connection) -> None:
+            here.locks.hold(connection, owner.id)
+            self._ownership.join(connection, owner)
+
+        here = self._here
+        await asyncio.to_thread(here.beats.run, _checked(enter))
 
     def beat(self, owner_id: str) -> bool:
-        return self._here.beats.run(_checked(lambda c: self._ownership.beat(c, owner_id)))
+        def beat(connection: Connection) -> bool:
+            here.locks.hold(connection, owner_id)
+            return self._ownership.beat(connection, owner_id)
+
+        here = self._here
+        return here.beats.run(_checked(beat))
+
+    async def living(self, owner_ids: Collection[str]) -> dict[str, bool]:
+        here = self._here
+        return await self._read(lambda c: here.locks.held(c, owner_ids), {})
 
     async def owners(self) -> list[OwnerRow]:
         return await self._read(self._reading.owners, [])
 
     async def leave(self, owner_id: str) -> None:
         # Also where the store was migrated meanwhile: what the process leaves behind can be taken over at once.
-        await _answered(self._here.writer, lambda c: self._ownership.leave(c, owner_id), None)
+        here = self._here
+        await _answered(here.writer, lambda c: self._ownership.leave(c, owner_id), None)
+        await asyncio.to_thread(here.beats.run, lambda c: here.locks.release(c, owner_id))
 
-    async def recover(self, owner_id: str | None, beat: int, heir: str) -> list[ExecutionRow]:
-        def recover(line: Line) -> list[ExecutionRow]:
-            given = line.run(_checked(lambda c: self._ownership.recover(c, owner_id, beat, heir)))
+    async def recover(self, owner_id: str | None, beat: int, heir: str, *, limit: int = 1000) -> Recovered:
+        def recover(line: Line) -> Recovered:
+            done = line.run(_checked(lambda c: self._ownership.recover(c, owner_id, beat, heir, limit)))
             self._ownership.settle()
-            return given
+            return done
 
-        return await self._here.writer.do(recover)
+        here = self._here
+        if owner_id is None and self._ownership.settled and not await self._read(self._ownership.any_ready, False):
+            return Recovered([])  # a look costs no transaction that writes
+        recovered = await here.writer.do(recover)
+        if owner_id is not None and recovered.found and not recovered.more:
+            here.locks.forget(owner_id)
+        return recovered
 
     async def add_key(self, row: KeyRow) -> None:
         await self._here.writer.do(lambda line: line.run(_checked(lambda c: keys.add(c, row))))
@@ -193,6 +222,7 @@ class _Opened:
         self.writer = Clerks("callboard-store-writer", self._line)
         self.readers = Clerks("callboard-store-reader", *(Line(database, writes=False) for _ in range(READERS)))
         self.beats = database.beats(self._line)
+        self.locks = database.locks()
 
     def begin(self) -> None:
         self._database.prepare()
@@ -210,6 +240,7 @@ class _Opened:
         self.writer.close()
         self.readers.close()
         self.beats.close()
+        self.locks.close()
 
 
 def _checked(job: Callable[[Connection], T]) -> Callable[[Connection], T]:

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, NullPool, create_engine
 from sqlalchemy.exc import DBAPIError
 
 from ...storage.port import Conflict, StoreError, StoreUnavailable
+from .file_locks import FileLocks
 from .lines import Line
 from .revisions import Look, Migrated, is_empty, require_known, stored_revision, upgrade
 from .sheets import Fold
@@ -147,6 +148,9 @@ class SqliteDatabase:
     def beats(self, writer: Line) -> Line:
         """Whose line a beat goes over: only one can write at a time, and what goes over one line wakes nobody here."""
         return writer
+
+    def locks(self) -> FileLocks:
+        return FileLocks(self._path)
 
     def watch(self, writer: Line, woken: Callable[[str | None], None]) -> "Glances":
         return Glances(writer, woken)

@@ -14,13 +14,14 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
     func,
     select,
 )
 
 from .documents import JsonText
 
-REVISION = "0006"
+REVISION = "0008"
 """The newest revision of the migrations: what this version of Callboard works with."""
 
 VERSION_TABLE = "callboard_version"
@@ -113,10 +114,13 @@ executions = Table(
     Column("owner", _name),
     Column("cancelling", Boolean, nullable=False),
     Column("retry_at", Double),
+    Column("ready", Boolean, nullable=False, server_default=false()),
     UniqueConstraint("session_id", "id", name="executions_id"),
     UniqueConstraint("session_id", "call_id", name="executions_call"),
 )
-"""`place` is their order within the session. `document` is kept as bytes: what came need not even be JSON."""
+"""`place` is their order within the session. `document` is kept as bytes: what came need not even be JSON.
+
+`ready` says of an unfinished execution that no process holds whether it can go on: see `Store.recover`."""
 
 Index(
     "executions_unfinished",
@@ -128,8 +132,18 @@ Index(
 Index(
     "executions_owner",
     executions.c.owner,
+    executions.c.session_id,
+    executions.c.id,
     sqlite_where=executions.c.completed_at.is_(None),
     postgresql_where=executions.c.completed_at.is_(None),
+)
+
+Index(
+    "executions_ready",
+    executions.c.session_id,
+    executions.c.id,
+    sqlite_where=executions.c.ready,
+    postgresql_where=executions.c.ready,
 )
 
 requests = Table(
@@ -153,6 +167,13 @@ requests = Table(
     UniqueConstraint("id", name="requests_id"),
     Index("requests_execution", "session_id", "execution_id"),
     Index("requests_user", "user_id", "place"),
+)
+
+Index(
+    "requests_expiry",
+    requests.c.expires_at,
+    sqlite_where=requests.c.status == "open",
+    postgresql_where=requests.c.status == "open",
 )
 
 transcript = Table(

@@ -8,13 +8,14 @@ statement per table, however many changes there are.
 import json
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import Connection, Dialect, delete, select
+from sqlalchemy import Connection, Dialect, delete, select, update
 
 from ...storage.port import Change, Conflict
 from ...storage.rows import SessionRow
 from ...storage.text import is_storable
 from .guards import has_storable_text
 from .intake import EXECUTION, REQUEST, Execution, Intake, Request, Session, speaks_of_more
+from .ownership import GOES_ON, UNHELD
 from .revisions import require_current, revision
 from .sheets import Fold, Query, Row, Sheet, among, keys
 from .tables import events, executions, made_at, requests, session_tool_state, sessions, transcript
@@ -58,6 +59,11 @@ class Writing:
         self._requests = Query(
             dialect,
             select(requests.c.id, requests.c.session_id, requests.c.status).where(among(dialect, requests.c.id)),
+        )
+        self._ready = (
+            update(executions)
+            .where(UNHELD, among(dialect, executions.c.session_id, executions.c.id))
+            .values(ready=GOES_ON)
         )
         self._unmade = delete(sessions).where(among(dialect, sessions.c.id))
         self._made = Sheet(dialect, "ensure", sessions, "id", "made_at", "open", "first_seq", *counters, key=["id"])
@@ -134,6 +140,11 @@ class Writing:
             (change.session_id, spoken_of)
             for change in changes
             for spoken_of in (*(write.row.id for write in change.executions), *change.late, *change.cancel)
+        } | {
+            (change.session_id, write.row.execution_id)
+            for change in changes
+            for write in change.requests
+            if can_be_an_id(write.row.execution_id)
         }
         if spoken:
             for session_id, found, place, call_id, owner, completed_at, cancelling in self._executions.rows(
@@ -163,6 +174,14 @@ class Writing:
             if session.row is None and tuple(session.unconsumed) != session.unconsumed_before
         ]
         runs = [(session, run) for session in touched for run in session.executions.values()]
+        unheld = [
+            (session.id, execution_id)
+            for session in touched
+            for execution_id, run in session.executions.items()
+            if run.owner is None and not run.finished
+        ]
+        if unheld:
+            fold = None  # what follows looks at what is written here
         for sheet, written in (
             (self._seen, [_seen(session, row) for session, row in rows]),
             (self._state, [_state(session, row) for session, row in rows]),
@@ -177,6 +196,8 @@ class Writing:
             if written:
                 alone = sheet in (self._seen, self._state, self._stopped) or (sheet is self._counted and rows)
                 sheet.write(connection, written, careful=careful, fold=None if alone else fold)
+        if unheld:
+            connection.execute(self._ready, {"keys": keys(unheld)})
 
 
 def _list(names: Iterable[str] | None) -> str | None:

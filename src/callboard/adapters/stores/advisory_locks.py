@@ -1,0 +1,106 @@
+"""Locks of processes in PostgreSQL: session-level advisory locks, each held by the connection that its beats go over.
+
+The server holds such a lock as long as the connection is there, whatever the process does meanwhile. A connection that
+broke is made again by the next beat, which takes the lock again. `SESSION` sees to it that the server ends the
+connection of a machine that is gone, and does not end one that is merely silent.
+
+A connection pooler between the two must give each client a server connection of its own (PgBouncer: session pooling).
+"""
+
+import hashlib
+import logging
+import os
+from collections.abc import Collection
+from contextlib import suppress
+from weakref import WeakSet
+
+import psycopg
+from sqlalchemy import BigInteger, Connection, bindparam, func, select, text
+from sqlalchemy.exc import DBAPIError
+
+log = logging.getLogger("callboard.stores")
+
+SESSION = (
+    "SET tcp_keepalives_idle = 5",
+    "SET tcp_keepalives_interval = 5",
+    "SET tcp_keepalives_count = 3",
+    "SET tcp_user_timeout = 20000",
+    "SET idle_session_timeout = 0",
+    "SET idle_in_transaction_session_timeout = 0",
+)
+"""How the server treats the connection that holds a lock. A setting that a server does not have is left out."""
+
+_take = select(func.pg_try_advisory_lock(bindparam("key", type_=BigInteger())))
+_give_back = select(func.pg_advisory_unlock(bindparam("key", type_=BigInteger())))
+_held = text(
+    "SELECT (classid::bigint << 32) | objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND granted"
+    " AND objsubid = 1 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+)
+
+_open: "WeakSet[AdvisoryLocks]" = WeakSet()
+
+
+class AdvisoryLocks:
+    """The locks of the processes that use one database."""
+
+    def __init__(self) -> None:
+        self._connection: psycopg.Connection | None = None
+        """The connection that holds the locks of `_ids`."""
+        self._ids: set[str] = set()
+        _open.add(self)
+
+    def hold(self, connection: Connection, owner_id: str) -> None:
+        driver = connection.connection.driver_connection
+        assert isinstance(driver, psycopg.Connection)
+        if driver is not self._connection:
+            for statement in SESSION:
+                with suppress(DBAPIError):
+                    connection.exec_driver_sql(statement)
+            self._connection, self._ids = driver, set()
+        if owner_id not in self._ids:
+            try:
+                if connection.execute(_take, {"key": lock_key(owner_id)}).scalar_one():
+                    self._ids.add(owner_id)  # otherwise a connection that broke still holds it, for a while
+            except DBAPIError as error:
+                if error.connection_invalidated:
+                    raise
+                log.warning("this process gets no advisory lock, and lives by its beats alone", exc_info=True)
+
+    def held(self, connection: Connection, owner_ids: Collection[str]) -> dict[str, bool]:
+        held = set(connection.execute(_held).scalars())
+        return {owner_id: lock_key(owner_id) in held for owner_id in owner_ids}
+
+    def release(self, connection: Connection, owner_id: str) -> None:
+        if owner_id in self._ids and connection.connection.driver_connection is self._connection:
+            connection.execute(_give_back, {"key": lock_key(owner_id)})
+        self._ids.discard(owner_id)
+
+    def forget(self, owner_id: str) -> None:
+        """Nothing is left of a lock whose connection is gone."""
+
+    def close(self) -> None:
+        self._connection, self._ids = None, set()
+
+    def drop(self) -> None:
+        """Take a parent's connection from its forked child: otherwise it would keep a dead parent's locks."""
+        connection, self._connection = self._connection, None
+        if connection is not None and not connection.closed:
+            with suppress(OSError):
+                nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+                os.dup2(nothing, connection.fileno(), inheritable=False)
+                os.close(nothing)
+
+
+def lock_key(owner_id: str) -> int:
+    """The number of a process's advisory lock: a signed 64-bit hash of its id."""
+    digest = hashlib.sha256(b"callboard owner " + owner_id.encode(errors="replace")).digest()
+    return int.from_bytes(digest[:8], signed=True)
+
+
+def _in_child() -> None:
+    for locks in tuple(_open):
+        locks.drop()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)

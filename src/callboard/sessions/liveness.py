@@ -1,0 +1,99 @@
+"""Whether a process that shares a store is alive, as far as another process can tell.
+
+There are three signs. The operating system knows about processes of the same machine. A lock, which the kernel or
+PostgreSQL holds for a process, proves that it lives even while its interpreter is held up or it is stopped. Where
+neither can tell, the beat decides: a counter that a living process keeps counting up. Decisions only; `Ownership` acts.
+"""
+
+import os
+import secrets
+import socket
+from enum import Enum
+from pathlib import Path
+
+from ..storage.port import LEFT
+from ..storage.rows import OwnerRow
+
+LEASE = 6.0
+"""Seconds without a beat after which a process counts as dead whose lock is free."""
+LONG_LEASE = 20.0
+"""Seconds without a beat after which a process counts as dead if nothing else tells whether it lives, or if it lives on
+this machine without its lock. Longer than a handler is likely to hold the interpreter."""
+
+
+class Fate(Enum):
+    """What became of a process."""
+
+    LIVES = "lives"
+    """It lives, or may live: its work is its own."""
+    LEFT = "left"
+    """It ended in good order, and left executions behind."""
+    TAKEN = "taken"
+    """It was found dead before, and a part of its executions was recovered."""
+    DIED = "died"
+    """It is known to have died."""
+    LAPSED = "lapsed"
+    """It lost its lease: it died on another machine, or cannot reach the store."""
+
+
+def fate_of(beat: int, lives_here: bool | None, locked: bool | None, still: float) -> Fate:
+    """Decide what became of a process.
+
+    `lives_here` is what the operating system knows of it, `locked` whether its lock is held; None: not known. `still`
+    is for how many seconds its beat has stood still.
+    """
+    if beat < 0:
+        return Fate.LEFT if beat == LEFT else Fate.TAKEN
+    if lives_here is False:
+        return Fate.DIED
+    if locked or (locked is None and lives_here):
+        return Fate.LIVES
+    lease = LEASE if locked is False and not lives_here else LONG_LEASE
+    return Fate.LAPSED if still >= lease else Fate.LIVES
+
+
+def this_process() -> OwnerRow:
+    """Describe this process so that others can recognise it. Every description has an id of its own."""
+    pid = os.getpid()
+    name = f"{socket.gethostname()[:60]}-{pid}-{secrets.token_hex(6)}"
+    return OwnerRow(id=name, host=_machine(), pid=pid, started=_started(pid) or "", beat=0)
+
+
+def lives_here(owner: OwnerRow) -> bool | None:
+    """Whether a process of this machine exists. None where it runs elsewhere, or that cannot be known."""
+    if owner.host != _machine():
+        return None
+    try:
+        os.kill(owner.pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # it is another user's
+        pass
+    started = _started(owner.pid)
+    if not owner.started or started is None:
+        return None
+    return started == owner.started
+
+
+def is_dead(owner: OwnerRow) -> bool:
+    """Whether a process is known to be gone because it ran on this machine."""
+    return lives_here(owner) is False
+
+
+def _machine() -> str:
+    """Name this machine, its boot and its process ids' namespace: process ids are comparable where all are equal."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        namespace = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return f"{socket.gethostname()}-{secrets.token_hex(8)}"  # nothing is comparable then
+    return f"{boot} {namespace}"
+
+
+def _started(pid: int) -> str | None:
+    """When a process was started. Empty where it has ended and was not waited for yet; None where it is not known."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return "" if fields[0] in "ZXx" else fields[19]

@@ -1,0 +1,110 @@
+"""The locks of processes: held by the system, not by the interpreter, and by nobody but their process (E5)."""
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from callboard.adapters.stores import open_store
+from callboard.adapters.stores.advisory_locks import lock_key
+from callboard.storage.port import Store
+from tests.contracts.rows import owner_row
+
+pytestmark = pytest.mark.anyio
+
+HOLD = """
+import asyncio, os, sys, time
+from callboard.adapters.stores import open_store
+from callboard.storage.rows import OwnerRow
+
+async def main():
+    store = open_store(sys.argv[1])
+    await store.open(lambda session_id: None)
+    await store.join(OwnerRow(id="p1", host="h", pid=1, started="1", beat=0))
+    if os.fork() == 0:  # a child that outlives it, as a tool may make one
+        sys.stdin.read()
+        os._exit(0)
+    print("ready", flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+async def opened(url: str) -> Store:
+    store = open_store(url)
+    await store.open(lambda session_id: None)
+    return store
+
+
+async def test_e5_a_lock_ends_with_its_process_also_where_a_forked_child_lives_on(shared_url: str) -> None:
+    store = await opened(shared_url)
+    try:
+        with subprocess.Popen(
+            [sys.executable, "-c", HOLD, shared_url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            assert await store.living(["p1"]) == {"p1": True}
+            process.kill()
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+            while (await store.living(["p1"]))["p1"]:  # PostgreSQL notices in a moment
+                pass
+    finally:
+        await store.close()
+
+
+async def test_e5_a_lock_is_seen_by_another_store_of_the_same_process(shared_url: str) -> None:
+    first, second = await opened(shared_url), await opened(shared_url)
+    await first.join(owner_row("p1"))
+    assert await second.living(["p1"]) == {"p1": True}
+    await first.close()
+    assert not any((await second.living(["p1"])).values())
+    await second.close()
+
+
+async def test_e5_a_lock_whose_file_was_removed_is_taken_again(sqlite_url: str, tmp_path: Path) -> None:
+    store, other = await opened(sqlite_url), await opened(sqlite_url)
+    await store.join(owner_row("p1"))
+    [file] = (path for path in Path(sqlite_url.removeprefix("sqlite:///")).parent.iterdir() if "-owner-" in path.name)
+    assert stat.S_IMODE(file.stat().st_mode) & 0o111 == 0
+    file.unlink()
+    assert await other.living(["p1"]) == {}, "nothing is known, which is not the same as dead"
+    store.beat("p1")
+    assert await other.living(["p1"]) == {"p1": True}
+    await store.leave("p1")
+    assert not file.exists()
+    await store.close()
+    await other.close()
+
+
+async def test_e5_a_dead_process_leaves_no_file_once_it_is_recovered(sqlite_url: str) -> None:
+    folder = Path(sqlite_url.removeprefix("sqlite:///")).parent
+    store = await opened(sqlite_url)
+    await store.join(owner_row("p1"))
+    assert (await store.recover("p1", 0, "heir")).found
+    assert [path.name for path in folder.iterdir() if "-owner-" in path.name] == []
+    store.beat("p1")
+    await store.close()
+    assert [path.name for path in folder.iterdir() if "-owner-" in path.name] == []
+
+
+async def test_e5_a_lock_is_taken_again_after_its_connection_broke(postgres_url: str) -> None:
+    store, other = await opened(postgres_url), await opened(postgres_url)
+    await store.join(owner_row("p1"))
+    key = lock_key("p1") & (2**64 - 1)
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid, 10000) FROM pg_locks"
+            " WHERE locktype = 'advisory' AND classid = %s AND objid = %s",
+            (key >> 32, key & (2**32 - 1)),
+        )
+    assert await other.living(["p1"]) == {"p1": False}
+    assert store.beat("p1")
+    assert await other.living(["p1"]) == {"p1": True}
+    await store.close()
+    await other.close()

@@ -1,0 +1,74 @@
+"""A tool holds the interpreter lock of its server for long: no other server takes the work of that one for its own."""
+
+import time
+
+import httpx2
+import pytest
+
+from .conftest import StartNode, Users
+from .harness import DEADLINE, Node, bystander, report
+from .tools import HELD
+
+pytestmark = pytest.mark.anyio
+
+LONG, LONGEST = 5.0, 15.0
+"""Seconds for which the lock is held at least: by default, and with `--slow`."""
+
+
+def length_for(seconds: float) -> int:
+    """How many characters the regular expression of `hold_interpreter` looks through for at least so long."""
+    length = 18
+    while True:
+        began = time.perf_counter()
+        HELD.match("a" * length)
+        took = time.perf_counter() - began
+        if took > 0.1:
+            break
+        length += 1
+    while took < seconds:
+        length, took = length + 1, 2 * took
+    return length
+
+
+async def begin(client: httpx2.AsyncClient, session_id: str, tool: str, **arguments: object) -> str:
+    """Call a tool by hand. Returns the id of its execution."""
+    called = {"session_id": session_id, "tool": tool, "arguments": arguments}
+    done = await client.post("/api/executions", json=called)
+    assert done.status_code == 200, done.text
+    return done.json()["execution_id"]
+
+
+async def execution(client: httpx2.AsyncClient, session_id: str, execution_id: str) -> dict[str, object]:
+    found = await client.get(f"/api/executions/{execution_id}", params={"session_id": session_id})
+    assert found.status_code == 200, found.text
+    return found.json()
+
+
+async def until_status(client: httpx2.AsyncClient, session_id: str, execution_id: str, *statuses: str) -> None:
+    deadline = time.monotonic() + DEADLINE
+    while (await execution(client, session_id, execution_id))["status"] not in statuses:
+        assert time.monotonic() < deadline, "it did not happen in time"
+
+
+@pytest.mark.parametrize("seconds", [LONG, pytest.param(LONGEST, marks=pytest.mark.slow)])
+async def test_e5_a_server_whose_interpreter_is_held_keeps_its_work(
+    seconds: float, shared_url: str, node: Node, start_node: StartNode, users: Users
+) -> None:
+    held = start_node(CALLBOARD_RATE_LIMIT="0")
+    async with users.attacker.client(held) as attacker, users.victim.client(held) as victim:
+        assert (await attacker.post("/api/sessions", json={"session_id": "mine"})).status_code == 201
+        assert (await victim.post("/api/sessions", json={"session_id": "working"})).status_code == 201
+        running = [await begin(victim, "working", name) for name in ("work", "repeatable")]
+        for each in running:
+            await until_status(victim, "working", each, "executing")
+        with bystander(node, users.victim) as seen:
+            holding = await begin(attacker, "mine", "hold_interpreter", length=length_for(seconds))
+            await until_status(attacker, "mine", holding, "succeeded", "failed")
+        assert (await execution(attacker, "mine", holding))["status"] == "succeeded"
+        for each in running:
+            found = await execution(victim, "working", each)
+            assert (found["status"], found["attempt"]) == ("executing", 1), node.log
+        for word in ("is gone", "died", "lease"):
+            assert word not in node.log + held.log
+        report("A tool holds the interpreter of a server", shared_url, seen, held=seconds)
+        seen.unharmed()

@@ -1,0 +1,102 @@
+"""One user leaves many approvals open, and servers die: they start at once, and another user's work goes on."""
+
+import asyncio
+import signal
+import time
+
+import httpx2
+import pytest
+
+from .conftest import StartNode, Users
+from .harness import DEADLINE, Node, bystander, report
+
+pytestmark = pytest.mark.anyio
+
+FEW, MANY = 300, 10_000
+"""How many approvals are open: by default, and with `--slow`."""
+AT_ONCE = 50
+PROMPT = 5.0
+"""Seconds after which work of a process that was killed runs again, on the same machine."""
+START = 2.0
+"""Seconds that a start may take longer than one with nothing open, besides what a busy machine adds."""
+COST = 50.0
+"""Megabytes that all open approvals may cost."""
+
+
+async def begin(client: httpx2.AsyncClient, session_id: str, tool: str, **arguments: object) -> str:
+    called = {"session_id": session_id, "tool": tool, "arguments": arguments}
+    done = await client.post("/api/executions", json=called)
+    assert done.status_code == 200, done.text
+    return done.json()["execution_id"]
+
+
+async def until_runs(client: httpx2.AsyncClient, execution_id: str, attempt: int) -> float:
+    """Wait until the victim's execution runs again. Returns how many seconds that took."""
+    began = time.monotonic()
+    while True:
+        found = await client.get(f"/api/executions/{execution_id}", params={"session_id": "working"})
+        assert found.status_code == 200, found.text
+        if (found.json()["status"], found.json()["attempt"]) == ("executing", attempt):
+            return time.monotonic() - began
+        assert time.monotonic() - began < DEADLINE, found.text
+
+
+def started(node: Node) -> float:
+    """Start a node; returns how many seconds passed until it answered."""
+    began = time.monotonic()
+    node.start()
+    with httpx2.Client(base_url=node.url, timeout=DEADLINE) as client:
+        assert client.get("/healthz").status_code == 200
+    return time.monotonic() - began
+
+
+@pytest.mark.parametrize("approvals", [FEW, pytest.param(MANY, marks=pytest.mark.slow)])
+async def test_e5_open_approvals_of_one_user_hold_up_nobody(
+    approvals: int, shared_url: str, node: Node, start_node: StartNode, users: Users
+) -> None:
+    dying = start_node(CALLBOARD_RATE_LIMIT="0")
+    dying.stop()
+    usual, empty = started(dying), dying.memory()
+    async with users.attacker.client(dying) as attacker, users.victim.client(dying) as victim:
+        assert (await attacker.post("/api/sessions", json={"session_id": "mine"})).status_code == 201
+        assert (await victim.post("/api/sessions", json={"session_id": "working"})).status_code == 201
+        running = await begin(victim, "working", "repeatable")
+        await until_runs(victim, running, 1)
+        for start in range(0, approvals, AT_ONCE):
+            await asyncio.gather(
+                *(begin(attacker, "mine", "pay", amount=number) for number in range(start, start + AT_ONCE))
+            )
+    async with users.victim.client(node) as victim:
+        with bystander(node, users.victim) as seen:
+            dying.stop(signal.SIGKILL)
+            assert await until_runs(victim, running, 2) < PROMPT
+    seen.unharmed()
+    node.stop(signal.SIGKILL)
+    assert started(dying) < 1.5 * usual + START
+    async with users.attacker.client(dying) as attacker, users.victim.client(dying) as victim:
+        again = await until_runs(victim, running, 3)
+        assert again < PROMPT
+        assert dying.memory() - empty < COST
+        await answered_and_cancelled(attacker)
+    grown = dying.memory() - empty
+    assert grown < COST
+    report("Many open approvals, and servers die", shared_url, seen, approvals=approvals, again=again, memory=grown)
+    assert "is gone" not in node.log + dying.log
+
+
+async def answered_and_cancelled(client: httpx2.AsyncClient) -> None:
+    """What waited through two deaths can still be answered and cancelled."""
+    listed = await client.get("/api/requests", params={"session_id": "mine", "limit": 2})
+    first, second = listed.json()["requests"]
+    given = {"session_id": "mine", "answer": {"approved": True}}
+    assert (await client.post(f"/api/requests/{first['request_id']}/answer", json=given)).status_code == 202
+    stop = await client.post(f"/api/executions/{second['execution_id']}/cancel", json={"session_id": "mine"})
+    assert stop.json() == {"cancelled": True}
+    wanted = {first["execution_id"]: "succeeded", second["execution_id"]: "cancelled"}
+    deadline = time.monotonic() + DEADLINE
+    while wanted:
+        for execution_id, status in tuple(wanted.items()):
+            found = await client.get(f"/api/executions/{execution_id}", params={"session_id": "mine"})
+            if found.json()["status"] == status:
+                del wanted[execution_id]
+        assert time.monotonic() < deadline, wanted
