@@ -64,7 +64,8 @@ THIRD = [
 ]
 FOURTH = [*THIRD, "UPDATE sessions SET wake = 'wait'"]
 FIFTH = [*FOURTH, f"UPDATE sessions SET writes = 7, made_at = {NOW}"]
-CONTENTS = {"0001": FIRST, "0002": SECOND, "0003": THIRD, "0004": FOURTH, "0005": FIFTH}
+NINTH = [*FIFTH, "INSERT INTO notifications (instance, session_ids) VALUES ('other', '[\"s\"]')"]
+CONTENTS = {"0001": FIRST, "0002": SECOND, "0003": THIRD, "0004": FOURTH, "0005": FIFTH, "0009": NINTH}
 """What a database of each revision holds, as that revision wrote it."""
 
 

@@ -31,6 +31,7 @@ from .requests import Requests
 from .seat import Seat
 from .services import Services, Talk, Watcher
 from .session import Session
+from .wakes import Wakes
 from .workers import Workers
 
 IN_MEMORY, TAIL = 10_000, 500
@@ -102,6 +103,14 @@ class Keeper:
         self._recovery = Recovery(self._services, self.bring)
         self._housekeeping = Housekeeping(self._services, self.bring, keep_events=keep_events, keep_for=keep_for)
         self._ownership = Ownership(store, me, self._recovery.take_over, self._recovery.robbed, self._died)
+        self._wakes = Wakes(
+            self._known,
+            self._refresh,
+            self._services.requests.look,
+            lambda: self._recovery.stop_cancelled(self._known.get),
+            self._ownership.look_soon if recover else lambda: None,
+            self.errands.run,
+        )
 
     async def start(self) -> None:
         """Begin to write, to give signs of life, and to take over what was left behind."""
@@ -362,6 +371,7 @@ class Keeper:
         """Let sessions go that nobody has used for a while, and see to what is too old."""
         if self._durable:
             self.errands.run(self._housekeeping.trim(tuple(self._sessions)))
+            self.errands.run(self._recovery.stop_cancelled(self._known.get))
             if self._recover:
                 self.errands.run(self._housekeeping.expire())
             self._unsure.intersection_update(self._known)
@@ -375,21 +385,11 @@ class Keeper:
 
     def woken(self, session_id: str | None) -> None:
         """Another process wrote: in that session, or somewhere."""
-        sessions = tuple(self._known.values()) if session_id is None else self.live([session_id])
-        self._unsure.update(session.id for session in sessions)
-        watched = [session for session in sessions if session.board.watched]
-        if watched:
-            self.errands.run(self._refresh(watched))
-        if self._services.requests.waiting_in(session_id):
-            self.errands.run(self._services.requests.look(session_id))
-        talking = [session for session in sessions if session.is_processing]
-        for session in talking:
-            if session.talk is not None:
-                session.talk.look_around()
-        if busy := {*talking, *(session for session in sessions if session.open_executions)}:
-            self.errands.run(self._recovery.stop_cancelled([*busy]))
-        if self._recover:
-            self._ownership.look_soon()
+        if session_id is None:
+            self._unsure.update(self._known)
+        elif session_id in self._known:
+            self._unsure.add(session_id)
+        self._wakes.add(session_id)
 
     async def _refresh(self, sessions: Sequence[Session]) -> None:
         """Give those that are looked at what they miss."""
@@ -399,7 +399,7 @@ class Keeper:
             if head is None or head.made_at != session.created_at or head.last_seq < session.board.last_seq:
                 await self._reconciled(session)
             elif head.last_seq > session.board.last_seq:
-                await self._boards.catch_up(session.id, session.board)
+                self._boards.behind(session.id)
 
     def _died(self) -> None:
         if self.converse is not None:

@@ -5,7 +5,7 @@ input that the model was not told of is told.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
@@ -106,17 +106,16 @@ class Recovery:
                 if row.open and row.unconsumed and (session := await self._bring(row.id)) is not None:
                     self.wake(session)
 
-    async def stop_cancelled(self, sessions: Iterable[Session]) -> None:
-        """Stop what another process asked to stop."""
-        for session in sessions:
-            for row in await self._store.executions(session.id, unfinished=True):
-                execution = session.book.by_id.get(row.id)
-                if not row.cancelling:
-                    continue
-                if row.kind == TURN and row.owner == self._services.owner and session.talk is not None:
-                    session.talk.stop()
-                elif execution is not None and not execution.lost:
-                    self._manager.cancel(execution)
+    async def stop_cancelled(self, find: Callable[[str], Session | None]) -> None:
+        """Stop what another process asked this one to stop. It takes one query, however much runs here."""
+        for session_id, execution_id, kind in await self._store.stopping(self._services.owner):
+            if (session := find(session_id)) is None:
+                continue
+            execution = session.book.by_id.get(execution_id)
+            if kind == TURN and session.talk is not None:
+                session.talk.stop()
+            elif execution is not None and not execution.lost:
+                self._manager.cancel(execution)
 
     async def robbed(self) -> None:
         """This process was taken for dead: what it ran is another's, and only what began since then is its own."""

@@ -85,6 +85,15 @@ class Head(NamedTuple):
     """When its session was made: one that was deleted and made again has another board."""
 
 
+class Stopping(NamedTuple):
+    """An unfinished execution, or turn, that was asked to stop."""
+
+    session_id: str
+    execution_id: str
+    kind: str
+    """`tool`, `worker` or `turn`, as in its row."""
+
+
 class Page(NamedTuple):
     """A run of a board's events, and where the board stands."""
 
@@ -178,7 +187,15 @@ class Store(Keys, Protocol):
         """Executions of a session in the order in which they were queued: the newest `limit` that fit."""
         ...
 
+    async def stopping(self, owner_id: str) -> list[Stopping]:
+        """What a process carries out and was asked to stop. It costs the same however much the process carries out."""
+        ...
+
     async def request(self, request_id: str) -> RequestRow | None: ...
+
+    async def closed_requests(self, request_ids: Collection[str]) -> list[RequestRow]:
+        """Those of these requests that are not open any more, in the order in which they were made."""
+        ...
 
     async def requests(
         self,

@@ -76,11 +76,6 @@ class Line:
                         raise meaning from error
             raise AssertionError("the last attempt returns or raises")
 
-    def peek(self, look: Callable[[Connection], T]) -> T | None:
-        """Look at something through the connection, if there is one, outside of any transaction."""
-        with self._lock:
-            return look(self._connection) if self._connection is not None else None
-
     def close(self) -> None:
         """Close the connection, and make no other."""
         with self._lock:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
-from ...storage.port import Change, Conflict, Head, Page
+from ...storage.port import Change, Conflict, Head, Page, Stopping
 from ...storage.rows import INPUT, ExecutionRow, KeyRow, OwnerRow, RequestRow, SessionRow
 from .encoded import input_of, posted
 from .guards import refusal
@@ -156,8 +156,19 @@ class MemoryStore:
         ]
         return rows[max(0, len(rows) - limit) :]
 
+    async def stopping(self, owner_id: str) -> list[Stopping]:
+        return [
+            Stopping(row.session_id, row.id, row.kind)
+            for row in self._unfinished()
+            if row.owner == owner_id and row.cancelling
+        ]
+
     async def request(self, request_id: str) -> RequestRow | None:
         return self._requests.get(request_id)
+
+    async def closed_requests(self, request_ids: Collection[str]) -> list[RequestRow]:
+        wanted = set(request_ids)
+        return [row for row in self._requests.values() if row.id in wanted and row.status != "open"]
 
     async def requests(
         self,

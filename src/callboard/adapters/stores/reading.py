@@ -6,10 +6,10 @@ from typing import Any
 
 from sqlalchemy import BigInteger, ColumnElement, Connection, Dialect, Row, Select, and_, bindparam, case, select
 
-from ...storage.port import Head, Page
+from ...storage.port import Head, Page, Stopping
 from ...storage.rows import ExecutionRow, OwnerRow, RequestRow, SessionRow
 from .sheets import among, keys
-from .tables import events, executions, owners, requests, session_tool_state, sessions, transcript
+from .tables import events, executions, owners, requests, session_tool_state, sessions, stopping, transcript
 
 EXECUTION = [executions.c[name] for name in ExecutionRow.__dataclass_fields__]
 """The columns of an execution, by the names of its fields."""
@@ -40,7 +40,13 @@ class Reading:
             executions.c.session_id == bindparam("session_id"), executions.c.call_id == bindparam("call_id")
         )
         self._among = among(dialect, executions.c.id)
+        self._stopping = select(executions.c.session_id, executions.c.id, executions.c.kind).where(
+            executions.c.owner == bindparam("owner"), stopping
+        )
         self._request = _REQUEST.where(requests.c.id == bindparam("id"))
+        self._closed = _REQUEST.where(among(dialect, requests.c.id), requests.c.status != "open").order_by(
+            requests.c.place
+        )
         self._transcript = (
             select(transcript.c.entry)
             .where(transcript.c.session_id == bindparam("session_id"), transcript.c.position > bindparam("after"))
@@ -92,6 +98,13 @@ class Reading:
             statement = statement.where(executions.c.completed_at.is_(None))
         newest = connection.execute(statement.order_by(executions.c.place.desc()).limit(limit), parameters)
         return [ExecutionRow(**row) for row in reversed(newest.mappings().all())]
+
+    def stopping(self, connection: Connection, owner_id: str) -> list[Stopping]:
+        return [Stopping(*row) for row in connection.execute(self._stopping, {"owner": owner_id})]
+
+    def closed_requests(self, connection: Connection, request_ids: Collection[str]) -> list[RequestRow]:
+        rows = connection.execute(self._closed, {"keys": keys(zip(request_ids))}).mappings()
+        return [RequestRow(**row) for row in rows]
 
     def request(self, connection: Connection, request_id: str) -> RequestRow | None:
         rows = connection.execute(self._request, {"id": request_id}).mappings()

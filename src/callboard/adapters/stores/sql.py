@@ -12,7 +12,7 @@ from typing import TypeVar
 from sqlalchemy import Connection
 from sqlalchemy.exc import DataError
 
-from ...storage.port import Change, Conflict, Head, Page, StoreError
+from ...storage.port import Change, Conflict, Head, Page, Stopping, StoreError
 from ...storage.rows import ExecutionRow, KeyRow, OwnerRow, RequestRow, SessionRow
 from . import keys, removal
 from .addresses import postgres_url, sqlite_path
@@ -111,8 +111,14 @@ class SqlStore:
     ) -> list[ExecutionRow]:
         return await self._read(lambda c: self._reading.executions(c, session_id, ids, unfinished, limit), [])
 
+    async def stopping(self, owner_id: str) -> list[Stopping]:
+        return await self._read(lambda c: self._reading.stopping(c, owner_id), [])
+
     async def request(self, request_id: str) -> RequestRow | None:
         return await self._read(lambda c: self._reading.request(c, request_id), None)
+
+    async def closed_requests(self, request_ids: Collection[str]) -> list[RequestRow]:
+        return await self._read(lambda c: self._reading.closed_requests(c, request_ids), [])
 
     async def requests(
         self,
