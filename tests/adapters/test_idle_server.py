@@ -1,4 +1,4 @@
-"""A server that writes nothing for longer than a day is still heard afterwards, whatever other processes do (D2, M3)."""
+"""A server that writes nothing for longer than a day is still heard afterwards, whatever others do (D2, M3)."""
 
 import asyncio
 import time
@@ -29,7 +29,7 @@ async def pay(amount: Annotated[int, "How much"]) -> str:
 
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
     async with asyncio.timeout(SOON):
-        while not await condition():
+        while not await condition():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
 
@@ -126,8 +126,11 @@ async def test_e5_commit_still_under_way_is_waited_for_where_its_row_was_removed
         instance = store._database.instance  # type: ignore[attr-defined]
         group = [posts(1)]
         asked(postgres_url, "DELETE FROM batches")
-        asked(postgres_url, "CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$"
-              " BEGIN RAISE EXCEPTION 'gone' USING ERRCODE = '57P01'; END $$")
+        asked(
+            postgres_url,
+            "CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$"
+            " BEGIN RAISE EXCEPTION 'gone' USING ERRCODE = '57P01'; END $$",
+        )
         asked(postgres_url, "CREATE TRIGGER fail BEFORE INSERT ON events EXECUTE FUNCTION fail()")
         with pytest.raises(StoreUnavailable):
             await store.commit(group)

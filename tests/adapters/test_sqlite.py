@@ -52,7 +52,7 @@ def on_connection(store: SqlStore, statement: str) -> None:
     adapter._driver(connection).execute(statement)
 
 
-def glancing(store: SqlStore, instance: str | None, woken: Callable[[str | None], object]) -> Glances:
+def glancing(store: SqlStore, instance: str | None, woken: Callable[[str | None], None]) -> Glances:
     """Something that looks when it is told to, and not by itself."""
     assert isinstance(store._database, SqliteDatabase)
     glances = Glances(store._database, instance or store._database.instance, woken)

@@ -9,7 +9,18 @@ from typing import Any
 import pytest
 
 from callboard.adapters.stores import open_store
-from callboard.storage.port import Change, Conflict, ExecutionWrite, Head, Page, RequestWrite, Store, StoreError
+from callboard.storage.port import (
+    Change,
+    Conflict,
+    ExecutionWrite,
+    Group,
+    GroupWithdrawn,
+    Head,
+    Page,
+    RequestWrite,
+    Store,
+    StoreError,
+)
 from callboard.storage.rows import INPUT, ExecutionRow, SessionRow
 
 from .rows import (
@@ -363,6 +374,27 @@ async def test_x8_who_was_asked_to_stop_stays_asked(store: Store) -> None:
     await store.commit([new(row), Change("s", cancel=["w"]), held(replace(row, attempt=2))])
     assert await store.execution("s", "w") == execution_row("w", attempt=2, cancelling=True)
     await refused(store, Change("s", cancel=["nobody"]), "no execution nobody")
+
+
+async def test_b6_group_that_was_withdrawn_is_not_written(shared_store: Store) -> None:
+    await one(shared_store, made())
+    group = Group([posts(1), posts(2)])
+    assert group.withdraw() is True
+    with pytest.raises(GroupWithdrawn):
+        await shared_store.commit(group)
+    assert (await shared_store.events("s", 0, 9)).lines == []
+    group = Group([posts(3)])
+    assert await shared_store.commit(group) == [1]
+    assert group.withdraw() is False, "it is committed"
+
+
+async def test_b6_probe_changes_nothing_that_counts(store: Store) -> None:
+    await one(store, made())
+    before = await store.sessions()
+    await store.probe()
+    await store.probe()
+    assert await store.sessions() == before
+    assert await one(store, posts(1)) == 1
 
 
 async def test_e5_what_a_process_was_asked_to_stop(store: Store) -> None:

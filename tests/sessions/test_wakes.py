@@ -32,7 +32,7 @@ async def pay(name: Annotated[str, "Any"]) -> str:
 
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
     async with asyncio.timeout(SOON):
-        while not await condition():
+        while not await condition():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
 

@@ -298,9 +298,18 @@ class Keeper:
 
     async def _write(self, session: Session) -> None:
         """Store a session itself, and be as it is stored then: another process may write it in the same moment."""
-        await session.ledger.write(Change(session.id, session=session.row()))
+        try:
+            await session.ledger.write(Change(session.id, session=session.row()))
+        except StoreError:
+            self._doubt(session)
+            raise
         if self._durable:
             await self._reconciled(session)
+
+    def _doubt(self, session: Session) -> None:
+        """A change of the session itself was not stored: read it again before it is used."""
+        session.writes = -1
+        self._unsure.add(session.id)
 
     def _make(self, session_id: str, user_id: str, view: View, row: SessionRow | None) -> Session:
         archive = self._boards.archive(session_id) if self._durable else None
@@ -338,6 +347,9 @@ class Keeper:
             await session.ledger.write(Change(session.id, session=session.row(), made_at=session.created_at))
         except Conflict:  # it is deleted, and must not be made anew
             self.close(session)
+        except StoreError:
+            self._doubt(session)
+            raise
         self._let_go(session)
 
     def close(self, session: Session) -> None:

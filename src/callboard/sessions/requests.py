@@ -22,6 +22,7 @@ from ..events.kinds import EventKind
 from ..execution.execution import Answer, Execution
 from ..execution.storing import fingerprint_of, row_of
 from ..execution.story import opening
+from ..storage import patience
 from ..storage.port import Change, Conflict, ExecutionWrite, RequestWrite, Store
 from ..storage.rows import RequestRow
 from ..tools.definition import Tool
@@ -228,7 +229,9 @@ class Requests:
 
     async def _close(self, session: "Session", row: RequestRow, event: bytes | None) -> int:
         """Close it and tell the execution that waits, also if whoever closes it does not wait for that."""
-        closing = asyncio.get_running_loop().create_task(self._closed(session, row, event))
+        caller = patience.writer()
+        seconds = None if caller is None else caller.left
+        closing = asyncio.get_running_loop().create_task(self._closed(session, row, event, seconds))
         self._closing.add(closing)
         closing.add_done_callback(self._let_go)
         return await asyncio.shield(closing)
@@ -238,10 +241,14 @@ class Requests:
         if not closing.cancelled():
             closing.exception()  # whoever wanted to know it may be gone
 
-    async def _closed(self, session: "Session", row: RequestRow, event: bytes | None) -> int:
+    async def _closed(
+        self, session: "Session", row: RequestRow, event: bytes | None, seconds: float | None = None
+    ) -> int:
+        """`seconds` is how long the caller waits for the store."""
         change = Change(session.id, requests=[RequestWrite(row, "open")], events=() if event is None else (event,))
         try:
-            number = await session.ledger.write(change)
+            with patience.patience(seconds):
+                number = await session.ledger.write(change)
         except Conflict:
             raise RequestClosed("The request is not open any more: somebody else was faster.") from None
         self._tell(row)

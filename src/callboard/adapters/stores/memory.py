@@ -88,6 +88,9 @@ class MemoryStore:
     async def commit(self, changes: Sequence[Change]) -> list[int | Conflict]:
         return [self._write(change) for change in changes]
 
+    async def probe(self) -> None:
+        """There is always room."""
+
     async def session(self, session_id: str) -> SessionRow | None:
         session = self._sessions.get(session_id)
         return session.stored() if session else None

@@ -93,9 +93,9 @@ _noted = _batch.on_conflict_do_update(
     where=batches.c.number < _batch.excluded.number,
 ).returning(literal(1))
 """Notes a group in the row of its store, which is made again if it was removed. A group is never noted twice."""
-_told = select(
-    select(func.count()).select_from(table(NOTED)).scalar_subquery(), _notified.scalar_subquery()
-)
+_row = insert(batches).values(instance=bindparam("who"), number=0, results="[]", at=bindparam("now"))
+_seen = _row.on_conflict_do_update(index_elements=["instance"], set_={"at": _row.excluded.at})
+_told = select(select(func.count()).select_from(table(NOTED)).scalar_subquery(), _notified.scalar_subquery())
 """Notifies other processes, whatever `_noted` found. It gives the number of rows that were noted, 1 or 0."""
 
 _alive = func.hashtextextended(batches.c.instance, ALIVE)
@@ -124,6 +124,7 @@ class PostgresDatabase:
             use_native_hstore=False,
         )
         self.dialect = self._engine.dialect
+        self.is_certain = False
 
     def prepare(self) -> None:
         """Make sure of the tables. In an empty database they are made; others are migrated only by `migrate`."""
@@ -193,6 +194,10 @@ class PostgresDatabase:
             return StoreError(f"{self.name} {_UNUSABLE[state]}.")
         words = _UNAVAILABLE.get(state) or _UNAVAILABLE.get(state[:2])
         return StoreUnavailable(f"{self.name} {words}.") if words else None
+
+    def probe(self, connection: Connection) -> None:
+        """Write the time into this store's own row: a server that is full, or a standby, takes not even that."""
+        connection.execute(_seen, {"who": self.instance, "now": time.time()})
 
     def beats(self, writer: Line) -> Line:
         """Whose line a beat goes over: one of its own, so that it never waits for a group."""

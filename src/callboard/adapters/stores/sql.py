@@ -12,6 +12,7 @@ from typing import TypeVar
 from sqlalchemy import Connection
 from sqlalchemy.exc import DataError
 
+from ...storage import patience
 from ...storage.port import Change, Conflict, Head, Page, Stopping, StoreError
 from ...storage.rows import ExecutionRow, KeyRow, OwnerRow, RequestRow, SessionRow
 from . import keys, removal
@@ -73,6 +74,9 @@ class SqlStore:
 
     async def commit(self, changes: Sequence[Change]) -> list[int | Conflict]:
         return await self._here.writer.do(lambda line: self._groups.commit(line, changes))
+
+    async def probe(self) -> None:
+        await self._here.writer.do(lambda line: line.run(self._database.probe))
 
     async def session(self, session_id: str) -> SessionRow | None:
         return await self._read(lambda c: self._reading.session(c, session_id), None)
@@ -178,10 +182,16 @@ class SqlStore:
 
     async def _read(self, job: Callable[[Connection], T], nothing: T) -> T:
         """The answer to a question; `nothing` where it names what no database can hold."""
-        return await _answered(self._here.readers, job, nothing)
+        try:
+            return await self._here.readers.do(lambda line: line.run(job), patience.reader())
+        except (DataError, ValueError):  # a name that no database can hold
+            return nothing
 
     async def _write(self, job: Callable[[Connection], T], nothing: T) -> T:
-        return await _answered(self._here.writer, job, nothing)
+        try:
+            return await self._here.writer.do(lambda line: line.run(job), patience.writer(), writes=True)
+        except (DataError, ValueError):
+            return nothing
 
 
 class _Opened:
@@ -212,13 +222,6 @@ class _Opened:
         self.writer.close()
         self.readers.close()
         self.beats.close()
-
-
-async def _answered(clerks: Clerks, job: Callable[[Connection], T], nothing: T) -> T:
-    try:
-        return await clerks.do(lambda line: line.run(job))
-    except (DataError, ValueError):  # a name that no database can hold
-        return nothing
 
 
 def _backend(url: str) -> Backend:

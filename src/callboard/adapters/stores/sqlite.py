@@ -33,6 +33,9 @@ beside another that writes all the time."""
 GLANCE = 0.02
 """How many seconds lie between two looks at whether another process wrote."""
 
+ROOM = 1 << 20
+"""A disk with fewer free bytes counts as full."""
+
 KEPT = 1_000
 """How many of the newest groups are kept for other processes. One that misses more is woken for all sessions."""
 
@@ -81,6 +84,7 @@ class SqliteDatabase:
             "sqlite+pysqlite://", creator=self._connection, poolclass=NullPool, hide_parameters=True
         )
         self.dialect = self._engine.dialect
+        self.is_certain = True
         self.instance = uuid.uuid4().hex
         """This store, as others that use the file know it."""
         self._identity: tuple[int, int] | None = None
@@ -163,6 +167,17 @@ class SqliteDatabase:
         if code == sqlite3.SQLITE_ERROR:
             return StoreError(f"{self.name} does not have the tables that it should have. Restore it from a backup.")
         return StoreUnavailable(f"{self.name} {_UNAVAILABLE[code]}.") if code in _UNAVAILABLE else None
+
+    def probe(self, connection: Connection) -> None:
+        """See whether there is room. That the file can be locked for writing is known when this is called.
+
+        Nothing is written: a few bytes might find room in the log while nothing else does.
+        """
+        disk = os.statvfs(self._path.parent)
+        if disk.f_flag & os.ST_RDONLY:
+            raise StoreUnavailable(f"{self.name} {_UNWRITTEN}.")
+        if disk.f_bavail * disk.f_frsize < ROOM:
+            raise StoreUnavailable(f"{self.name} {_UNAVAILABLE[sqlite3.SQLITE_FULL]}.")
 
     def beats(self, writer: Line) -> Line:
         """Return the line of the writer: only one connection can write at a time."""
@@ -291,7 +306,7 @@ class Glances:
     """Looks for what other processes wrote, over a connection of its own.
 
     Each look costs the same however many sessions there are: a number that SQLite keeps says whether anything was
-    committed; if so, one query gives the groups that came since the last one. A heartbeat is no group, and wakes nobody.
+    committed; if so, one query gives the groups that came since. Heartbeats are no groups, and wake nothing.
     """
 
     def __init__(self, database: Database, instance: str, woken: Callable[[str | None], None]) -> None:
