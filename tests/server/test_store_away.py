@@ -1,14 +1,14 @@
 """A store that is away or full: clients are told so in time, and what they were refused is never written (B6, H6)."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Annotated, Any
 
 import httpx2
 import pytest
 
 from callboard import Runtime, tool
-from callboard.storage.port import Change, Conflict, Store, StoreUnavailable
+from callboard.storage.port import Change, Conflict, Group, Store, StoreUnavailable
 from tests.server.conftest import DEADLINE, TOOLS, WORKERS, Served, serve, until
 
 pytestmark = pytest.mark.anyio
@@ -269,3 +269,94 @@ async def test_h8_store_that_keeps_a_write_waiting_is_not_ready(
     refused(await posting)
     go.set()
     await until(lambda: here.runtime.sessions.writer.available)
+
+
+# Commits of which it is not known whether they were made
+
+
+@pytest.fixture
+def doubtful(served: tuple[Served, Away], monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], asyncio.Event]:
+    """Let the next commit be under way, made or not, until the event is set."""
+    here, _ = served
+
+    def hold(made: bool) -> asyncio.Event:
+        go, commit, results = asyncio.Event(), here.runtime.store.commit, list[list[int | Conflict]]()
+
+        async def committed(changes: Sequence[Change]) -> list[int | Conflict]:
+            monkeypatch.setattr(here.runtime.store, "commit", again)
+            assert isinstance(changes, Group)
+            if made:
+                results.append(await commit(changes))
+            else:
+                changes.seal()
+            await go.wait()
+            raise StoreUnavailable("The connection broke.")
+
+        async def again(changes: Sequence[Change]) -> list[int | Conflict]:
+            monkeypatch.setattr(here.runtime.store, "commit", commit)
+            assert isinstance(changes, Group)
+            if not made:
+                changes.unseal()
+            return results[0] if made else await commit(changes)
+
+        monkeypatch.setattr(here.runtime.store, "commit", committed)
+        return go
+
+    return hold
+
+
+@pytest.mark.parametrize("made", [True, False])
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/api/chat", {"message": 'send {"to": "bob"}'}),
+        ("/api/system/event", {"event": {"kind": "user_request", "request_kind": "echo", "payload": {"payload": "x"}}}),
+        ("/api/executions", {"tool": "send", "arguments": {"to": "bob"}}),
+    ],
+)
+async def test_b6_commit_in_doubt_is_not_confirmed_and_what_it_made_is_carried_out_once(
+    served: tuple[Served, Away],
+    doubtful: Callable[[bool], asyncio.Event],
+    made: bool,
+    path: str,
+    body: dict[str, Any],
+) -> None:
+    here, _ = served
+    go = doubtful(made)
+    refused(await here.post(path, {"session_id": "s", **body}), "store_unconfirmed")
+    go.set()
+    session = here.runtime.sessions.get("s", "local")
+    await session.settle()
+    if made:
+        end = "user_response" if "event" in body else "tool_result"
+
+        async def ended() -> bool:
+            return end in (await stored(here))[0]
+
+        async with asyncio.timeout(DEADLINE):
+            while not await ended():  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+    await until(lambda: not session.is_processing and not session.open_executions)
+    await session.settle()
+    kinds, tools = await stored(here)
+    assert ran == (["bob"] if made and "event" not in body else [])
+    assert bool(kinds or tools) is made
+
+
+@pytest.mark.parametrize("made", [True, False])
+async def test_m3_answer_in_doubt_is_heeded_if_it_was_stored(
+    served: tuple[Served, Away], doubtful: Callable[[bool], asyncio.Event], made: bool
+) -> None:
+    here, _ = served
+    asked = (await here.post("/api/executions", {"session_id": "s", "tool": "pay", "arguments": {"amount": 5}})).json()
+    (request,) = (await here.get("/api/requests", {"session_id": "s"})).json()["requests"]
+    go = doubtful(made)
+    answer = {"session_id": "s", "answer": {"approved": True}}
+    refused(await here.post(f"/api/requests/{request['request_id']}/answer", answer), "store_unconfirmed")
+    go.set()
+    session = here.runtime.sessions.get("s", "local")
+    await session.settle()
+    if made:
+        assert (await session.result(asked["execution_id"], timeout=DEADLINE)).value == "paid 5"
+    else:
+        assert [each.id for each in await session.requests()] == [request["request_id"]]

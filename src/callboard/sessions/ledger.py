@@ -5,7 +5,7 @@ tell of, to the writer; they reach the board with their numbers after the commit
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -47,11 +47,12 @@ class Ledger(Protocol):
         """An answer is used by what is told next."""
         ...
 
-    def write(self, change: Change) -> Awaitable[int]:
+    def write(self, change: Change, *, lasting: bool = False) -> "asyncio.Future[int]":
         """Write something else, after all that was told so far. Gives the board's last number, once it is written.
 
         Raises `Conflict`, and then nothing was written; and `StoreUnavailable` where the caller's patience ends: then
-        it is withdrawn, unless it is `StoreUnconfirmed`.
+        it is withdrawn, unless it is `StoreUnconfirmed`. With `lasting` it ends only when the outcome is known, and the
+        caller waits for it with `patience.confirmed`.
         """
         ...
 
@@ -90,7 +91,7 @@ class DirectLedger:
     def use(self, request: RequestRow) -> None:
         self._now(Change(self._session_id, requests=(RequestWrite(request, "answered"),)))
 
-    def write(self, change: Change) -> Awaitable[int]:
+    def write(self, change: Change, *, lasting: bool = False) -> "asyncio.Future[int]":
         events, change.events = change.events, ()
         change.executions = change.taken = ()  # which live in memory anyway
         written: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -211,7 +212,7 @@ class _Told:
 class _Asked:
     """Another change, and who waits for it."""
 
-    __slots__ = ("caller", "change", "expiry", "future", "is_withdrawn", "waiters")
+    __slots__ = ("caller", "change", "expiry", "future", "is_lasting", "is_withdrawn", "waiters")
 
     def __init__(self, change: Change, future: "asyncio.Future[int]") -> None:
         self.change = change
@@ -220,6 +221,8 @@ class _Asked:
         self.caller: patience.Patience | None = None
         self.expiry: asyncio.TimerHandle | None = None
         """Ends the wait of a caller that does not wait as long as it takes."""
+        self.is_lasting = False
+        """Whether the future ends only when the outcome is known."""
         self.is_withdrawn = False
         """Whether its caller was told that it is not written, or may not be."""
 
@@ -296,11 +299,12 @@ class StoreLedger:
     def use(self, request: RequestRow) -> None:
         self._told().requests.append(request)
 
-    def write(self, change: Change) -> Awaitable[int]:
+    def write(self, change: Change, *, lasting: bool = False) -> "asyncio.Future[int]":
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         if self._queue and isinstance(told := self._queue[-1], _Told):
             told.freeze(self._owner)
         asked = _Asked(change, future)
+        asked.is_lasting = lasting
         self._queue.append(asked)
         self._writer.add(self)
         if (caller := patience.writer()) is not None:
@@ -353,9 +357,10 @@ class StoreLedger:
             asked.end(_refused())
         elif asked in self._taken:
             asked.is_withdrawn = True
-            is_certain = self._writer.withdraw()
-            unsure = StoreUnconfirmed("The store did not say in time whether this is stored.")
-            asked.end(_refused() if is_certain else unsure)
+            if self._writer.withdraw():
+                asked.end(_refused())
+            elif not asked.is_lasting:
+                asked.end(StoreUnconfirmed("The store did not say in time whether this is stored."))
 
     def _drop(self, items: "list[_Told | _Asked]", dropped: "_Told | _Asked") -> None:
         """Remove something that is not to be written. Those who wait for it wait for what comes before it."""
@@ -389,6 +394,7 @@ class StoreLedger:
         """None of what was taken is written: leave out what callers were told is not."""
         for asked in [each for each in self._taken if isinstance(each, _Asked) and each.is_withdrawn]:
             self._drop(self._taken, asked)
+            asked.end(_refused())
         unwanted, self._unwanted = self._unwanted, {}
         for execution in unwanted:
             self._take_back(execution, self._taken, self._queue)

@@ -229,26 +229,21 @@ class Requests:
 
     async def _close(self, session: "Session", row: RequestRow, event: bytes | None) -> int:
         """Close it and tell the execution that waits, also if whoever closes it does not wait for that."""
-        caller = patience.writer()
-        seconds = None if caller is None else caller.left
-        closing = asyncio.get_running_loop().create_task(self._closed(session, row, event, seconds))
+        change = Change(session.id, requests=[RequestWrite(row, "open")], events=() if event is None else (event,))
+        written = session.ledger.write(change, lasting=True)
+        closing = asyncio.get_running_loop().create_task(self._closed(row, written))
         self._closing.add(closing)
         closing.add_done_callback(self._let_go)
-        return await asyncio.shield(closing)
+        return await patience.confirmed(closing)
 
     def _let_go(self, closing: "asyncio.Task[int]") -> None:
         self._closing.discard(closing)
         if not closing.cancelled():
             closing.exception()  # whoever wanted to know it may be gone
 
-    async def _closed(
-        self, session: "Session", row: RequestRow, event: bytes | None, seconds: float | None = None
-    ) -> int:
-        """`seconds` is how long the caller waits for the store."""
-        change = Change(session.id, requests=[RequestWrite(row, "open")], events=() if event is None else (event,))
+    async def _closed(self, row: RequestRow, written: "asyncio.Future[int]") -> int:
         try:
-            with patience.patience(seconds):
-                number = await session.ledger.write(change)
+            number = await written
         except Conflict:
             raise RequestClosed("The request is not open any more: somebody else was faster.") from None
         self._tell(row)

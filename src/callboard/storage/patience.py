@@ -9,10 +9,18 @@ import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeVar
+
+from .port import StoreUnconfirmed
+
+T = TypeVar("T")
 
 PATIENCE = 4.0
 """Seconds that a client waits for the store before it is told that the store does not answer."""
+
+
+MOMENT = 0.1
+"""Seconds in which something that was withdrawn when a patience ended is told."""
 
 
 class Patience:
@@ -72,13 +80,24 @@ def writer() -> Patience | None:
     return None if scope is None or scope.is_over or not scope.is_mine else scope
 
 
-async def within(scope: Patience | None, waiting: "asyncio.Future[Any]") -> bool:
+async def within(scope: Patience, waiting: "asyncio.Future[Any]") -> bool:
     """Wait for a future as long as a caller does. False where it is not done by then; it is left as it is."""
-    if scope is None:
-        await asyncio.wait([waiting])
-        return True
     loop = asyncio.get_running_loop()
     began = loop.time()
     done, _ = await asyncio.wait([waiting], timeout=scope.left)
     scope.spend(loop.time() - began)
     return bool(done)
+
+
+async def confirmed(writing: "asyncio.Future[T]") -> T:
+    """Wait for work that goes on after a write, whatever becomes of its caller.
+
+    Raises what it raises, and `StoreUnconfirmed` for a caller whose patience ends before it is known whether the store
+    has taken it.
+    """
+    caller = writer()
+    if caller is not None:
+        done, _ = await asyncio.wait([writing], timeout=caller.left + MOMENT)
+        if not done:
+            raise StoreUnconfirmed("The store did not say in time whether this is stored.")
+    return await asyncio.shield(writing)
