@@ -235,7 +235,7 @@ async def test_b6_ag_ui_says_in_time_that_the_store_is_away(served: tuple[Served
     assert "user_input" not in (await stored(here))[0]
 
 
-async def test_h8_readiness_is_known_although_nothing_is_written(
+async def test_h1_readiness_is_known_although_nothing_is_written(
     served: tuple[Served, Away], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("callboard.storage.writer.PROBE", 0.02)
@@ -251,7 +251,7 @@ async def test_h8_readiness_is_known_although_nothing_is_written(
     assert (await here.get("/readyz")).status_code == 200
 
 
-async def test_h8_store_that_keeps_a_write_waiting_is_not_ready(
+async def test_h1_store_that_keeps_a_write_waiting_is_not_ready(
     served: tuple[Served, Away], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("callboard.storage.writer.LATE", 0.05)

@@ -83,9 +83,8 @@ class Workers:
         beginning = asyncio.get_running_loop().create_task(self._begin(session, execution, written))
         self._beginning.add(beginning)
         beginning.add_done_callback(self._let_go)
-        return await patience.confirmed(
-            beginning
-        )  # once it is stored it is carried out, whether its poster waits or not
+        # Once it is stored it is carried out, whether its poster waits or not.
+        return await patience.confirmed(beginning)
 
     def _let_go(self, beginning: "asyncio.Task[int]") -> None:
         self._beginning.discard(beginning)
