@@ -87,6 +87,11 @@ class Relay:
         with self._lock:
             self._cuts.append((text, when))
 
+    def forget(self) -> None:
+        """Cut nothing that was asked for."""
+        with self._lock:
+            self._cuts.clear()
+
     @property
     def cuts_left(self) -> int:
         return len(self._cuts)

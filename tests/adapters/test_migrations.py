@@ -70,6 +70,7 @@ THIRD = [
 FOURTH = [*THIRD, "UPDATE sessions SET wake = 'wait'"]
 FIFTH = [*FOURTH, f"UPDATE sessions SET writes = 7, made_at = {NOW}"]
 SIXTH = [*FIFTH, f"UPDATE executions SET retry_at = {NOW + 20} WHERE id = 'x'"]
+NINTH = [*SIXTH, "INSERT INTO notifications (instance, session_ids) VALUES ('other', '[\"s\"]')"]
 CONTENTS = {
     "0001": FIRST,
     "0002": SECOND,
@@ -78,6 +79,7 @@ CONTENTS = {
     "0005": FIFTH,
     "0006": SIXTH,
     "0008": SIXTH,
+    "0009": NINTH,
 }
 """What a database of each revision holds, as that revision wrote it."""
 

@@ -15,7 +15,15 @@ import pytest
 from callboard.adapters.stores import open_store
 from callboard.adapters.stores.listening import LONGEST, written
 from callboard.adapters.stores.sql import SqlStore
-from callboard.storage.port import Change, Conflict, Store, StoreError, StoreUnavailable
+from callboard.storage.port import (
+    Change,
+    Conflict,
+    Group,
+    GroupWithdrawn,
+    Store,
+    StoreError,
+    StoreUnavailable,
+)
 from tests.contracts.rows import event, execution_row, made, new, owner_row, posts
 from tests.servers import OwnPostgres
 
@@ -128,6 +136,43 @@ async def test_e5_group_that_is_handed_in_again_is_not_written_twice(postgres_ur
             again = [posts(1)]
             assert await store.commit(again) == [2]
             assert await store.commit(again) == [3], "what was written is something new when it comes again"
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_b6_group_whose_commit_is_doubtful_can_not_be_withdrawn_for_certain(postgres_url: str, when: Any) -> None:
+    with relayed(postgres_url) as relay:
+        async with opened(relay.url) as store:
+            await store.commit([made()])
+            group = Group([posts(1)])
+            relay.cut(COMMIT, when)
+            relay.cut(BEGIN, "before")
+            with pytest.raises(StoreUnavailable):
+                await store.commit(group)
+            assert group.withdraw() is False, "it may be committed"
+            if when == "after":
+                assert await store.commit(group) == [1], "it was"
+            else:
+                with pytest.raises(GroupWithdrawn):
+                    await store.commit(group)
+            assert len(await everything(store)) == (1 if when == "after" else 0)
+            assert await store.commit([posts(2)]) == [2 if when == "after" else 1]
+
+
+async def test_b6_group_that_was_cut_off_before_its_commit_is_withdrawn_for_certain(postgres_url: str) -> None:
+    with relayed(postgres_url) as relay:
+        async with opened(relay.url) as store:
+            await store.commit([made()])
+            group = Group([posts(1)])
+            for _ in range(2):
+                relay.cut(b"pg_notify", "after")
+                relay.cut(BEGIN, "before")
+            with pytest.raises(StoreUnavailable):
+                await store.commit(group)
+            assert group.withdraw() is True
+            relay.forget()
+            with pytest.raises(GroupWithdrawn):
+                await store.commit(group)
+            assert await everything(store) == []
 
 
 async def test_e5_group_after_one_that_was_given_up_is_written(postgres_url: str) -> None:

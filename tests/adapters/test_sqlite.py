@@ -16,8 +16,9 @@ import pytest
 from callboard.adapters.stores import open_store
 from callboard.adapters.stores import sqlite as adapter
 from callboard.adapters.stores.lines import Line
+from callboard.adapters.stores.reading import Reading
 from callboard.adapters.stores.sql import SqlStore
-from callboard.adapters.stores.sqlite import Glances, SqliteDatabase
+from callboard.adapters.stores.sqlite import LONGEST, Glances, SqliteDatabase
 from callboard.storage.port import Change, Conflict, StoreError, StoreUnavailable
 from tests.contracts.rows import event, execution_row, made, new, owner_row, posts
 
@@ -46,7 +47,18 @@ async def store(path: Path) -> AsyncIterator[SqlStore]:
 def on_connection(store: SqlStore, statement: str) -> None:
     """Do something to the connection that writes."""
     assert store._opened is not None
-    store._opened._line.peek(lambda connection: adapter._driver(connection).execute(statement))
+    connection = store._opened._line._connection
+    assert connection is not None
+    adapter._driver(connection).execute(statement)
+
+
+def glancing(store: SqlStore, instance: str | None, woken: Callable[[str | None], None]) -> Glances:
+    """Something that looks when it is told to, and not by itself."""
+    assert isinstance(store._database, SqliteDatabase)
+    glances = Glances(store._database, instance or store._database.instance, woken)
+    glances.close()
+    glances._line = Line(store._database, writes=False)
+    return glances
 
 
 def content(path: Path) -> bytes | None:
@@ -226,26 +238,60 @@ async def test_d1_file_that_may_not_be_written_is_unavailable(store: SqlStore) -
 # Waking, beating, cancelling
 
 
-def test_d2_own_commits_are_not_seen_and_others_are(path: Path) -> None:
-    database, other = SqliteDatabase(str(path)), SqliteDatabase(str(path))
-    database.prepare()
-    other.prepare()
-    line, others_line = Line(database, writes=True), Line(other, writes=True)
-    line.run(database.entered)
-    told = threading.Event()
-    watch = Glances(line, lambda session_id: told.set())
+async def test_d2_own_commits_and_heartbeats_of_others_wake_nobody(path: Path) -> None:
+    mine, woken = SqlStore(f"sqlite:///{path}"), list[str | None]()
+    other = SqlStore(f"sqlite:///{path}")
+    await mine.open(nobody)
+    await other.open(nobody)
+    glances = glancing(mine, None, woken.append)
     try:
-        seen = watch._look()
-        line.run(lambda connection: connection.exec_driver_sql("INSERT INTO owners VALUES ('a', '', 1, '', 0)"))
-        assert watch._look() == seen
-        assert not told.is_set()
-        others_line.run(lambda connection: connection.exec_driver_sql("DELETE FROM owners"))
-        assert watch._look() != seen
-        assert told.wait(10)
+        await mine.commit([made()])
+        await other.join(owner_row("p2"))
+        assert other.beat("p2")
+        glances.look()
+        assert woken == []
+        await other.commit([posts(1), made("t")])
+        assert other.beat("p2")
+        glances.look()
+        assert woken == ["s", "t"]
+        glances.look()
+        assert woken == ["s", "t"], "each is told once"
+        await other.delete("t")
+        await other.commit([made("u" * LONGEST)])
+        glances.look()
+        assert woken[2:] == ["t", None], "a list that is too long stands for all sessions"
     finally:
-        watch.close()
-        line.close()
-        others_line.close()
+        glances._line.close()
+        await mine.close()
+        await other.close()
+
+
+async def test_d2_what_is_to_stop_is_found_without_reading_what_runs(store: SqlStore, path: Path) -> None:
+    question = str(Reading(store._database.dialect)._stopping.compile(dialect=store._database.dialect))
+    with sqlite3.connect(path) as connection:
+        [plan] = connection.execute(f"EXPLAIN QUERY PLAN {question}", ("p1",)).fetchall()
+    assert "executions_stopping" in plan[3]
+
+
+async def test_d2_process_that_missed_groups_which_are_not_kept_is_woken_for_all(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adapter, "KEPT", 3)
+    store, woken = SqlStore(f"sqlite:///{path}"), list[str | None]()
+    await store.open(nobody)
+    glances = glancing(store, "another", woken.append)
+    try:
+        await store.commit([made()])
+        glances.look()
+        for number in range(5):
+            await store.commit([posts(number)])
+        glances.look()
+        assert woken == ["s", None, "s", "s", "s"]
+        with sqlite3.connect(path) as connection:
+            assert connection.execute("SELECT count(*) FROM notifications").fetchone() == (3,)
+    finally:
+        glances._line.close()
+        await store.close()
 
 
 async def test_e5_beat_goes_on_while_the_event_loop_is_held(store: SqlStore) -> None:

@@ -16,6 +16,8 @@ from callboard.storage.port import (
     Change,
     Conflict,
     ExecutionWrite,
+    Group,
+    GroupWithdrawn,
     Head,
     Page,
     Recovered,
@@ -398,6 +400,49 @@ async def test_x8_who_was_asked_to_stop_stays_asked(store: Store) -> None:
     await store.commit([new(row), Change("s", cancel=["w"]), held(replace(row, attempt=2))])
     assert await store.execution("s", "w") == execution_row("w", attempt=2, cancelling=True)
     await refused(store, Change("s", cancel=["nobody"]), "no execution nobody")
+
+
+async def test_b6_group_that_was_withdrawn_is_not_written(shared_store: Store) -> None:
+    await one(shared_store, made())
+    group = Group([posts(1), posts(2)])
+    assert group.withdraw() is True
+    with pytest.raises(GroupWithdrawn):
+        await shared_store.commit(group)
+    assert (await shared_store.events("s", 0, 9)).lines == []
+    group = Group([posts(3)])
+    assert await shared_store.commit(group) == [1]
+    assert group.withdraw() is False, "it is committed"
+
+
+async def test_b6_probe_changes_nothing_that_counts(store: Store) -> None:
+    await one(store, made())
+    before = await store.sessions()
+    await store.probe()
+    await store.probe()
+    assert await store.sessions() == before
+    assert await one(store, posts(1)) == 1
+
+
+async def test_e5_what_a_process_was_asked_to_stop(store: Store) -> None:
+    await store.commit([made(), made("t"), new(execution_row("x")), new(execution_row("y", kind="turn"))])
+    await store.commit([new(execution_row("x", "t")), new(execution_row("z", "t", owner="p2"))])
+    assert await store.stopping("p1") == []
+    await store.commit([Change("s", cancel=["x", "y"]), Change("t", cancel=["z"])])
+    assert sorted(await store.stopping("p1")) == [("s", "x", "tool"), ("s", "y", "turn")]
+    assert await store.stopping("p2") == [("t", "z", "tool")]
+    await store.commit([held(finished_row("x")), held(finished_row("y", kind="turn"))])
+    assert await store.stopping("p1") == []
+
+
+async def test_m3_requests_that_are_closed_among_others(store: Store) -> None:
+    rows = [request_row(f"r{number}") for number in range(4)]
+    await store.commit([made(), *(asks(row) for row in rows)])
+    assert await store.closed_requests([row.id for row in rows]) == []
+    closed = [replace(rows[2], status="answered", answer=b"1"), replace(rows[1], status="withdrawn")]
+    await store.commit([asks(row, was="open") for row in closed])
+    assert await store.closed_requests(["r3", "r2", "r1", "r0", "unknown"]) == closed[::-1]
+    assert await store.closed_requests(["r0", "r2"]) == closed[:1]
+    assert await store.closed_requests([]) == []
 
 
 # Requests

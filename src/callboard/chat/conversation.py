@@ -21,7 +21,8 @@ from ..events.event import encode_event
 from ..events.kinds import EventKind
 from ..execution.execution import Execution
 from ..sessions.seat import Seat
-from ..storage.port import Change, Conflict, ExecutionWrite, StoreUnavailable
+from ..storage.patience import confirmed
+from ..storage.port import Change, Conflict, ExecutionWrite, StoreUnavailable, StoreUnconfirmed
 from ..storage.rows import ExecutionRow
 from ..turns import LimitReached, Turn, TurnLimits, TurnStatus, Usage, check_session
 from ..types import Wake
@@ -119,8 +120,12 @@ class Conversation:
         row = new_input(self._seat, given)
         event = encode_event(EventKind.USER_INPUT, self._seat.now(), to_json({**data, "input_id": row.id}))
         rows = [ExecutionWrite(row, row.owner, new=True)]
+        writing = self._session.ledger.write(Change(self._session.id, executions=rows, events=(event,)), lasting=True)
         try:
-            number = await self._seat.write(Change(self._session.id, executions=rows, events=(event,)))
+            number = await confirmed(writing)
+        except StoreUnconfirmed:
+            writing.add_done_callback(self._came_after_all)
+            raise
         except Conflict:
             if given is None or await self._session.calls.stored_call(row.call_id) is None:
                 raise
@@ -131,6 +136,12 @@ class Conversation:
         self._nudged.set()
         self._go(0.0)
         return number
+
+    def _came_after_all(self, writing: "asyncio.Future[int]") -> None:
+        """What the user wrote is stored, although its sender could not be told so: let the model be told."""
+        if not writing.cancelled() and writing.exception() is None:
+            self._nudged.set()
+            self.wake()
 
     def wake(self) -> None:
         """There may be something that the model was not told."""

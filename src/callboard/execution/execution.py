@@ -76,6 +76,16 @@ class Scope(Protocol):
         """Return when everything that was told is stored."""
         ...
 
+    async def begun(self, execution: "Execution", *, again: bool = False) -> None:
+        """Return when it is stored that a call begins, where its caller waits for the store only so long."""
+        ...
+
+    async def stored(self, execution: "Execution", *, again: bool = False) -> None:
+        """Return when everything that was told of a call is stored. Raises where its caller does not wait any longer;
+        a call of which nothing is stored is taken back then. `again` is for a caller who is not the first.
+        """
+        ...
+
     def late(self, execution: "Execution") -> None:
         """An execution ends whose caller was let go: its result waits to be taken. It is told right after this."""
         ...

@@ -184,7 +184,10 @@ class ExecutionManager:
                 if execution.budget_at is None:
                     execution.budget_at = execution.queued + execution.tool.inline_budget
                     self._endings.deadlines.watch(execution.budget_at)
-                await self._endings.released(execution)
+                if scope.durable:
+                    await scope.begun(execution, again=again)
+                if execution.ended is None and not execution.promoted:
+                    await self._endings.released(execution)
             outcome = execution.outcome()
             if execution.unloaded and (again or not execution.promoted):
                 return await scope.elsewhere(execution)
@@ -192,10 +195,10 @@ class ExecutionManager:
                 started = OutcomeStatus.STARTED
                 outcome = Outcome(started, execution.id, execution.call_id, execution.name, execution.acknowledgement())
             if scope.durable:
-                await scope.settle()
+                await scope.stored(execution, again=again)
                 if execution.lost:
                     return await scope.elsewhere(execution)
-        except asyncio.CancelledError:
+        except BaseException:  # it was cancelled, or does not wait for the store any longer
             if not again or execution.ended is None:
                 self._endings.miss(execution)
             raise
@@ -222,7 +225,7 @@ class ExecutionManager:
         self._beginnings.announce(execution)
         self._endings.fail(execution, error)
         if scope.durable:
-            await scope.settle()
+            await scope.stored(execution)
             if execution.lost:
                 return await scope.elsewhere(execution)
         return execution.outcome()

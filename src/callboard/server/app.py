@@ -31,6 +31,7 @@ try:
     from .problems import problem_of
     from .routes import chat, events, executions, operations, requests, sessions, tools
     from .streams import Streams
+    from .waiting import StorePatience
 except ModuleNotFoundError as missing:
     raise MissingExtraError("The server", "server") from missing
 
@@ -63,7 +64,7 @@ def create_app(
     """
     desk = Desk(runtime, Streams(runtime.clock) if streams is None else streams, metrics)
     runtime.sessions.deleted.append(lambda session: desk.streams.end(session.id))
-    middleware = [Middleware(SafeHeaders), Middleware(LimitBodies, limits or BodyLimits())]
+    middleware = [Middleware(SafeHeaders), Middleware(LimitBodies, limits or BodyLimits()), Middleware(StorePatience)]
     if guard is not None:
         middleware.append(Middleware(cast("Any", _guarded), guard))
     app = Starlette(

@@ -19,7 +19,7 @@ from ..events.problems import EventInvalid, EventTooLarge
 from ..sessions.answers import AnswerInvalid
 from ..sessions.ids import CallIdInvalid, SessionIdInvalid, SessionNotFound
 from ..sessions.requests import RequestClosed
-from ..storage.port import Conflict, StoreError, StoreUnavailable
+from ..storage.port import Conflict, StoreError, StoreUnavailable, StoreUnconfirmed
 from ..tools.document import shorten
 
 log = logging.getLogger("callboard.server")
@@ -110,8 +110,14 @@ def problem_of(error: Exception) -> Problem:
             return Problem(409, error.code, "Not open any more", str(error))
         case SessionIdInvalid() | CallIdInvalid():
             return Problem(422, error.code, "Not valid", str(error))
+        case StoreUnconfirmed():
+            detail = (
+                "The store did not confirm in time. It may have been done: repeat it with the same id, or look how "
+                "things stand first."
+            )
+            return Problem(503, error.code, "Not confirmed", detail, {"retry-after": RETRY_AFTER})
         case StoreUnavailable():
-            detail = "The store does not answer at the moment. Nothing was done; try again."
+            detail = "The store does not answer at the moment. Nothing was done, and nothing will be; try again."
             return Problem(503, error.code, "Not available", detail, {"retry-after": RETRY_AFTER})
         case StoreError():
             log.error("the store cannot be used: %s", error)

@@ -17,7 +17,7 @@ from ..execution.lifecycle import Status
 from ..execution.outcome import Outcome, OutcomeStatus
 from ..execution.record import ExecutionRecord
 from ..execution.storing import fingerprint_of, outcome_of, record_of
-from ..storage.port import Change, Conflict
+from ..storage.port import Change, Conflict, StoreUnavailable, StoreUnconfirmed
 from ..storage.rows import ExecutionRow
 from ..tools.document import shorten
 from .ledger import Ledger
@@ -177,10 +177,15 @@ class Calls:
         """Stop executions of this process. Once that is said, nobody goes on with them after a crash either."""
         stopped = [execution for execution in executions if self._services.manager.cancel(execution)]
         if self._ledger.durable:
-            if stopping := [execution.id for execution in stopped if not execution.terminal]:
-                with suppress(Conflict):  # they are another process's
-                    await self._ledger.write(Change(self._session_id, cancel=stopping))
-            await self._ledger.settle()
+            try:
+                if stopping := [execution.id for execution in stopped if not execution.terminal]:
+                    with suppress(Conflict):  # they are another process's
+                        await self._ledger.write(Change(self._session_id, cancel=stopping))
+                await self._ledger.settle()
+            except StoreUnavailable as error:
+                if not stopped:
+                    raise
+                raise StoreUnconfirmed("They are stopped; the store does not answer at the moment.") from error
         return len(stopped)
 
     async def _cancel_elsewhere(self, *execution_ids: str) -> None:

@@ -36,6 +36,7 @@ from .requests import Requests
 from .seat import Seat
 from .services import Services, Talk, Watcher
 from .session import Session
+from .wakes import Wakes
 from .workers import Workers
 
 IN_MEMORY, TAIL = 10_000, 500
@@ -120,6 +121,14 @@ class Keeper:
         self._recovery = Recovery(self._services, self.bring, self._wake_all)
         self._housekeeping = Housekeeping(self._services, self.bring, keep_events=keep_events, keep_for=keep_for)
         self._ownership = Ownership(store, me, self._recovery.add, self._recovery.robbed, self._recovery.died)
+        self._wakes = Wakes(
+            self._known,
+            self._refresh,
+            self._services.requests.look,
+            lambda: self._recovery.stop_cancelled(self._known.get),
+            self._ownership.look_soon if recover else lambda: None,
+            self.errands.run,
+        )
 
     async def start(self) -> None:
         """Begin to write, to beat, and to recover what was left behind, which goes on in the background."""
@@ -320,9 +329,18 @@ class Keeper:
 
     async def _write(self, session: Session) -> None:
         """Store a session itself, and be as it is stored then: another process may write it in the same moment."""
-        await session.ledger.write(Change(session.id, session=session.row()))
+        try:
+            await session.ledger.write(Change(session.id, session=session.row()))
+        except StoreError:
+            self._doubt(session)
+            raise
         if self._durable:
             await self._reconciled(session)
+
+    def _doubt(self, session: Session) -> None:
+        """A change of the session itself was not stored: read it again before it is used."""
+        session.writes = -1
+        self._unsure.add(session.id)
 
     def _make(self, session_id: str, user_id: str, view: View, row: SessionRow | None) -> Session:
         archive = self._boards.archive(session_id) if self._durable else None
@@ -392,6 +410,9 @@ class Keeper:
             await session.ledger.write(Change(session.id, session=session.row(), made_at=session.created_at))
         except Conflict:  # it is deleted, and must not be made anew
             self.close(session)
+        except StoreError:
+            self._doubt(session)
+            raise
         self._let_go(session)
 
     def close(self, session: Session) -> None:
@@ -426,6 +447,7 @@ class Keeper:
         """Let sessions go that nobody has used for a while, and see to what is too old."""
         if self._durable:
             self.errands.run(self._housekeeping.trim(tuple(self._sessions)))
+            self.errands.run(self._recovery.stop_cancelled(self._known.get))
             if self._recover:
                 self.errands.run(self._expire())
             self._unsure.intersection_update(self._known)
@@ -450,21 +472,11 @@ class Keeper:
 
     def woken(self, session_id: str | None) -> None:
         """Another process wrote: in that session, or somewhere."""
-        sessions = tuple(self._known.values()) if session_id is None else self.live([session_id])
-        self._unsure.update(session.id for session in sessions)
-        watched = [session for session in sessions if session.board.watched]
-        if watched:
-            self.errands.run(self._refresh(watched))
-        if self._services.requests.waiting_in(session_id):
-            self.errands.run(self._services.requests.look(session_id))
-        talking = [session for session in sessions if session.is_processing]
-        for session in talking:
-            if session.talk is not None:
-                session.talk.look_around()
-        if busy := {*talking, *(session for session in sessions if session.open_executions)}:
-            self.errands.run(self._recovery.stop_cancelled([*busy]))
-        if self._recover:
-            self._ownership.look_soon()
+        if session_id is None:
+            self._unsure.update(self._known)
+        elif session_id in self._known:
+            self._unsure.add(session_id)
+        self._wakes.add(session_id)
 
     async def _refresh(self, sessions: Sequence[Session]) -> None:
         """Give those that are looked at what they miss."""
@@ -474,7 +486,7 @@ class Keeper:
             if head is None or head.made_at != session.created_at or head.last_seq < session.board.last_seq:
                 await self._reconciled(session)
             elif head.last_seq > session.board.last_seq:
-                await self._boards.catch_up(session.id, session.board)
+                self._boards.behind(session.id)
 
     def _wake_all(self) -> None:
         self.errands.run(self._expire())  # what waits for people has no process any more

@@ -5,14 +5,24 @@ tell of, to the writer; they reach the board with their numbers after the commit
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
 from ..events.board import Board
 from ..execution.execution import Execution
 from ..execution.storing import row_of
-from ..storage.port import Change, Conflict, ExecutionWrite, RequestWrite, Store, StoreError
+from ..storage import patience
+from ..storage.port import (
+    Change,
+    Conflict,
+    ExecutionWrite,
+    RequestWrite,
+    Store,
+    StoreError,
+    StoreUnavailable,
+    StoreUnconfirmed,
+)
 from ..storage.rows import ExecutionRow, RequestRow
 from ..storage.writer import Writer
 
@@ -37,15 +47,27 @@ class Ledger(Protocol):
         """An answer is used by what is told next."""
         ...
 
-    def write(self, change: Change) -> Awaitable[int]:
+    def write(self, change: Change, *, lasting: bool = False) -> "asyncio.Future[int]":
         """Write something else, after all that was told so far. Gives the board's last number, once it is written.
 
-        Raises `Conflict`, and then nothing was written.
+        Raises `Conflict`, and then nothing was written; and `StoreUnavailable` where the caller's patience ends: then
+        it is withdrawn, unless it is `StoreUnconfirmed`. With `lasting` it ends only when the outcome is known, and the
+        caller waits for it with `patience.confirmed`.
         """
         ...
 
     async def settle(self) -> None:
-        """Return when everything that was told so far is written. Raises `StoreError` where it will not be."""
+        """Return when everything that was told so far is written. Raises `StoreError` where it will not be.
+
+        A caller whose patience ends gets `StoreUnavailable`; what was told is written all the same.
+        """
+        ...
+
+    def withdraw(self, execution: Execution) -> StoreUnavailable:
+        """Take back a call that its caller does not wait for any more, if nothing of it is stored.
+
+        Returns the error for the caller: `StoreUnavailable` where it is certainly taken back, else `StoreUnconfirmed`.
+        """
         ...
 
 
@@ -69,7 +91,7 @@ class DirectLedger:
     def use(self, request: RequestRow) -> None:
         self._now(Change(self._session_id, requests=(RequestWrite(request, "answered"),)))
 
-    def write(self, change: Change) -> Awaitable[int]:
+    def write(self, change: Change, *, lasting: bool = False) -> "asyncio.Future[int]":
         events, change.events = change.events, ()
         change.executions = change.taken = ()  # which live in memory anyway
         written: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -83,6 +105,9 @@ class DirectLedger:
 
     async def settle(self) -> None:
         return
+
+    def withdraw(self, execution: Execution) -> StoreUnavailable:
+        raise TypeError("a store in memory is always there")
 
     def _now(self, change: Change) -> None:
         """A store in memory never waits, so its commit is carried out in one step."""
@@ -160,6 +185,11 @@ class _Told:
             families[-1].waiters = self.waiters
         return families
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing left to write."""
+        return not (self.executions or self.late or self.events or self.requests or self.withdrawn)
+
     def _only(self, ids: Container[str]) -> "_Told":
         part = _Told()
         part.apart = True
@@ -184,18 +214,41 @@ class _Told:
 class _Asked:
     """Another change, and who waits for it."""
 
-    __slots__ = ("change", "future", "waiters")
+    __slots__ = ("caller", "change", "expiry", "future", "is_lasting", "is_withdrawn", "waiters")
 
     def __init__(self, change: Change, future: "asyncio.Future[int]") -> None:
         self.change = change
         self.future = future
         self.waiters: list[asyncio.Future[None]] = []
+        self.caller: patience.Patience | None = None
+        self.expiry: asyncio.TimerHandle | None = None
+        """Ends the wait of a caller that does not wait as long as it takes."""
+        self.is_lasting = False
+        """Whether the future ends only when the outcome is known."""
+        self.is_withdrawn = False
+        """Whether its caller was told that it is not written, or may not be."""
+
+    def begins(self, execution: Execution) -> bool:
+        """Whether this stores an execution for the first time."""
+        return any(write.new and write.row.id == execution.id for write in self.change.executions)
+
+    def end(self, result: int | Conflict | StoreError) -> None:
+        """Tell the caller what became of it, unless it was told before."""
+        if self.expiry is not None and self.caller is not None:
+            self.caller.left = min(self.caller.left, max(0.0, self.expiry.when() - self.future.get_loop().time()))
+            self.expiry.cancel()
+        if self.future.done():
+            return
+        if isinstance(result, int):
+            self.future.set_result(result)
+        else:
+            self.future.set_exception(result)
 
 
 class StoreLedger:
     """For a session with a store."""
 
-    __slots__ = ("_board", "_disown", "_owner", "_queue", "_session_id", "_taken", "_writer", "made_at")
+    __slots__ = ("_board", "_disown", "_owner", "_queue", "_session_id", "_taken", "_unwanted", "_writer", "made_at")
 
     durable = True
 
@@ -218,6 +271,8 @@ class StoreLedger:
         """Called for an execution that the store did not take: it is another process's by now."""
         self._queue: list[_Told | _Asked] = []
         self._taken: list[_Told | _Asked] = []
+        self._unwanted: dict[Execution, None] = {}
+        """Calls among those taken that are not to be written, if they are not yet."""
 
     @property
     def idle(self) -> bool:
@@ -246,12 +301,17 @@ class StoreLedger:
     def use(self, request: RequestRow) -> None:
         self._told().requests.append(request)
 
-    def write(self, change: Change) -> Awaitable[int]:
+    def write(self, change: Change, *, lasting: bool = False) -> "asyncio.Future[int]":
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         if self._queue and isinstance(told := self._queue[-1], _Told):
             told.freeze(self._owner)
-        self._queue.append(_Asked(change, future))
+        asked = _Asked(change, future)
+        asked.is_lasting = lasting
+        self._queue.append(asked)
         self._writer.add(self)
+        if (caller := patience.writer()) is not None:
+            asked.caller = caller
+            asked.expiry = asyncio.get_running_loop().call_later(caller.left, self._expire, asked)
         return future
 
     async def settle(self) -> None:
@@ -259,7 +319,60 @@ class StoreLedger:
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         (self._queue or self._taken)[-1].waiters.append(future)
+        caller = patience.writer()
+        if caller is not None and not await patience.within(caller, future):
+            future.cancel()
+            raise StoreUnavailable("The store did not answer in time.")
         await future
+
+    # Callers that do not wait any longer
+
+    def withdraw(self, execution: Execution) -> StoreUnavailable:
+        if any(_begins(each, execution) for each in self._queue):
+            self._take_back(execution, self._queue)
+            return _refused()
+        if any(_begins(each, execution) for each in self._taken):
+            self._unwanted[execution] = None
+            if self._writer.withdraw():
+                self._disown(execution)
+                return _refused()
+        return StoreUnconfirmed("The store did not say in time whether the call is stored.")
+
+    def _take_back(self, execution: Execution, *places: "list[_Told | _Asked]") -> None:
+        """Write nothing of a call, nor of what it called, and stop it."""
+        self._disown(execution)
+        gone = dict.fromkeys(_descendants(execution))
+        for items in places:
+            for each in tuple(items):
+                if isinstance(each, _Told):
+                    each.leave_out(gone)
+                    if each.is_empty:
+                        self._drop(items, each)
+                elif any(each.begins(execution) for execution in gone):
+                    each.end(_refused())
+                    self._drop(items, each)
+
+    def _expire(self, asked: _Asked) -> None:
+        """A caller's patience has ended: withdraw what it wanted written."""
+        if asked in self._queue:
+            self._drop(self._queue, asked)
+            asked.end(_refused())
+        elif asked in self._taken:
+            asked.is_withdrawn = True
+            if self._writer.withdraw():
+                asked.end(_refused())
+            elif not asked.is_lasting:
+                asked.end(StoreUnconfirmed("The store did not say in time whether this is stored."))
+
+    def _drop(self, items: "list[_Told | _Asked]", dropped: "_Told | _Asked") -> None:
+        """Remove something that is not to be written. Those who wait for it wait for what comes before it."""
+        place = items.index(dropped)
+        before = [*(self._taken if items is self._queue else ()), *items[:place]]
+        del items[place]
+        if before:
+            before[-1].waiters += dropped.waiters
+        else:
+            _resolve(dropped.waiters)
 
     def _told(self) -> _Told:
         if self._queue and isinstance(told := self._queue[-1], _Told) and not told.frozen:
@@ -277,6 +390,19 @@ class StoreLedger:
         while end < len(self._queue) and _apart(self._queue[end - 1]) and _apart(self._queue[end]):
             end += 1
         self._taken, self._queue = self._queue[:end], self._queue[end:]
+        return self._changes()
+
+    def take_again(self) -> Sequence[Change]:
+        """None of what was taken is written: leave out what callers were told is not."""
+        for asked in [each for each in self._taken if isinstance(each, _Asked) and each.is_withdrawn]:
+            self._drop(self._taken, asked)
+            asked.end(_refused())
+        unwanted, self._unwanted = self._unwanted, {}
+        for execution in unwanted:
+            self._take_back(execution, self._taken, self._queue)
+        return self._changes()
+
+    def _changes(self) -> Sequence[Change]:
         changes = [
             each.change if isinstance(each, _Asked) else each.change(self._session_id, self._owner)
             for each in self._taken
@@ -288,6 +414,7 @@ class StoreLedger:
 
     def written(self, results: Sequence[int | Conflict]) -> None:
         taken, self._taken = self._taken, []
+        self._unwanted.clear()
         again: list[_Told | _Asked] = []
         for each, result in zip(taken, results, strict=True):
             if isinstance(each, _Asked):
@@ -320,9 +447,10 @@ class StoreLedger:
 
     def lost(self, error: StoreError) -> None:
         taken, self._taken = self._taken, []
+        self._unwanted.clear()
         for each in taken:
-            if isinstance(each, _Asked) and not each.future.done():
-                each.future.set_exception(error)
+            if isinstance(each, _Asked):
+                each.end(error)
             _resolve(each.waiters, error)
         if self._queue:
             self._writer.add(self)
@@ -330,12 +458,7 @@ class StoreLedger:
     def _answer(self, asked: _Asked, result: int | Conflict) -> None:
         if not isinstance(result, Conflict):
             self._board.receive(result, asked.change.events)
-        if asked.future.done():
-            return
-        if isinstance(result, Conflict):
-            asked.future.set_exception(result)
-        else:
-            asked.future.set_result(result)
+        asked.end(result)
 
 
 def _resolve(waiters: "list[asyncio.Future[None]]", error: StoreError | None = None) -> None:
@@ -345,6 +468,15 @@ def _resolve(waiters: "list[asyncio.Future[None]]", error: StoreError | None = N
                 future.set_result(None)
             else:
                 future.set_exception(error)
+
+
+def _begins(each: _Told | _Asked, execution: Execution) -> bool:
+    """Whether an execution is stored for the first time by this."""
+    return execution in each.new if isinstance(each, _Told) else each.begins(execution)
+
+
+def _refused() -> StoreUnavailable:
+    return StoreUnavailable("The store did not answer in time. This was withdrawn, and is not written.")
 
 
 def _apart(each: _Told | _Asked) -> bool:

@@ -7,7 +7,7 @@ background and in a fair order, so that neither the start of a process nor anoth
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
@@ -172,17 +172,16 @@ class Recovery:
                 if row.open and row.unconsumed and (session := await self._bring(row.id)) is not None:
                     self.wake(session)
 
-    async def stop_cancelled(self, sessions: Iterable[Session]) -> None:
-        """Stop what another process asked to stop."""
-        for session in sessions:
-            for row in await self._store.executions(session.id, unfinished=True):
-                execution = session.book.by_id.get(row.id)
-                if not row.cancelling:
-                    continue
-                if row.kind == TURN and row.owner == self._services.owner and session.talk is not None:
-                    session.talk.stop()
-                elif execution is not None and not execution.lost:
-                    self._manager.cancel(execution)
+    async def stop_cancelled(self, find: Callable[[str], Session | None]) -> None:
+        """Stop what another process asked this one to stop. It takes one query, however much runs here."""
+        for session_id, execution_id, kind in await self._store.stopping(self._services.owner):
+            if (session := find(session_id)) is None:
+                continue
+            execution = session.book.by_id.get(execution_id)
+            if kind == TURN and session.talk is not None:
+                session.talk.stop()
+            elif execution is not None and not execution.lost:
+                self._manager.cancel(execution)
 
     async def robbed(self) -> None:
         """Stop what this process does not hold any more after it lost its lease to another process."""

@@ -7,7 +7,7 @@ used twice, and what runs is what was approved.
 
 import asyncio
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -22,6 +22,7 @@ from ..events.kinds import EventKind
 from ..execution.execution import Answer, Execution
 from ..execution.storing import fingerprint_of, row_of
 from ..execution.story import opening
+from ..storage import patience
 from ..storage.port import Change, Conflict, ExecutionWrite, RequestWrite, Store
 from ..storage.rows import RequestRow
 from ..tools.definition import Tool
@@ -30,6 +31,10 @@ from .answers import answer_schema, binding, judge, meaning, shown_answer
 
 if TYPE_CHECKING:
     from .session import Session
+
+
+AT_ONCE = 1_000
+"""How many requests are looked for with one query."""
 
 
 class RequestClosed(CallboardError):
@@ -57,6 +62,8 @@ class Requests:
         self._expired = expired
         """Called with the id of a request whose time is over."""
         self._waiting: dict[str, _Waiting] = {}
+        self._by_session: dict[str, dict[str, None]] = {}
+        """The same requests, by the sessions that they are asked in."""
         self._closing: set[asyncio.Task[int]] = set()
 
     async def close(self) -> None:
@@ -92,6 +99,7 @@ class Requests:
         execution.request = row
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting[row.id] = _Waiting(session, execution, future)
+        self._by_session.setdefault(session.id, {})[row.id] = None
         timer = self._timer(row, execution.tool)
         try:
             if known is None:
@@ -107,11 +115,11 @@ class Requests:
                     await session.ledger.write(change)
                 except Conflict:
                     disown(execution)
-            elif (stored := await self._store.request(row.id)) is not None and stored.status != "open":
-                self._tell(stored)
+            else:
+                await self._look_at([row.id])
             return await future
         finally:
-            del self._waiting[row.id]
+            self._forget(session.id, row.id)
             if timer is not None:
                 timer.cancel()
 
@@ -140,17 +148,24 @@ class Requests:
             return None
         return self._clock.call_later(max(0.0, row.expires_at - self._clock.time()), lambda: self._expired(row.id))
 
-    def waiting_in(self, session_id: str | None) -> bool:
-        """Whether an execution of this process waits for a person of that session, or of any."""
-        return any(session_id in (None, each.session.id) for each in self._waiting.values())
+    def _forget(self, session_id: str, request_id: str) -> None:
+        del self._waiting[request_id]
+        asked = self._by_session[session_id]
+        del asked[request_id]
+        if not asked:
+            del self._by_session[session_id]
 
-    async def look(self, session_id: str | None) -> None:
-        """Somebody may have answered elsewhere: see to it."""
-        for request_id, waiting in list(self._waiting.items()):
-            if session_id in (None, waiting.session.id):
-                row = await self._store.request(request_id)
-                if row is not None and row.status != "open":
-                    self._tell(row)
+    async def look(self, session_ids: Iterable[str] | None) -> None:
+        """See whether another process closed requests that executions wait for here: in these sessions, or in all."""
+        if session_ids is None:
+            await self._look_at([*self._waiting])
+        else:
+            await self._look_at([each for session_id in session_ids for each in self._by_session.get(session_id, ())])
+
+    async def _look_at(self, request_ids: Sequence[str]) -> None:
+        for start in range(0, len(request_ids), AT_ONCE):
+            for row in await self._store.closed_requests(request_ids[start : start + AT_ONCE]):
+                self._tell(row)
 
     def _tell(self, row: RequestRow) -> None:
         waiting = self._waiting.get(row.id)
@@ -182,7 +197,7 @@ class Requests:
             try:
                 await self._close(waiting.session, closed, None)
             except RequestClosed:
-                await self.look(waiting.session.id)
+                await self._look_at([request_id])
 
     async def withdraw(self, session: "Session", row: RequestRow) -> None:
         """Close a request whose execution has ended."""
@@ -214,20 +229,21 @@ class Requests:
 
     async def _close(self, session: "Session", row: RequestRow, event: bytes | None) -> int:
         """Close it and tell the execution that waits, also if whoever closes it does not wait for that."""
-        closing = asyncio.get_running_loop().create_task(self._closed(session, row, event))
+        change = Change(session.id, requests=[RequestWrite(row, "open")], events=() if event is None else (event,))
+        written = session.ledger.write(change, lasting=True)
+        closing = asyncio.get_running_loop().create_task(self._closed(row, written))
         self._closing.add(closing)
         closing.add_done_callback(self._let_go)
-        return await asyncio.shield(closing)
+        return await patience.confirmed(closing)
 
     def _let_go(self, closing: "asyncio.Task[int]") -> None:
         self._closing.discard(closing)
         if not closing.cancelled():
             closing.exception()  # whoever wanted to know it may be gone
 
-    async def _closed(self, session: "Session", row: RequestRow, event: bytes | None) -> int:
-        change = Change(session.id, requests=[RequestWrite(row, "open")], events=() if event is None else (event,))
+    async def _closed(self, row: RequestRow, written: "asyncio.Future[int]") -> int:
         try:
-            number = await session.ledger.write(change)
+            number = await written
         except Conflict:
             raise RequestClosed("The request is not open any more: somebody else was faster.") from None
         self._tell(row)

@@ -22,7 +22,8 @@ from ..execution.book import Book
 from ..execution.execution import Answer, Execution, Priority
 from ..execution.outcome import Outcome
 from ..execution.record import ExecutionRecord
-from ..storage.port import Change
+from ..storage import patience
+from ..storage.port import Change, StoreUnavailable, StoreUnconfirmed
 from ..storage.rows import RequestRow, SessionRow
 from ..tools.definition import Tool
 from ..tools.document import encode, shorten
@@ -453,6 +454,29 @@ class Session:
 
     async def settle(self) -> None:
         await self.ledger.settle()
+
+    async def begun(self, execution: Execution, *, again: bool = False) -> None:
+        """Return when the beginning of a call is stored, if its caller does not wait for that as long as it takes.
+
+        Raises what `stored` does.
+        """
+        if patience.writer() is not None:
+            await self.stored(execution, again=again)
+
+    async def stored(self, execution: Execution, *, again: bool = False) -> None:
+        """Return when what was told of a call is stored. Raises `StoreUnavailable` for a caller whose patience ends.
+
+        A call of which nothing is stored is then taken back, unless its caller is not the first one (`again`); else the
+        error is `StoreUnconfirmed`: the call goes on.
+        """
+        try:
+            await self.ledger.settle()
+        except StoreUnavailable as error:
+            if patience.writer() is None:
+                raise
+            if again or execution.lost:
+                raise StoreUnconfirmed("The call goes on; the store does not answer at the moment.") from error
+            raise self.ledger.withdraw(execution) from error
 
     def late(self, execution: Execution) -> None:
         self.results.add(execution.id)

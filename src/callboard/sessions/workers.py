@@ -7,7 +7,7 @@ told of them differs: nothing but the answer.
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic_core import to_json
@@ -20,6 +20,7 @@ from ..events.problems import EventInvalid, problem
 from ..execution.execution import Execution, Priority
 from ..execution.manager import ExecutionManager
 from ..execution.storing import fingerprint_of, row_of
+from ..storage import patience
 from ..storage.port import Change, Conflict, ExecutionWrite
 from ..storage.rows import WORKER
 from ..tools.definition import Tool
@@ -78,13 +79,19 @@ class Workers:
         execution = self._manager.prepare(session, worker, document, request_id, Priority[request["priority"].upper()])
         begun = ExecutionWrite(row_of(execution, self._owner), self._owner, new=True)
         execution.stored = True  # or it will be, before anything else is told of it: it may be stopped at once
-        written = session.ledger.write(Change(session.id, executions=[begun], events=(event,)))
+        written = session.ledger.write(Change(session.id, executions=[begun], events=(event,)), lasting=True)
         beginning = asyncio.get_running_loop().create_task(self._begin(session, execution, written))
         self._beginning.add(beginning)
-        beginning.add_done_callback(self._beginning.discard)
-        return await asyncio.shield(beginning)  # once it is stored it is carried out, whether its poster waits or not
+        beginning.add_done_callback(self._let_go)
+        # Once it is stored it is carried out, whether its poster waits or not.
+        return await patience.confirmed(beginning)
 
-    async def _begin(self, session: "Session", execution: Execution, written: Awaitable[int]) -> int:
+    def _let_go(self, beginning: "asyncio.Task[int]") -> None:
+        self._beginning.discard(beginning)
+        if not beginning.cancelled():
+            beginning.exception()  # its poster may not wait for it any more
+
+    async def _begin(self, session: "Session", execution: Execution, written: "asyncio.Future[int]") -> int:
         try:
             number = await written
         except Conflict:  # the same id was used before, in another process or an earlier time

@@ -5,7 +5,8 @@ or not at all; there is no second place to disagree. Many changes are committed 
 written fails alone.
 """
 
-from collections.abc import Callable, Collection, Sequence
+import threading
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -20,7 +21,10 @@ class StoreError(CallboardError):
 
 
 class StoreUnavailable(StoreError):
-    """The store does not answer at the moment, or has no room. Trying again later may work; nothing was written."""
+    """The store does not answer at the moment, or has no room. Trying again later may work.
+
+    Nothing was written and nothing will be, unless it is `StoreUnconfirmed`.
+    """
 
     code = "store_unavailable"
 
@@ -37,6 +41,15 @@ class StoreOutdated(StoreError):
             "was using it. This process writes nothing more: restart it with the version of Callboard that migrated "
             "the store."
         )
+
+
+class StoreUnconfirmed(StoreUnavailable):
+    """The store did not say in time whether something was written: it may be written, or come to be.
+
+    A caller that gave it an id of its own can repeat it with the same id. Any other has to look how things stand first.
+    """
+
+    code = "store_unconfirmed"
 
 
 class Conflict(CallboardError):
@@ -90,6 +103,49 @@ class Change:
     """Encoded events (see `events.event.encode_event`) for the end of the board: `{"kind":…,"at":…,"data":{…}}`."""
 
 
+class GroupWithdrawn(Exception):
+    """A group was not written, because a change in it was withdrawn."""
+
+
+class Group(list[Change]):
+    """Changes that are committed together, and that can be withdrawn until the store begins to commit them.
+
+    The event loop withdraws; the store's thread seals. Whichever comes first decides, so that nothing is written
+    after a caller was told so.
+    """
+
+    def __init__(self, changes: Iterable[Change]) -> None:
+        super().__init__(changes)
+        self._lock = threading.Lock()
+        self._withdrawn = self._sealed = False
+
+    def withdraw(self) -> bool:
+        """Have the group not written as it is. False where that is too late: it may be committed already.
+
+        Also then it is not written again, should it turn out that it was not committed.
+        """
+        with self._lock:
+            self._withdrawn = True
+            return not self._sealed
+
+    def seal(self) -> None:
+        """The store commits now. Raises `GroupWithdrawn`, and then it must not."""
+        with self._lock:
+            if self._withdrawn:
+                raise GroupWithdrawn
+            self._sealed = True
+
+    def unseal(self) -> None:
+        """It is certain that the group is not committed."""
+        with self._lock:
+            self._sealed = False
+
+    def check(self) -> None:
+        """Raises `GroupWithdrawn` where it is withdrawn and certainly not written."""
+        if self._withdrawn and not self._sealed:
+            raise GroupWithdrawn
+
+
 class Head(NamedTuple):
     """The end of a board."""
 
@@ -131,6 +187,15 @@ LEFT = -1
 """The beat of a process that ended and left executions behind."""
 TAKEN = -2
 """The beat of a process whose executions are being recovered, in steps."""
+
+
+class Stopping(NamedTuple):
+    """An unfinished execution, or turn, that was asked to stop."""
+
+    session_id: str
+    execution_id: str
+    kind: str
+    """`tool`, `worker` or `turn`, as in its row."""
 
 
 class Page(NamedTuple):
@@ -196,6 +261,15 @@ class Store(Keys, Protocol):
         The number of a change is that of the session's newest event after it. After `StoreUnavailable` the same list
         may be handed in again, and only then: where the connection broke during the commit itself, the store finds out
         whether the group was written after all, and does not write it twice.
+
+        Raises `GroupWithdrawn` for a `Group` that was withdrawn before it was committed: nothing of it is written.
+        """
+        ...
+
+    async def probe(self) -> None:
+        """Find out whether something could be written now, without changing anything that counts.
+
+        Raises `StoreUnavailable`.
         """
         ...
 
@@ -243,7 +317,15 @@ class Store(Keys, Protocol):
         """Executions of any sessions by session and id, in the order of these. Unknown ones are left out."""
         ...
 
+    async def stopping(self, owner_id: str) -> list[Stopping]:
+        """What a process carries out and was asked to stop. It costs the same however much the process carries out."""
+        ...
+
     async def request(self, request_id: str) -> RequestRow | None: ...
+
+    async def closed_requests(self, request_ids: Collection[str]) -> list[RequestRow]:
+        """Those of these requests that are not open any more, in the order in which they were made."""
+        ...
 
     async def requests(
         self,

@@ -146,4 +146,4 @@ class RuntimeCollector(Collector):
         failures = "Transactions that failed; most are tried again."
         yield CounterMetricFamily("callboard_store_commit_failures", failures, writer.failures)
         available = "0 while the store does not answer."
-        yield GaugeMetricFamily("callboard_store_available", available, not writer.unavailable)
+        yield GaugeMetricFamily("callboard_store_available", available, writer.available)

@@ -52,6 +52,11 @@ class Backend(Database, Protocol):
     @property
     def dialect(self) -> Dialect: ...
 
+    @property
+    def is_certain(self) -> bool:
+        """Whether a commit that failed was certainly not made."""
+        ...
+
     def prepare(self) -> None:
         """See to it that the tables are as they should be. Raises `StoreError`."""
         ...
@@ -60,6 +65,10 @@ class Backend(Database, Protocol):
 
     def look(self) -> Look:
         """How it stands. Nothing is made and nothing is migrated. Raises `StoreError`."""
+        ...
+
+    def probe(self, connection: Connection) -> None:
+        """Do, within a transaction that writes, what shows whether something can be written. Raises `StoreError`."""
         ...
 
     def beats(self, writer: Line) -> Line:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from ...storage.port import Change, Conflict, StoreError, StoreUnavailable
+from ...storage.port import Change, Conflict, Group, GroupWithdrawn, StoreError, StoreUnavailable
 from .backend import Backend
 from .lines import Line
 from .sheets import Fold
@@ -24,7 +24,11 @@ class Groups:
         """The last group, while it is not known whether it was written."""
 
     def commit(self, line: Line, changes: Sequence[Change]) -> list[int | Conflict]:
-        """Write a group. One that comes again after `StoreUnavailable` is looked for first."""
+        """Write a group. One that comes again after `StoreUnavailable` is looked for first.
+
+        Raises `GroupWithdrawn`, and then it is not written.
+        """
+        group = changes if isinstance(changes, Group) else Group(changes)
         again = bool(changes) and _same(changes, self._unsure)
         if not again:
             self._number += 1
@@ -35,27 +39,35 @@ class Groups:
             written = self._database.earlier(connection, self._number) if again else None
             if written is None:
                 again = True
+                group.unseal()
+                group.check()
                 fold = Fold()
                 written = self._writing.write(connection, changes, fold=fold)
                 self._tell(connection, changes, written, fold)
+                group.seal()
             return written
 
         def write_carefully(connection: Connection) -> list[int | Conflict]:
             written = self._database.earlier(connection, self._number)
             if written is None:
+                group.unseal()
+                group.check()
                 self._writing.lock(connection, {change.session_id for change in changes})
                 written = self._halved(connection, changes)
                 self._tell(connection, changes, written, Fold())
+                group.seal()
             return written
 
         try:
             try:
                 results = line.run(write)
-            except StoreError:
+            except (StoreError, GroupWithdrawn):
                 raise
             except Exception:  # something in the group does not suit the database
                 results = line.run(write_carefully)
         except StoreUnavailable:
+            if self._database.is_certain:
+                group.unseal()
             raise
         except BaseException:
             self._unsure = ()

@@ -9,11 +9,12 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection
 
-from ...storage.port import StoreError
+from ...storage.patience import Patience, within
+from ...storage.port import StoreError, StoreUnavailable, StoreUnconfirmed
 
 T = TypeVar("T")
 
@@ -76,11 +77,6 @@ class Line:
                         raise meaning from error
             raise AssertionError("the last attempt returns or raises")
 
-    def peek(self, look: Callable[[Connection], T]) -> T | None:
-        """Look at something through the connection, if there is one, outside of any transaction."""
-        with self._lock:
-            return look(self._connection) if self._connection is not None else None
-
     def close(self) -> None:
         """Close the connection, and make no other."""
         with self._lock:
@@ -119,12 +115,23 @@ class Clerks:
         self._idle = deque(lines)
         self._threads = ThreadPoolExecutor(len(lines), thread_name_prefix=name)
 
-    async def do(self, work: Callable[[Line], T]) -> T:
-        """Have some work done. A caller that is cancelled stops waiting; work that has begun goes on."""
+    async def do(self, work: Callable[[Line], T], patience: Patience | None = None, *, writes: bool = False) -> T:
+        """Have some work done. A caller that is cancelled stops waiting; work that has begun goes on.
+
+        Where the caller's patience ends first, work that has not begun is withdrawn, and `StoreUnavailable` is raised;
+        of work that writes and has begun it is not known whether it will be done: `StoreUnconfirmed`.
+        """
         try:
-            done = asyncio.get_running_loop().run_in_executor(self._threads, self._serve, work)
+            job = self._threads.submit(self._serve, work)
         except RuntimeError as error:  # its threads take no work any more
             raise _closed() from error
+        done = asyncio.wrap_future(job)
+        if patience is not None and not await _within(patience, done):
+            if job.cancel() or not writes:
+                done.cancel()
+                raise StoreUnavailable("The store did not answer in time.")
+            done.add_done_callback(_taken_note_of)
+            raise StoreUnconfirmed("The store did not say in time whether it was written.")
         return await done
 
     def close(self) -> None:
@@ -139,6 +146,20 @@ class Clerks:
             return work(line)
         finally:
             self._idle.append(line)
+
+
+async def _within(patience: Patience, done: "asyncio.Future[Any]") -> bool:
+    try:
+        return await within(patience, done)
+    except asyncio.CancelledError:
+        done.cancel()
+        raise
+
+
+def _taken_note_of(done: "asyncio.Future[Any]") -> None:
+    """Nobody waits for it any more: that it failed is not worth a line in the log."""
+    if not done.cancelled():
+        done.exception()
 
 
 def _closed() -> StoreError:

@@ -41,8 +41,16 @@ def written(instance: str, session_ids: Sequence[str]) -> list[str]:
 class Listener:
     """A thread with a connection of its own. After the connection broke, it makes another, and wakes everybody."""
 
-    def __init__(self, database: Database, instance: str, woken: Callable[[str | None], None]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        instance: str,
+        woken: Callable[[str | None], None],
+        prepare: Callable[[Connection], None] = lambda connection: None,
+    ) -> None:
         self._database = database
+        self._prepare = prepare
+        """Called with each new connection."""
         self._prefix = f"{instance}:"
         self._woken = woken
         self._ended = threading.Event()
@@ -66,6 +74,7 @@ class Listener:
     def _connected(self) -> Connection:
         connection = self._database.connect(writes=False)
         try:
+            self._prepare(connection)
             connection.exec_driver_sql(f"LISTEN {CHANNEL}")
         except BaseException:
             connection.close()

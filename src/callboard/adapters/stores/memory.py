@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
-from ...storage.port import LEFT, PAGE_BYTES, TAKEN, Change, Claim, Conflict, Head, Page, Recovered
+from ...storage.port import LEFT, PAGE_BYTES, TAKEN, Change, Claim, Conflict, Head, Page, Recovered, Stopping
 from ...storage.rows import INPUT, ExecutionRow, KeyRow, OwnerRow, RequestRow, SessionRow
 from .encoded import input_of, posted
 from .guards import refusal
@@ -100,6 +100,9 @@ class MemoryStore:
     async def commit(self, changes: Sequence[Change]) -> list[int | Conflict]:
         return [self._write(change) for change in changes]
 
+    async def probe(self) -> None:
+        """There is always room."""
+
     async def session(self, session_id: str) -> SessionRow | None:
         session = self._sessions.get(session_id)
         return session.stored() if session else None
@@ -179,8 +182,19 @@ class MemoryStore:
         found = [await self.execution(*key) for key in dict.fromkeys(keys)]
         return [row for row in found if row is not None]
 
+    async def stopping(self, owner_id: str) -> list[Stopping]:
+        return [
+            Stopping(row.session_id, row.id, row.kind)
+            for row in self._unfinished()
+            if row.owner == owner_id and row.cancelling
+        ]
+
     async def request(self, request_id: str) -> RequestRow | None:
         return self._requests.get(request_id)
+
+    async def closed_requests(self, request_ids: Collection[str]) -> list[RequestRow]:
+        wanted = set(request_ids)
+        return [row for row in self._requests.values() if row.id in wanted and row.status != "open"]
 
     async def requests(
         self,

@@ -19,11 +19,11 @@ from sqlalchemy import (
     create_engine,
     delete,
     func,
-    insert,
+    literal,
     select,
-    update,
+    table,
 )
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.exc import DBAPIError
 
 from ...storage.port import Conflict, StoreError, StoreUnavailable
@@ -51,7 +51,13 @@ IDLE = 3_000
 machine is gone, and others wait for the rows that it has locked."""
 
 FORGOTTEN = 86_400.0
-"""After how many seconds the last group of a store that was not closed is of no interest any more."""
+"""Seconds after which the row of a store that was not closed may be removed, if no process holds its advisory lock."""
+
+ALIVE = 0x63616C6C
+"""The seed of the advisory locks of open stores."""
+
+NOTED = "noted"
+"""The name under which the statement that notifies finds the one that notes the group."""
 
 _SILENT = "does not answer. See that its server runs, and that this is its address"
 
@@ -78,20 +84,35 @@ _UNUSABLE = {
 
 _messages = func.jsonb_array_elements_text(cast(bindparam("messages", type_=Text()), JSONB)).table_valued("value")
 _notified = select(func.count(func.pg_notify(CHANNEL, _messages.c.value)))
-_noted = (
-    update(batches)
-    .where(batches.c.instance == bindparam("who"))
-    .values(number=bindparam("group"), results=bindparam("found"), at=bindparam("now"))
-    .returning(_notified.scalar_subquery())
+
+_batch = insert(batches).values(
+    instance=bindparam("who"), number=bindparam("group"), results=bindparam("found"), at=bindparam("now")
 )
+_noted = _batch.on_conflict_do_update(
+    index_elements=["instance"],
+    set_={name: _batch.excluded[name] for name in ("number", "results", "at")},
+    where=batches.c.number < _batch.excluded.number,
+).returning(literal(1))
+"""Notes a group in the row of its store, which is made again if it was removed. A group is never noted twice."""
+_row = insert(batches).values(instance=bindparam("who"), number=0, results="[]", at=bindparam("now"))
+_seen = _row.on_conflict_do_update(index_elements=["instance"], set_={"at": _row.excluded.at})
+_told = select(select(func.count()).select_from(table(NOTED)).scalar_subquery(), _notified.scalar_subquery())
+"""Notifies other processes, whatever `_noted` found. It gives the number of rows that were noted, 1 or 0."""
+
+_alive = func.hashtextextended(batches.c.instance, ALIVE)
+"""The advisory lock that an open store holds, for the row of its instance."""
+
+
+class _WrittenBefore(StoreUnavailable):
+    """This group was committed by an earlier attempt, whose outcome was not known until now."""
 
 
 class PostgresDatabase:
     """One database of a server, which any number of processes may use. Errors say where it is, and never for whom."""
 
     def __init__(self, url: URL) -> None:
-        self._noting: tuple[str, Mapping[str, Any]] | None = None
-        """The statement that notes a group, made once."""
+        self._telling: tuple[str, str, Mapping[str, Any]] | None = None
+        """The statements that note a group and notify others, and their parameters. Compiled once."""
         self.name = " ".join(filter(None, ("The PostgreSQL database", url.database, _place(url))))
         self._unusable = f"{self.name} cannot be used. Its server's log says why."
         self.instance = uuid.uuid4().hex
@@ -104,6 +125,7 @@ class PostgresDatabase:
             use_native_hstore=False,
         )
         self.dialect = self._engine.dialect
+        self.is_certain = False
 
     def prepare(self) -> None:
         """Make sure of the tables. In an empty database they are made; others are migrated only by `migrate`."""
@@ -161,7 +183,7 @@ class PostgresDatabase:
         return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
 
     def contended(self, error: Exception) -> bool:
-        return (_state(error) or "").startswith("40")
+        return isinstance(error, _WrittenBefore) or (_state(error) or "").startswith("40")
 
     def explained(self, error: Exception) -> StoreError | None:
         if isinstance(error, StoreError):
@@ -177,6 +199,10 @@ class PostgresDatabase:
         words = _UNAVAILABLE.get(state) or _UNAVAILABLE.get(state[:2])
         return StoreUnavailable(f"{self.name} {words}.") if words else None
 
+    def probe(self, connection: Connection) -> None:
+        """Write the time into this store's own row: a server that is full, or a standby, takes not even that."""
+        connection.execute(_seen, {"who": self.instance, "now": time.time()})
+
     def beats(self, writer: Line) -> Line:
         """Whose line a beat goes over: one of its own, so that it never waits for a group.
 
@@ -189,14 +215,19 @@ class PostgresDatabase:
         return AdvisoryLocks()
 
     def watch(self, writer: Line, woken: Callable[[str | None], None]) -> Listener:
-        return Listener(self, self.instance, woken)
+        return Listener(self, self.instance, woken, self._hold)
+
+    def _hold(self, connection: Connection) -> None:
+        """Mark this store as open for as long as a connection lives, so that no process removes its row."""
+        mine = func.hashtextextended(self.instance, ALIVE)
+        connection.execute(select(func.pg_advisory_lock_shared(mine)))
 
     def entered(self, connection: Connection) -> None:
-        """Make the row in which this store's groups are counted, and forget those of others that never came back."""
+        """Make the row that counts this store's groups, and remove old rows of stores that no process has open."""
         now = time.time()
-        connection.execute(
-            delete(batches).where((batches.c.instance == self.instance) | (batches.c.at < now - FORGOTTEN))
-        )
+        old = select(batches.c.instance).where(batches.c.at < now - FORGOTTEN).scalar_subquery()
+        abandoned = batches.c.instance.in_(old) & func.pg_try_advisory_xact_lock(_alive)
+        connection.execute(delete(batches).where((batches.c.instance == self.instance) | abandoned))
         connection.execute(insert(batches).values(instance=self.instance, number=0, results="[]", at=now))
 
     def left(self, connection: Connection) -> None:
@@ -222,11 +253,14 @@ class PostgresDatabase:
         noted = json.dumps([str(result) if isinstance(result, Conflict) else result for result in results])
         messages = json.dumps(written(self.instance, session_ids))
         values = {"who": self.instance, "group": number, "found": noted, "now": time.time(), "messages": messages}
-        if self._noting is None:
-            compiled = _noted.compile(dialect=self.dialect)
-            self._noting = str(compiled), compiled.params
-        text, parameters = self._noting
-        driver(connection).execute(*fold.before(text, {**parameters, **values}))
+        if self._telling is None:
+            noting, telling = _noted.compile(dialect=self.dialect), _told.compile(dialect=self.dialect)
+            self._telling = str(noting), str(telling), {**noting.params, **telling.params}
+        noting, telling, parameters = self._telling
+        fold.join(NOTED, noting)
+        [(is_noted, _)] = driver(connection).execute(*fold.before(telling, {**parameters, **values})).fetchall()
+        if not is_noted:
+            raise _WrittenBefore(f"{self.name} has this group already.")
 
     def notify(self, connection: Connection, session_ids: Sequence[str]) -> None:
         connection.execute(_notified, {"messages": json.dumps(written(self.instance, session_ids))})

@@ -21,10 +21,10 @@ from sqlalchemy import (
     select,
 )
 
-from ...storage.port import PAGE_BYTES, Head, Page
+from ...storage.port import PAGE_BYTES, Head, Page, Stopping
 from ...storage.rows import ExecutionRow, OwnerRow, RequestRow, SessionRow
 from .sheets import among, keys
-from .tables import events, executions, made_at, owners, requests, session_tool_state, sessions, transcript
+from .tables import events, executions, made_at, owners, requests, session_tool_state, sessions, stopping, transcript
 
 EXECUTION = [executions.c[name] for name in ExecutionRow.__dataclass_fields__]
 """The columns of an execution, by the names of its fields."""
@@ -56,7 +56,13 @@ class Reading:
         self._by_key = select(*EXECUTION).where(among(dialect, executions.c.session_id, executions.c.id))
         self._of_executions = among(dialect, requests.c.session_id, requests.c.execution_id)
         self._next_expiry = select(func.min(requests.c.expires_at)).where(requests.c.status == "open")
+        self._stopping = select(executions.c.session_id, executions.c.id, executions.c.kind).where(
+            executions.c.owner == bindparam("owner"), stopping
+        )
         self._request = _REQUEST.where(requests.c.id == bindparam("id"))
+        self._closed = _REQUEST.where(among(dialect, requests.c.id), requests.c.status != "open").order_by(
+            requests.c.place
+        )
         self._transcript = (
             select(transcript.c.entry)
             .where(transcript.c.session_id == bindparam("session_id"), transcript.c.position > bindparam("after"))
@@ -113,6 +119,13 @@ class Reading:
         rows = connection.execute(self._by_key, {"keys": keys(wanted)}).mappings()
         found = {(row["session_id"], row["id"]): ExecutionRow(**row) for row in rows}
         return [found[key] for key in dict.fromkeys(wanted) if key in found]
+
+    def stopping(self, connection: Connection, owner_id: str) -> list[Stopping]:
+        return [Stopping(*row) for row in connection.execute(self._stopping, {"owner": owner_id})]
+
+    def closed_requests(self, connection: Connection, request_ids: Collection[str]) -> list[RequestRow]:
+        rows = connection.execute(self._closed, {"keys": keys(zip(request_ids))}).mappings()
+        return [RequestRow(**row) for row in rows]
 
     def request(self, connection: Connection, request_id: str) -> RequestRow | None:
         rows = connection.execute(self._request, {"id": request_id}).mappings()

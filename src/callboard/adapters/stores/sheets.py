@@ -147,6 +147,10 @@ class Fold:
         self._parts.append(f"{name} AS ({text.replace('%(rows)s', f'%({name})s')})")
         self._documents[name] = document
 
+    def join(self, name: str, text: str) -> None:
+        """Add a statement whose result the last one reads under a name. Its parameters come with the last one's."""
+        self._parts.append(f"{name} AS ({text})")
+
     def before(self, text: str, parameters: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """All that was added, and a last statement."""
         return (f"WITH {', '.join(self._parts)} {text}" if self._parts else text), parameters | self._documents

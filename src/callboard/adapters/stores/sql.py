@@ -12,7 +12,8 @@ from typing import TypeVar
 from sqlalchemy import Connection
 from sqlalchemy.exc import DataError
 
-from ...storage.port import Change, Conflict, Head, Page, Recovered, StoreError
+from ...storage import patience
+from ...storage.port import Change, Conflict, Head, Page, Recovered, Stopping, StoreError
 from ...storage.rows import ExecutionRow, KeyRow, OwnerRow, RequestRow, SessionRow
 from . import keys, removal, revisions
 from .addresses import postgres_url, sqlite_path
@@ -77,6 +78,9 @@ class SqlStore:
     async def commit(self, changes: Sequence[Change]) -> list[int | Conflict]:
         return await self._here.writer.do(lambda line: self._groups.commit(line, changes))
 
+    async def probe(self) -> None:
+        await self._here.writer.do(lambda line: line.run(self._database.probe))
+
     async def session(self, session_id: str) -> SessionRow | None:
         return await self._read(lambda c: self._reading.session(c, session_id), None)
 
@@ -117,8 +121,14 @@ class SqlStore:
     async def executions_by_key(self, keys: Collection[tuple[str, str]]) -> list[ExecutionRow]:
         return await self._read(lambda c: self._reading.executions_by_key(c, keys), [])
 
+    async def stopping(self, owner_id: str) -> list[Stopping]:
+        return await self._read(lambda c: self._reading.stopping(c, owner_id), [])
+
     async def request(self, request_id: str) -> RequestRow | None:
         return await self._read(lambda c: self._reading.request(c, request_id), None)
+
+    async def closed_requests(self, request_ids: Collection[str]) -> list[RequestRow]:
+        return await self._read(lambda c: self._reading.closed_requests(c, request_ids), [])
 
     async def requests(
         self,
@@ -165,7 +175,9 @@ class SqlStore:
     async def leave(self, owner_id: str) -> None:
         # Also where the store was migrated meanwhile: what the process leaves behind can be taken over at once.
         here = self._here
-        await _answered(here.writer, lambda c: self._ownership.leave(c, owner_id), None)
+        await here.writer.do(
+            lambda line: line.run(lambda c: self._ownership.leave(c, owner_id)), patience.writer(), writes=True
+        )
         await asyncio.to_thread(here.beats.run, lambda c: here.locks.release(c, owner_id))
 
     async def recover(self, owner_id: str | None, beat: int, heir: str, *, limit: int = 1000) -> Recovered:
@@ -205,10 +217,16 @@ class SqlStore:
 
     async def _read(self, job: Callable[[Connection], T], nothing: T) -> T:
         """The answer to a question; `nothing` where it names what no database can hold."""
-        return await _answered(self._here.readers, job, nothing)
+        try:
+            return await self._here.readers.do(lambda line: line.run(job), patience.reader())
+        except (DataError, ValueError):  # a name that no database can hold
+            return nothing
 
     async def _write(self, job: Callable[[Connection], T], nothing: T) -> T:
-        return await _answered(self._here.writer, _checked(job), nothing)
+        try:
+            return await self._here.writer.do(lambda line: line.run(_checked(job)), patience.writer(), writes=True)
+        except (DataError, ValueError):
+            return nothing
 
 
 class _Opened:
@@ -251,13 +269,6 @@ def _checked(job: Callable[[Connection], T]) -> Callable[[Connection], T]:
         return job(connection)
 
     return run
-
-
-async def _answered(clerks: Clerks, job: Callable[[Connection], T], nothing: T) -> T:
-    try:
-        return await clerks.do(lambda line: line.run(job))
-    except (DataError, ValueError):  # a name that no database can hold
-        return nothing
 
 
 def _backend(url: str) -> Backend:

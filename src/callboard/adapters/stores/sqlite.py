@@ -1,9 +1,12 @@
 """A SQLite file: how it is opened, what its errors mean, and how the writing of other processes is noticed."""
 
+import json
+import logging
 import os
 import sqlite3
 import threading
 import time
+import uuid
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -14,10 +17,12 @@ from sqlalchemy.exc import DBAPIError
 
 from ...storage.port import Conflict, StoreError, StoreUnavailable
 from .file_locks import FileLocks
-from .lines import Line
+from .lines import Database, Line
 from .revisions import Look, Migrated, is_empty, require_known, stored_revision, upgrade
 from .sheets import Fold
 from .tables import REVISION, VERSION_TABLE
+
+log = logging.getLogger("callboard.stores")
 
 BUSY = 5.0
 """How many seconds to wait for another process that writes."""
@@ -29,8 +34,24 @@ beside another that writes all the time."""
 GLANCE = 0.02
 """How many seconds lie between two looks at whether another process wrote."""
 
+ROOM = 1 << 20
+"""A disk with fewer free bytes counts as full."""
+
+KEPT = 1_000
+"""How many of the newest groups are kept for other processes. One that misses more is woken for all sessions."""
+
+LONGEST = 32_768
+"""The longest list of session ids that is kept for a group, in characters; a longer one stands for all sessions."""
+
 CHECKED = 8 << 20
 """Files of up to so many bytes are looked through before they are used; longer ones would delay the start."""
+
+_NOTE = "INSERT INTO notifications (instance, session_ids) VALUES (?, ?)"
+_FORGET = "DELETE FROM notifications WHERE number <= ?"
+_LAST = "SELECT coalesce(max(number), 0) FROM notifications"
+_GROUPS = (
+    "SELECT number, CASE WHEN instance <> ? THEN session_ids END FROM notifications WHERE number > ? ORDER BY number"
+)
 
 _HEADER = b"SQLite format 3\0"
 
@@ -64,6 +85,9 @@ class SqliteDatabase:
             "sqlite+pysqlite://", creator=self._connection, poolclass=NullPool, hide_parameters=True
         )
         self.dialect = self._engine.dialect
+        self.is_certain = True
+        self.instance = uuid.uuid4().hex
+        """This store, as others that use the file know it."""
         self._identity: tuple[int, int] | None = None
 
     def prepare(self) -> None:
@@ -145,15 +169,26 @@ class SqliteDatabase:
             return StoreError(f"{self.name} does not have the tables that it should have. Restore it from a backup.")
         return StoreUnavailable(f"{self.name} {_UNAVAILABLE[code]}.") if code in _UNAVAILABLE else None
 
+    def probe(self, connection: Connection) -> None:
+        """See whether there is room. That the file can be locked for writing is known when this is called.
+
+        Nothing is written: a few bytes might find room in the log while nothing else does.
+        """
+        disk = os.statvfs(self._path.parent)
+        if disk.f_flag & os.ST_RDONLY:
+            raise StoreUnavailable(f"{self.name} {_UNWRITTEN}.")
+        if disk.f_bavail * disk.f_frsize < ROOM:
+            raise StoreUnavailable(f"{self.name} {_UNAVAILABLE[sqlite3.SQLITE_FULL]}.")
+
     def beats(self, writer: Line) -> Line:
-        """Whose line a beat goes over: only one can write at a time, and what goes over one line wakes nobody here."""
+        """Return the line of the writer: only one connection can write at a time."""
         return writer
 
     def locks(self) -> FileLocks:
         return FileLocks(self._path)
 
     def watch(self, writer: Line, woken: Callable[[str | None], None]) -> "Glances":
-        return Glances(writer, woken)
+        return Glances(self, self.instance, woken)
 
     def entered(self, connection: Connection) -> None:
         """Nothing to note: a commit that fails here was not made, and what was made shows in the file."""
@@ -172,10 +207,16 @@ class SqliteDatabase:
         session_ids: Sequence[str],
         fold: Fold,
     ) -> None:
-        """Other processes see for themselves."""
+        """Note which sessions a group is about."""
+        if session_ids:
+            self.notify(connection, session_ids)
 
     def notify(self, connection: Connection, session_ids: Sequence[str]) -> None:
-        """Other processes see for themselves."""
+        """Note sessions for the other processes that use the file, and forget what is too old to be looked for."""
+        document = json.dumps(session_ids)
+        driver = _driver(connection)
+        noted = driver.execute(_NOTE, (self.instance, document if len(document) <= LONGEST else "[]"))
+        driver.execute(_FORGET, ((noted.lastrowid or 0) - KEPT,))
 
     def _connection(self, mode: str = "rw") -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -266,41 +307,61 @@ class SqliteDatabase:
 
 
 class Glances:
-    """Looks through the writer's own connection whether anybody else wrote: its own commits do not show there."""
+    """Looks for what other processes wrote, over a connection of its own.
 
-    def __init__(self, writer: Line, woken: Callable[[str | None], None]) -> None:
-        self._writer = writer
+    Each look costs the same however many sessions there are: a number that SQLite keeps says whether anything was
+    committed; if so, one query gives the groups that came since. Heartbeats are no groups, and wake nothing.
+    """
+
+    def __init__(self, database: Database, instance: str, woken: Callable[[str | None], None]) -> None:
+        self._line = Line(database, writes=False)
+        self._instance = instance
         self._woken = woken
         self._ended = threading.Event()
-        self._seen = self._look()
+        self._version: int | None = None
+        """SQLite's count of commits when this last looked; None after an error."""
+        self._last: int = self._line.run(lambda connection: _driver(connection).execute(_LAST).fetchone()[0])
+        """The number of the newest group that was seen."""
         self._thread = threading.Thread(target=self._run, name="callboard-store-watch", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
         self._ended.set()
         self._thread.join()
+        self._line.close()
 
     def _run(self) -> None:
         while not self._ended.wait(GLANCE):
-            seen = self._look()
-            if seen != self._seen:
-                self._seen = seen
-                self._woken(None)
+            try:
+                self.look()
+            except StoreError as error:
+                self._version = None
+                log.debug("what other processes wrote could not be read: %s", error)
+            except Exception:
+                self._version = None
+                log.exception("the runtime failed while it looked for what other processes wrote")
 
-    def _look(self) -> tuple[int, int] | None:
-        """The connection, and a number that changes when others commit; None while there is no connection."""
-        try:
-            return self._writer.peek(_data_version)
-        except (sqlite3.Error, DBAPIError):
-            return None
+    def look(self) -> None:
+        """Wake the sessions that other processes have written since the last look."""
+        for number, session_ids in self._line.run(self._groups):
+            missed, self._last = number > self._last + 1, number
+            if missed:
+                self._woken(None)
+            if session_ids is not None:
+                for session_id in json.loads(session_ids) or [None]:
+                    self._woken(session_id)
+
+    def _groups(self, connection: Connection) -> list[tuple[int, str | None]]:
+        """The groups since the last look, without the sessions where they are this store's own."""
+        driver = _driver(connection)
+        version = driver.execute("PRAGMA data_version").fetchone()[0]
+        if version == self._version:
+            return []
+        self._version = version
+        return driver.execute(_GROUPS, (self._instance, self._last)).fetchall()
 
 
 def _driver(connection: Connection) -> sqlite3.Connection:
     driver = connection.connection.driver_connection
     assert isinstance(driver, sqlite3.Connection)
     return driver
-
-
-def _data_version(connection: Connection) -> tuple[int, int]:
-    driver = _driver(connection)
-    return id(driver), driver.execute("PRAGMA data_version").fetchone()[0]

@@ -14,6 +14,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    and_,
     false,
     func,
     select,
@@ -21,7 +22,7 @@ from sqlalchemy import (
 
 from .documents import JsonText
 
-REVISION = "0008"
+REVISION = "0009"
 """The newest revision of the migrations: what this version of Callboard works with."""
 
 VERSION_TABLE = "callboard_version"
@@ -145,6 +146,9 @@ Index(
     sqlite_where=executions.c.ready,
     postgresql_where=executions.c.ready,
 )
+stopping = and_(executions.c.cancelling, executions.c.completed_at.is_(None))
+Index("executions_stopping", executions.c.owner, sqlite_where=stopping, postgresql_where=stopping)
+"""Finds what a process was asked to stop without reading the rest of what it runs."""
 
 requests = Table(
     "requests",
@@ -204,6 +208,16 @@ batches = Table(
     Column("at", Double, nullable=False),
 )
 """The last group that each open store wrote, with its results: how one finds out about a commit that was cut off."""
+
+notifications = Table(
+    "notifications",
+    metadata,
+    Column("number", _number, Identity(), primary_key=True),
+    Column("instance", Text, nullable=False),
+    Column("session_ids", Text, nullable=False),
+)
+"""The newest groups that stores on a SQLite file wrote: by which store, and to which sessions. On PostgreSQL the table
+is empty, since NOTIFY carries the same."""
 
 api_keys = Table(
     "api_keys",

@@ -144,7 +144,7 @@ class Writing:
             (change.session_id, write.row.execution_id)
             for change in changes
             for write in change.requests
-            if can_be_an_id(write.row.execution_id)
+            if is_storable(write.row.execution_id)
         }
         if spoken:
             for session_id, found, place, call_id, owner, completed_at, cancelling in self._executions.rows(

@@ -13,6 +13,7 @@ from ...errors import CallboardError, ToolError
 from ...events.event import Event
 from ...events.kinds import EventKind
 from ...sessions.session import Session
+from ...storage.patience import PATIENCE, patience
 from ...storage.port import StoreError
 from . import frames
 from .activities import Activities
@@ -102,7 +103,8 @@ class Run:
     async def _take(self) -> tuple[Taken, list[bytes]]:
         """Take in what the client brings. Gives what it caused, and the frames for what the client missed."""
         async with self._thread.starting:
-            return await Intake(self._session, self._thread, self._asked, self._copy).take()
+            with patience(PATIENCE):
+                return await Intake(self._session, self._thread, self._asked, self._copy).take()
 
     @property
     def _is_over(self) -> bool:

@@ -22,13 +22,13 @@ async def ready(call: Call[Nothing, Nothing]) -> Health:
     """Whether requests can be sent here: the store answers, and the server is not about to end."""
     if call.desk.draining:
         raise _not_ready("The server is ending.")
+    if not call.desk.runtime.sessions.writer.available:
+        raise _not_ready("The store takes nothing in.")
     try:
         with anyio.fail_after(PATIENCE):
             await call.desk.runtime.store.sessions(limit=1)
     except (StoreError, TimeoutError):
         raise _not_ready("The store does not answer.") from None
-    if call.desk.runtime.sessions.writer.unavailable:
-        raise _not_ready("The store takes nothing in.")
     return Health()
 
 
