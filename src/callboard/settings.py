@@ -20,6 +20,8 @@ class Settings:
 
     max_argument_bytes: int = 4_194_304
     """Largest JSON document that is taken as a call's arguments."""
+    max_argument_values: int = 50_000
+    """How many values (keys, texts, numbers, lists, objects) a call's arguments may have, at most."""
     max_threads: int = 32
     """Threads that run sync handlers, at most."""
     gas_price_url: str | None = field(default=None, repr=False)

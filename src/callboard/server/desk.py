@@ -12,6 +12,7 @@ from ..protocols.agui.run import Run
 from ..runtime import Runtime
 from ..sessions.ids import SessionIdInvalid, SessionNotFound, check_id
 from ..sessions.session import Session
+from .bodies import Bodies
 from .problems import Problem, not_found
 from .streams import Streams
 
@@ -29,6 +30,8 @@ class Desk:
     """Sessions that were spoken to here."""
     runs: "WeakSet[Run]" = field(default_factory=lambda: WeakSet[Run]())
     """Those of AG-UI that go on."""
+    bodies: Bodies = field(default_factory=Bodies)
+    """The large bodies of requests that are being read."""
 
     async def find(self, session_id: str, user_id: str) -> Session:
         """A session of that user, to look at: nobody is logged in by that. Raises `Problem` (404)."""

@@ -87,6 +87,11 @@ def invalid(error: ValidationError, where: str) -> Problem:
     return Problem(422, "invalid", "Not valid", f"The {where} does not have the shape that is wanted.", errors=errors)
 
 
+def too_many_errors(where: str) -> Problem:
+    """What a caller sent has so many errors that they are not listed."""
+    return Problem(422, "invalid", "Not valid", f"The {where} has too many errors to list them.")
+
+
 def problem_of(error: Exception) -> Problem:
     """What a caller is told about an error."""
     match error:

@@ -6,7 +6,7 @@ from ...events.kinds import EventKind
 from ...events.routing import Family
 from ...sessions.session import Session
 from ..desk import Desk
-from ..endpoint import Call, Nothing, endpoint
+from ..endpoint import LARGE_BODY, Call, Nothing, endpoint
 from ..models import MOST, AskState, Chat, Interrupted, OfSession, Queued, State, Stream
 from ..problems import Problem
 from ..state import state_of
@@ -72,6 +72,7 @@ ENDPOINTS = [
         answer=Queued,
         status=202,
         problems=(404, 409),
+        max_body=LARGE_BODY,
     ),
     endpoint(
         "GET",

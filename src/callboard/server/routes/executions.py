@@ -5,7 +5,7 @@ from ...execution.record import ExecutionRecord
 from ...execution.storing import record_of
 from ...sessions.session import Session
 from ..desk import Desk, is_id
-from ..endpoint import Call, Nothing, endpoint
+from ..endpoint import LARGE_BODY, Call, Nothing, endpoint
 from ..models import (
     AskExecutions,
     Cancelled,
@@ -79,7 +79,16 @@ ENDPOINTS = [
         answer=ExecutionList,
         problems=(404,),
     ),
-    endpoint("POST", "/api/executions", run, "Call a tool by hand", body=RunTool, answer=OutcomeInfo, problems=(404,)),
+    endpoint(
+        "POST",
+        "/api/executions",
+        run,
+        "Call a tool by hand",
+        body=RunTool,
+        answer=OutcomeInfo,
+        problems=(404,),
+        max_body=LARGE_BODY,
+    ),
     endpoint(
         "GET",
         "/api/executions/{execution_id}",

@@ -1,7 +1,7 @@
 """What people are asked, and their answers."""
 
 from ..desk import is_id
-from ..endpoint import Call, Nothing, endpoint
+from ..endpoint import LARGE_BODY, Call, Nothing, endpoint
 from ..models import AnswerRequest, AskRequests, Queued, RequestList
 from ..problems import not_found
 from ..state import request_info
@@ -46,5 +46,6 @@ ENDPOINTS = [
         answer=Queued,
         status=202,
         problems=(404, 409),
+        max_body=LARGE_BODY,
     ),
 ]
