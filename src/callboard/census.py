@@ -4,8 +4,8 @@ A reader of JSON makes an object for each value, and a validator up to a handful
 bound either: two bytes are enough for a value. So a text from outside is counted before it is read.
 """
 
-MAX_VALUES = 20_000
-"""How many values (keys, texts, numbers, lists, objects) the arguments of a call may have, or a request of the API."""
+MAX_VALUES = 10_000
+"""How many values (keys, texts, numbers, lists, objects) the body of a request to the API may have."""
 
 _SLICE = 65_536
 

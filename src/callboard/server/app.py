@@ -1,7 +1,7 @@
 """The app: the composition root of the server. It joins a runtime, the routes and what stands in front of them."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from itertools import groupby
 from typing import Any, cast
 
@@ -103,7 +103,10 @@ def _protocols(desk: Desk) -> Sequence[BaseRoute]:
         desk.talking.add(session)
         return session
 
-    return [Route("/ag-ui", agui.endpoint(open_session, desk.runs), methods=["POST"])]
+    def take_body(request: Request) -> AbstractAsyncContextManager[bytes]:
+        return desk.bodies.taking(request, user_of(request.scope), agui.MAX_BODY_BYTES, agui.MAX_VALUES)
+
+    return [Route("/ag-ui", agui.endpoint(open_session, desk.runs, take_body), methods=["POST"])]
 
 
 def _guarded(app: ASGIApp, guard: Callable[[ASGIApp], ASGIApp]) -> ASGIApp:
