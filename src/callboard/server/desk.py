@@ -13,6 +13,7 @@ from ..runtime import Runtime
 from ..sessions.ids import SessionIdInvalid, SessionNotFound, check_id
 from ..sessions.session import Session
 from .bodies import Bodies
+from .budget import MIB, Budget
 from .problems import Problem, not_found
 from .streams import Streams
 
@@ -32,6 +33,8 @@ class Desk:
     """Those of AG-UI that go on."""
     bodies: Bodies = field(default_factory=Bodies)
     """The large bodies of requests that are being read."""
+    unsent: Budget = field(default_factory=lambda: unsent_answers())
+    """The large answers that are being sent."""
 
     async def find(self, session_id: str, user_id: str) -> Session:
         """A session of that user, to look at: nobody is logged in by that. Raises `Problem` (404)."""
@@ -85,6 +88,12 @@ class Desk:
         """Raises `Problem` (503) while the server ends."""
         if self.draining:
             raise Problem(503, "draining", "Not available", "The server is ending. Try again.", {"retry-after": "1"})
+
+
+def unsent_answers(*, per_user: int = 16 * MIB, total: int = 256 * MIB) -> Budget:
+    """The budget for answers that are not sent yet."""
+    detail = "There are too many answers that you have not read yet. Read them, or ask for smaller pages."
+    return Budget("too_many_unread_answers", detail, per_user=per_user, total=total)
 
 
 def is_id(text: str) -> bool:

@@ -13,11 +13,11 @@ from urllib.parse import parse_qsl
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import from_json
 from starlette.requests import Request
-from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..census import MAX_VALUES
 from ..nesting import is_deeper
+from .answer import JSON, Answer
 from .desk import Desk
 from .problems import MAX_ERRORS, Problem, invalid, too_many_errors
 
@@ -28,7 +28,6 @@ MANY_ERRORS = 200
 """How many errors are looked at: each costs more than the field that it is about."""
 MAX_FIELDS = 20
 """How many fields a query may have."""
-JSON = "application/json"
 
 SMALL_BODY = 16_384
 """Bytes of a body that has a few short fields."""
@@ -82,7 +81,9 @@ class Endpoint:
         body = Nothing() if self.body is Nothing else await self._body(desk, user_id, request)
         call = Call(desk, user_id, body, query, request.path_params, request)
         said = await self.handler(call)
-        return Response(said.model_dump_json(), self.status, media_type=JSON) if isinstance(said, BaseModel) else said
+        if isinstance(said, BaseModel):
+            return Answer(said.__pydantic_serializer__.to_json(said), self.status, desk.unsent, user_id)
+        return said
 
     async def _body(self, desk: Desk, user_id: str, request: Request) -> BaseModel:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from ..errors import CallboardError
+from .brief import Brief
 from .rows import ExecutionRow, KeyRow, OwnerRow, RequestRow, SessionRow
 
 
@@ -178,7 +179,40 @@ class Store(Keys, Protocol):
         """Executions of a session in the order in which they were queued: the newest `limit` that fit."""
         ...
 
+    async def brief_executions(
+        self,
+        session_id: str,
+        *,
+        kind: str | None = None,
+        before: str | None = None,
+        unfinished: bool = False,
+        limit: int,
+        longest: int,
+    ) -> list[Brief[ExecutionRow]]:
+        """The newest `limit` calls of a session, or those before an execution, in the order in which they were queued.
+
+        With `kind` rows of that kind, such as turns, in place of calls. `shown` and `value` are left out where they are longer than that; `document` always is. There are none before
+        an execution that does not exist.
+        """
+        ...
+
     async def request(self, request_id: str) -> RequestRow | None: ...
+
+    async def brief_requests(
+        self,
+        *,
+        user_id: str,
+        session_id: str | None = None,
+        status: str | None = None,
+        after: str | None = None,
+        limit: int,
+        longest: int,
+    ) -> list[Brief[RequestRow]]:
+        """Requests of a user in the order in which they were made: the first `limit` that fit, after a request.
+
+        `payload` is left out where it is longer than that. There are none after a request that does not exist.
+        """
+        ...
 
     async def requests(
         self,
@@ -197,6 +231,10 @@ class Store(Keys, Protocol):
 
     async def transcript(self, session_id: str, after: int = 0) -> list[bytes]:
         """Entries after a position, the first being at 1."""
+        ...
+
+    async def transcript_before(self, session_id: str, before: int | None, limit: int) -> tuple[int, list[bytes]]:
+        """The newest `limit` entries, or those before a position, oldest first; and the position of the first."""
         ...
 
     async def join(self, owner: OwnerRow) -> None:

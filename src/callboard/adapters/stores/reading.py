@@ -46,6 +46,12 @@ class Reading:
             .where(transcript.c.session_id == bindparam("session_id"), transcript.c.position > bindparam("after"))
             .order_by(transcript.c.position)
         )
+        self._transcript_before = (
+            select(transcript.c.position, transcript.c.entry)
+            .where(transcript.c.session_id == bindparam("session_id"), transcript.c.position < bindparam("before"))
+            .order_by(transcript.c.position.desc())
+            .limit(bindparam("limit"))
+        )
         self._owners = select(owners).order_by(owners.c.id)
 
     def session(self, connection: Connection, session_id: str) -> SessionRow | None:
@@ -108,6 +114,13 @@ class Reading:
 
     def transcript(self, connection: Connection, session_id: str, after: int) -> list[bytes]:
         return list(connection.execute(self._transcript, {"session_id": session_id, "after": after}).scalars())
+
+    def transcript_before(
+        self, connection: Connection, session_id: str, before: int, limit: int
+    ) -> tuple[int, list[bytes]]:
+        wanted = {"session_id": session_id, "before": before, "limit": limit}
+        rows = connection.execute(self._transcript_before, wanted).all()[::-1]
+        return (rows[0].position, [row.entry for row in rows]) if rows else (1, [])
 
     def owners(self, connection: Connection) -> list[OwnerRow]:
         return [OwnerRow(**row) for row in connection.execute(self._owners).mappings()]

@@ -12,11 +12,13 @@ from typing import TypeVar
 from sqlalchemy import Connection
 from sqlalchemy.exc import DataError
 
+from ...storage.brief import Brief
 from ...storage.port import Change, Conflict, Head, Page, StoreError
 from ...storage.rows import ExecutionRow, KeyRow, OwnerRow, RequestRow, SessionRow
 from . import keys, removal
 from .addresses import postgres_url, sqlite_path
 from .backend import Backend, Watch
+from .briefly import Briefly
 from .groups import Groups
 from .lines import Clerks, Line
 from .ownership import Ownership
@@ -50,6 +52,7 @@ class SqlStore:
     def __init__(self, url: str) -> None:
         self._database = _backend(url)
         self._reading = Reading(self._database.dialect)
+        self._briefly = Briefly()
         self._groups = Groups(self._database)
         self._ownership = Ownership(self._database.dialect)
         self._opened: _Opened | None = None
@@ -111,8 +114,35 @@ class SqlStore:
     ) -> list[ExecutionRow]:
         return await self._read(lambda c: self._reading.executions(c, session_id, ids, unfinished, limit), [])
 
+    async def brief_executions(
+        self,
+        session_id: str,
+        *,
+        kind: str | None = None,
+        before: str | None = None,
+        unfinished: bool = False,
+        limit: int,
+        longest: int,
+    ) -> list[Brief[ExecutionRow]]:
+        return await self._read(
+            lambda c: self._briefly.executions(c, session_id, kind, before, unfinished, limit, longest), []
+        )
+
     async def request(self, request_id: str) -> RequestRow | None:
         return await self._read(lambda c: self._reading.request(c, request_id), None)
+
+    async def brief_requests(
+        self,
+        *,
+        user_id: str,
+        session_id: str | None = None,
+        status: str | None = None,
+        after: str | None = None,
+        limit: int,
+        longest: int,
+    ) -> list[Brief[RequestRow]]:
+        wanted = {"user_id": user_id, "session_id": session_id, "status": status}
+        return await self._read(lambda c: self._briefly.requests(c, after, limit, longest, **wanted), [])
 
     async def requests(
         self,
@@ -128,6 +158,10 @@ class SqlStore:
 
     async def transcript(self, session_id: str, after: int = 0) -> list[bytes]:
         return await self._read(lambda c: self._reading.transcript(c, session_id, min(after, _MOST)), [])
+
+    async def transcript_before(self, session_id: str, before: int | None, limit: int) -> tuple[int, list[bytes]]:
+        end = _MOST if before is None else min(before, _MOST)
+        return await self._read(lambda c: self._reading.transcript_before(c, session_id, end, limit), (1, []))
 
     async def join(self, owner: OwnerRow) -> None:
         await self._here.writer.do(lambda line: line.run(lambda c: self._ownership.join(c, owner)))
