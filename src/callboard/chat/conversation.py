@@ -33,7 +33,7 @@ from .history import History
 from .rows import new_input
 from .shown import shown
 from .transcript import Entry, Input, Said
-from .window import Window, read_window
+from .window import Window, newest, read_window
 
 log = logging.getLogger("callboard.chat")
 
@@ -202,7 +202,7 @@ class Conversation:
         found = await read_window(self._seat.transcript_before, before, most)
         if before is not None:
             return found
-        unsaid = await self._unsaid(max(found.told, self._history.told))
+        unsaid = newest(await self._unsaid(max(found.told, self._history.told)))
         return replace(found, messages=[*found.messages, *unsaid])
 
     async def _unsaid(self, told: int) -> list[dict[str, Any]]:

@@ -52,6 +52,17 @@ async def read_window(read: Read, before: int | None, most: int) -> Window:
     return _cut(exchanges(entries), most, (first or 1) > 1, _told(entries))
 
 
+def newest(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The last messages of the user that have room in a window."""
+    room, kept = MAX_BYTES, list[dict[str, Any]]()
+    for message in reversed(messages):
+        room -= 6 * len(message["text"])
+        if room < 0 and kept:
+            break
+        kept.append(message)
+    return kept[::-1]
+
+
 def _cut(found: list[Exchange], most: int, more: bool, told: int) -> Window:
     """As many exchanges as there is room for, from the newest back, and always one."""
     if more and found and found[0].said is None:
