@@ -90,8 +90,17 @@ def _routes(desk: Desk) -> list[BaseRoute]:
     ordered = sorted(ENDPOINTS, key=lambda each: (-each.path.count("/"), each.path))
     resources = {path: Resource(desk, [*each]) for path, each in groupby(ordered, by_path)}
     fixed = FixedRoutes({path: each for path, each in resources.items() if "{" not in path})
-    made = [Route(path, each) for path, each in resources.items() if "{" in path]
+    made = [_route(path, each) for path, each in resources.items() if "{" in path]
     return [fixed, *made, Route("/openapi.json", described, methods=["GET"]), *_protocols(desk), *page_routes()]
+
+
+def _route(path: str, resource: Resource) -> Route:
+    """A route of an address with parameters.
+
+    An id may end like the address of an action (`/logout`). So an action takes only its own methods, and any other
+    request is about the session that has this id.
+    """
+    return Route(path, resource, methods=resource.methods if ":path}/" in path else None)
 
 
 def _protocols(desk: Desk) -> Sequence[BaseRoute]:

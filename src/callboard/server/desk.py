@@ -14,7 +14,7 @@ from ..sessions.ids import SessionIdInvalid, SessionNotFound, check_id
 from ..sessions.session import Session
 from .bodies import Bodies
 from .budget import MIB, Budget
-from .problems import Problem, not_found
+from .problems import draining, not_found
 from .streams import Streams
 
 
@@ -87,7 +87,7 @@ class Desk:
     def refuse_if_draining(self) -> None:
         """Raises `Problem` (503) while the server ends."""
         if self.draining:
-            raise Problem(503, "draining", "Not available", "The server is ending. Try again.", {"retry-after": "1"})
+            raise draining()
 
 
 def unsent_answers(*, per_user: int = 16 * MIB, total: int = 256 * MIB) -> Budget:

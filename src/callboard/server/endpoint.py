@@ -123,6 +123,11 @@ class Resource:
         if "GET" in self._endpoints:
             self._endpoints.setdefault("HEAD", self._endpoints["GET"])
 
+    @property
+    def methods(self) -> list[str]:
+        """The methods that it takes."""
+        return list(self._endpoints)
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         endpoint = self._endpoints.get(scope["method"])
         if endpoint is None:

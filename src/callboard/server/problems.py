@@ -78,6 +78,11 @@ def not_found(what: str) -> Problem:
     return Problem(404, f"{what}_not_found", "Not found", f"There is no such {what}.")
 
 
+def draining(detail: str = "The server is ending. Try again.") -> Problem:
+    """The server ends."""
+    return Problem(503, "draining", "Not available", detail, {"retry-after": "1"})
+
+
 def invalid(error: ValidationError, where: str) -> Problem:
     """What a caller sent does not have the shape that is wanted."""
     entries = error.errors(include_url=False, include_context=False, include_input=False)
