@@ -8,7 +8,7 @@ import pytest
 from callboard.storage.port import Change, ExecutionWrite, Store
 from callboard.storage.rows import INPUT, TURN
 
-from .rows import asks, execution_row, finished_row, made, new, request_row
+from .rows import asks, event, execution_row, finished_row, made, new, request_row
 
 pytestmark = pytest.mark.anyio
 
@@ -79,3 +79,14 @@ async def test_c5_a_transcript_is_read_from_its_end(store: Store) -> None:
     assert (await store.transcript_before("s", 1, 3))[1] == []
     assert await store.transcript_before("s", 99, 2) == (6, entries[5:])
     assert (await store.transcript_before("nobody", None, 3))[1] == []
+
+
+async def test_b1_a_page_of_events_ends_when_it_has_bytes_enough(store: Store) -> None:
+    await store.commit([made(), Change("s", events=[event(n) for n in range(40)])])
+    size = len(event(10))
+    page = await store.events("s", 3, 30, max_bytes=2 * size + size // 2)
+    assert (page.first, len(page.lines), page.last_seq) == (4, 3, 40)
+    assert len((await store.events("s", 0, 30, max_bytes=0)).lines) == 1, "there is always one"
+    assert len((await store.events("s", 0, 30, max_bytes=1_000_000)).lines) == 30
+    assert len((await store.events("s", 35, 30, max_bytes=1_000_000)).lines) == 5
+    assert (await store.events("nobody", 0, 30, max_bytes=100)).lines == []

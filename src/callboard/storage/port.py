@@ -153,8 +153,11 @@ class Store(Keys, Protocol):
         """Remove a session and all that is its own; one that was made at another time than that is left alone."""
         ...
 
-    async def events(self, session_id: str, after: int, limit: int) -> Page:
-        """Events after a number, oldest first. An unknown session has an empty board."""
+    async def events(self, session_id: str, after: int, limit: int, *, max_bytes: int | None = None) -> Page:
+        """Events after a number, oldest first. An unknown session has an empty board.
+
+        With `max_bytes` they end with the first that goes beyond so many bytes.
+        """
         ...
 
     async def heads(self, session_ids: Collection[str]) -> dict[str, Head]:

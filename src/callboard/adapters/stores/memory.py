@@ -6,6 +6,7 @@ No method waits for anything, so whatever it does is done in one turn of the eve
 import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 from ...storage.brief import Brief, brief
 from ...storage.port import Change, Conflict, Head, Page
@@ -109,13 +110,17 @@ class MemoryStore:
         self._requests = {row.id: row for row in self._requests.values() if row.session_id != session_id}
         return True
 
-    async def events(self, session_id: str, after: int, limit: int) -> Page:
+    async def events(self, session_id: str, after: int, limit: int, *, max_bytes: int | None = None) -> Page:
         session = self._sessions.get(session_id)
         if session is None:
             return Page(after + 1, [], 1, 0)
         first = max(after + 1, session.first_seq)
         start = first - session.first_seq
-        return Page(first, session.events[start : start + limit], session.first_seq, session.last_seq)
+        lines = session.events[start : start + limit]
+        if max_bytes is not None:
+            sizes = accumulate(map(len, lines))
+            del lines[next((number for number, size in enumerate(sizes, 1) if size > max_bytes), len(lines)) :]
+        return Page(first, lines, session.first_seq, session.last_seq)
 
     async def heads(self, session_ids: Collection[str]) -> dict[str, Head]:
         found = ((session_id, self._sessions.get(session_id)) for session_id in session_ids)

@@ -1,7 +1,7 @@
 """What can be asked of a database: one statement each, so that every answer is of one moment."""
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import BigInteger, ColumnElement, Connection, Dialect, Row, Select, and_, bindparam, case, select
@@ -22,6 +22,10 @@ _SESSION = select(
 ).join(session_tool_state, session_tool_state.c.session_id == sessions.c.id)
 
 _REQUEST = select(*(requests.c[name] for name in RequestRow.__dataclass_fields__))
+
+
+_FEW, _MANY = 20, 100
+"""How many events are asked for at once where their bytes are counted: first, and at most."""
 
 
 class Reading:
@@ -64,13 +68,46 @@ class Reading:
             statement = statement.where(session_tool_state.c.user_id == user_id)
         return [_session(row) for row in connection.execute(statement)]
 
-    def events(self, connection: Connection, session_id: str, after: int, limit: int) -> Page:
-        rows = connection.execute(self._events, {"id": session_id, "after": after, "limit": max(0, limit)}).all()
+    def events(
+        self, connection: Connection, session_id: str, after: int, limit: int, max_bytes: int | None = None
+    ) -> Page:
+        wanted = {"id": session_id, "after": after, "limit": max(0, limit if max_bytes is None else min(limit, _FEW))}
+        rows = connection.execute(self._events, wanted).all()
+        if max_bytes is not None:
+            rows = self._more(connection, wanted, rows, limit, max_bytes)
         if not rows:
             return Page(after + 1, [], 1, 0)
         first_seq, last_seq = rows[0].first_seq, rows[0].last_seq
         lines = [row.body for row in rows if row.body is not None]
         return Page(max(after + 1, first_seq), lines, first_seq, last_seq)
+
+    def _more(
+        self,
+        connection: Connection,
+        wanted: dict[str, Any],
+        rows: Sequence[Row[*tuple[Any, ...]]],
+        limit: int,
+        max_bytes: int,
+    ) -> Sequence[Row[*tuple[Any, ...]]]:
+        """Events a few at a time, up to the first that goes beyond so many bytes: they are never all in memory."""
+        taken: list[Row[*tuple[Any, ...]]] = []
+        few: int = wanted["limit"]
+        while rows:
+            for row in rows:
+                taken.append(row)
+                max_bytes -= len(row.body or b"")
+                if max_bytes < 0:
+                    return taken
+            if len(rows) < few or len(taken) >= limit or rows[-1].body is None:
+                break
+            after = max(wanted["after"] + 1, rows[0].first_seq) + len(rows) - 1
+            few = min(2 * few, _MANY, limit - len(taken))
+            wanted = {**wanted, "after": after, "limit": few}
+            found = connection.execute(self._events, wanted).all()
+            if found and found[0].first_seq > after + 1:  # some were forgotten meanwhile: a page has no gaps
+                break
+            rows = [row for row in found if row.body is not None]
+        return taken
 
     def heads(self, connection: Connection, session_ids: Collection[str]) -> dict[str, Head]:
         rows = connection.execute(self._heads, {"keys": keys(zip(session_ids))})

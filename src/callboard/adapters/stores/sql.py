@@ -92,10 +92,10 @@ class SqlStore:
 
         return await self._write(remove, False)
 
-    async def events(self, session_id: str, after: int, limit: int) -> Page:
+    async def events(self, session_id: str, after: int, limit: int, *, max_bytes: int | None = None) -> Page:
         after, limit = min(after, _MOST), min(limit, _MOST)
         nothing = Page(after + 1, [], 1, 0)
-        return await self._read(lambda c: self._reading.events(c, session_id, after, limit), nothing)
+        return await self._read(lambda c: self._reading.events(c, session_id, after, limit, max_bytes), nothing)
 
     async def heads(self, session_ids: Collection[str]) -> dict[str, Head]:
         return await self._read(lambda c: self._reading.heads(c, session_ids), {})
