@@ -15,7 +15,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import IO, Any
 
 import httpx2
 
@@ -193,5 +193,5 @@ def report(attack: str, store: str, seen: Seen, **figures: float) -> None:
             file.write(json.dumps(row) + "\n")
 
 
-def _last_line(stream: TextIO) -> dict[str, Any]:
+def _last_line(stream: IO[str]) -> dict[str, Any]:
     return json.loads(stream.read().splitlines()[-1])
