@@ -10,7 +10,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from .shown import Exchange, Placed, exchanges
-from .transcript import Input, Noted, Said, decode_entry
+from .transcript import Input, Noted, Said, decode_shown
 
 CHUNK = 100
 """How many entries are read at once."""
@@ -41,7 +41,7 @@ async def read_window(read: Read, before: int | None, most: int) -> Window:
     while first is None or first > 1:
         start, lines = await read(first, CHUNK)
         size += sum(map(len, lines))
-        found = [Placed(place, entry) for place, line in enumerate(lines, start) if (entry := decode_entry(line))]
+        found = [Placed(place, entry) for place, line in enumerate(lines, start) if (entry := decode_shown(line))]
         entries = [*found, *entries]
         first = start
         if not lines:

@@ -34,6 +34,7 @@ class Bodies:
         """A body of at most `size` bytes and `values` values, to be read within the `with`. Raises `Problem`."""
         length = _length(request)
         if length is not None and length > size:
+            await _discard(request)
             raise too_large(size)
         if length is not None and length <= SMALL:
             yield await request.body()
@@ -51,11 +52,23 @@ async def _counted(request: Request, size: int, values: int) -> tuple[bytes, int
         held += len(piece)
         if held > size:
             raise too_large(size)
-        if census.feed(piece) > values:
-            detail = f"A body may have at most {values:,} values: keys, texts, numbers, lists and objects."
-            raise Problem(413, "too_many_values", "Too large", detail)
+        if census.values > values or census.feed(piece) > values:
+            pieces.clear()  # the rest is only heard to its end
+            continue
         pieces.append(piece)
+    if census.values > values:
+        detail = f"A body may have at most {values:,} values: keys, texts, numbers, lists and objects."
+        raise Problem(413, "too_many_values", "Too large", detail)
     return b"".join(pieces), census.values
+
+
+async def _discard(request: Request) -> None:
+    """Hear a body to its end: a client that sends all of it before it reads would lose an earlier answer.
+
+    What no route takes is not heard at all: `LimitBodies` refuses it.
+    """
+    async for _ in request.stream():
+        pass
 
 
 def too_large(size: int) -> Problem:

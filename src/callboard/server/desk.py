@@ -14,6 +14,7 @@ from ..sessions.ids import SessionIdInvalid, SessionNotFound, check_id
 from ..sessions.session import Session
 from .bodies import Bodies
 from .budget import MIB, Budget
+from .lanes import Lanes
 from .problems import draining, not_found
 from .streams import Streams
 
@@ -35,6 +36,8 @@ class Desk:
     """The large bodies of requests that are being read."""
     unsent: Budget = field(default_factory=lambda: unsent_answers())
     """The large answers that are being sent."""
+    lanes: Lanes = field(default_factory=Lanes)
+    """How many expensive questions of a user are answered at once."""
 
     async def find(self, session_id: str, user_id: str) -> Session:
         """A session of that user, to look at: nobody is logged in by that. Raises `Problem` (404)."""

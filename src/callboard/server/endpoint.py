@@ -73,6 +73,8 @@ class Endpoint:
     """Of the answer, where it is not JSON."""
     max_body: int
     """Bytes."""
+    expensive: bool
+    """Whether only a few of them are answered at once for a user."""
 
     async def answer_to(self, desk: Desk, request: Request) -> ASGIApp:
         """Carry out a request. Raises `Problem`, and whatever the handler raises."""
@@ -80,9 +82,15 @@ class Endpoint:
         user_id = user_of(request.scope)
         body = Nothing() if self.body is Nothing else await self._body(desk, user_id, request)
         call = Call(desk, user_id, body, query, request.path_params, request)
+        if self.expensive:
+            async with desk.lanes.of(user_id):
+                return await self._answer(call)
+        return await self._answer(call)
+
+    async def _answer(self, call: Call[Any, Any]) -> ASGIApp:
         said = await self.handler(call)
         if isinstance(said, BaseModel):
-            return Answer(said.__pydantic_serializer__.to_json(said), self.status, desk.unsent, user_id)
+            return Answer(said.__pydantic_serializer__.to_json(said), self.status, call.desk.unsent, call.user_id)
         return said
 
     async def _body(self, desk: Desk, user_id: str, request: Request) -> BaseModel:
@@ -109,9 +117,12 @@ def endpoint(
     problems: tuple[int, ...] = (),
     media_type: str = JSON,
     max_body: int = SMALL_BODY,
+    expensive: bool = False,
 ) -> Endpoint:
     """An endpoint whose handler takes these models."""
-    return Endpoint(method, path, handler, summary, body, query, answer, status, problems, media_type, max_body)
+    return Endpoint(
+        method, path, handler, summary, body, query, answer, status, problems, media_type, max_body, expensive
+    )
 
 
 class Resource:

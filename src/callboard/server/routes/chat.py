@@ -92,7 +92,16 @@ ENDPOINTS = [
         problems=(400, 404, 409),
         media_type="text/event-stream",
     ),
-    endpoint("GET", "/api/state", state, "How the session stands", query=AskState, answer=State, problems=(404, 409)),
+    endpoint(
+        "GET",
+        "/api/state",
+        state,
+        "How the session stands",
+        query=AskState,
+        answer=State,
+        problems=(404, 409),
+        expensive=True,
+    ),
     endpoint(
         "GET",
         "/api/messages",
@@ -101,6 +110,7 @@ ENDPOINTS = [
         query=AskMessages,
         answer=MessageList,
         problems=(404,),
+        expensive=True,
     ),
     endpoint(
         "POST",

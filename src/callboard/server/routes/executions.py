@@ -93,6 +93,7 @@ ENDPOINTS = [
         query=AskExecutions,
         answer=ExecutionList,
         problems=(404,),
+        expensive=True,
     ),
     endpoint(
         "POST",

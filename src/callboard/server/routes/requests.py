@@ -64,6 +64,7 @@ ENDPOINTS = [
         query=AskRequests,
         answer=RequestList,
         problems=(404,),
+        expensive=True,
     ),
     endpoint(
         "GET",
