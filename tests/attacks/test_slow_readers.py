@@ -37,6 +37,14 @@ def ask(stack: ExitStack, node: Node, user: User, path: str) -> socket.socket:
     return made
 
 
+async def served_again(client: httpx2.AsyncClient, execution_id: str) -> None:
+    """Return when a large answer is given: what was held for the others is given back."""
+    async with asyncio.timeout(DEADLINE):
+        path = f"/api/executions/{execution_id}"
+        while (await client.get(path, params={"session_id": "large"})).status_code != 200:  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
+
+
 async def hold_out(node: Node, users: Users, store: str, results: int, readers: int, longest: float) -> None:
     async with users.attacker.client(node) as client:
         newest = await fill(client, results)
@@ -56,9 +64,7 @@ async def hold_out(node: Node, users: Users, store: str, results: int, readers: 
         report("clients that do not read", store, seen, memory=held)
         assert held < MEMORY
         seen.unharmed(longest)
-        async with asyncio.timeout(DEADLINE):
-            while (await client.get(f"/api/executions/{newest}", params={"session_id": "large"})).status_code != 200:
-                await asyncio.sleep(0.1)
+        await served_again(client, newest)
 
 
 async def test_h5_clients_that_do_not_read_harm_nobody(node: Node, users: Users, shared_url: str) -> None:

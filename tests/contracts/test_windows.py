@@ -38,11 +38,11 @@ async def test_h1_calls_are_listed_from_the_newest_back(store: Store) -> None:
 async def test_h1_what_is_long_in_a_call_is_left_out_of_lists(store: Store) -> None:
     short = finished_row("short", value=b'{"a": 1}')
     long = finished_row("long", value=LONG, shown=b'{"text": %b}' % LONG, document=LONG)
-    await store.commit([made(), Change("s", executions=[ExecutionWrite(row, row.owner, new=True) for row in (short, long)])])
+    await store.commit([made(), new(short), new(long)])
     whole, cut = await store.brief_executions("s", limit=10, longest=1_000)
     assert not whole.cut
     assert json.loads(whole.row.value or b"") == {"a": 1}
-    assert whole.row == replace(short, document=None, value=whole.row.value, shown=whole.row.shown, errors=whole.row.errors)
+    assert whole.row == replace(short, document=None, value=whole.row.value, shown=whole.row.shown)
     assert (cut.row.value, cut.row.shown, cut.row.document) == (None, b"null", None)
     assert set(cut.cut) == {"value", "shown"}
     assert cut.cut["value"].length == len(LONG)

@@ -24,7 +24,8 @@ class Answer(Response):
         """Send it. Raises `Problem` (429, 503) where the user has too many that are not sent yet."""
         size = len(self.body)
         if size <= PIECE:
-            return await super().__call__(scope, receive, send)
+            await super().__call__(scope, receive, send)
+            return
         with self._unsent.holding(self._user_id, size):
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
             for start in range(0, size, PIECE):

@@ -43,7 +43,7 @@ async def state_of(
 ) -> State:
     """How things stand. Of the system's events those after a cursor; the newest, where there is none."""
     snapshot, window = await _as_one(desk, session, messages)
-    requests = fits([request_info(*each) for each in snapshot.requests], _weight, LIST_BYTES)
+    requests = fits([request_info(each.row, each.cut) for each in snapshot.requests], _weight, LIST_BYTES)
     executions = fits([execution_info(*each) for each in reversed(snapshot.executions)], _weight, LIST_BYTES)
     more = len(requests) < len(snapshot.requests) or len(snapshot.requests) == MAX_SHOWN
     wallet = [each for each in requests if each.kind == EventKind.WALLET_TX_REQUEST]

@@ -194,8 +194,8 @@ class Store(Keys, Protocol):
     ) -> list[Brief[ExecutionRow]]:
         """The newest `limit` calls of a session, or those before an execution, in the order in which they were queued.
 
-        With `kind` rows of that kind, such as turns, in place of calls. `shown` and `value` are left out where they are longer than that; `document` always is. There are none before
-        an execution that does not exist.
+        With `kind` rows of that kind, such as turns, in place of calls. `shown` and `value` are left out where they are
+        longer than that; `document` always is. There are none before an execution that does not exist.
         """
         ...
 
