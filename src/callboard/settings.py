@@ -20,6 +20,8 @@ class Settings:
 
     max_argument_bytes: int = 4_194_304
     """Largest JSON document that is taken as a call's arguments."""
+    max_argument_values: int = 20_000
+    """How many values (keys, texts, numbers, lists, objects) a call's arguments may have, at most."""
     max_threads: int = 32
     """Threads that run sync handlers, at most."""
     max_calls: int = 4_096

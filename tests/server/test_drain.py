@@ -17,7 +17,7 @@ import pytest
 from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from callboard import Runtime
+from callboard import Runtime, tool
 from callboard.adapters.stores.tables import VERSION_TABLE
 from tests import forked
 from tests.server.conftest import DEADLINE, TOOLS, serve
@@ -188,3 +188,25 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
         with Command(tmp_path, "--port", str(port)) as command:
             assert command.process.wait(DEADLINE) == 1
             assert f"port {port}: Address already in use" in command.err.read()
+
+
+@pytest.mark.anyio
+async def test_h6_a_call_that_the_servers_end_cuts_off_is_told_so() -> None:
+    began = asyncio.Event()
+
+    @tool(inline_budget=600)
+    async def stay() -> str:
+        """Stay until the end."""
+        began.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    async with serve(Runtime([stay]), grace=0.1) as served:
+        await served.session("s")
+        call = asyncio.create_task(served.post("/api/executions", {"session_id": "s", "tool": "stay"}))
+        await began.wait()
+        served.server.should_exit = True
+        answer = await call
+    assert (answer.status_code, answer.json()["code"]) == (503, "draining")
+    assert answer.headers["retry-after"] == "1"
+    assert answer.headers["content-type"] == "application/problem+json"

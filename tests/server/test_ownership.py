@@ -48,7 +48,7 @@ async def test_h5_a_foreign_session_is_the_same_as_one_that_is_not_there(served:
     missing = await everything(served, "nobodys", "x1", "r1", "mallory")
     assert foreign == missing
     assert {status for status, _ in foreign} == {404}
-    assert (await served.get("/api/requests", x_user="mallory")).json() == {"requests": []}
+    assert (await served.get("/api/requests", x_user="mallory")).json() == {"requests": [], "next": None}
     assert (await served.get("/api/sessions", x_user="mallory")).json() == {"sessions": [], "next": None}
     taken = await served.post("/api/sessions", {"session_id": "hers"}, x_user="mallory")
     assert (taken.status_code, taken.json()["code"]) == (404, "session_not_found")

@@ -234,3 +234,16 @@ async def test_the_page_is_served_from_the_package_with_a_strict_policy(plain: S
         assert (unchanged.status_code, unchanged.content) == (304, b"")
     for outside in ("/../app.py", "/%2e%2e/app.py", "/page/index.html", "/index.html/"):
         assert (await plain.get(outside)).status_code == 404
+
+
+@pytest.mark.parametrize("session_id", ["a/logout", "a/restore", "logout", "a/b/logout/restore"])
+async def test_h1_a_session_whose_id_ends_like_an_action_is_like_any_other(plain: Served, session_id: str) -> None:
+    await plain.session(session_id)
+    await plain.session("a")
+    assert (await plain.get(f"/api/sessions/{session_id}")).json()["session_id"] == session_id
+    assert (await plain.post(f"/api/sessions/{session_id}/logout", {"grace": 1})).json()["session_id"] == session_id
+    assert (await plain.get(f"/api/sessions/{session_id}")).json()["open"] is False
+    assert (await plain.get("/api/sessions/a")).json()["open"] is True
+    assert (await plain.post(f"/api/sessions/{session_id}/restore")).json()["open"] is True
+    assert (await plain.client.delete(f"/api/sessions/{session_id}")).json() == {"deleted": True}
+    assert (await plain.get(f"/api/sessions/{session_id}")).status_code == 404

@@ -64,17 +64,17 @@ async def test_h2_what_is_written_while_a_snapshot_is_taken_comes_once(
 ) -> None:
     held.may.set()
     await held.say("one")
-    messages = Session.messages
+    latest = Session.latest_messages
     written = 0
 
-    async def slow(session: Session, *, waiting: bool = False) -> list[dict[str, Any]]:
+    async def slow(session: Session, before: int | None = None, most: int = 100) -> Any:
         nonlocal written
         written += 1
         if written == 1:
             await held.say("two")  # after it was said how far the events go
-        return await messages(session, waiting=waiting)
+        return await latest(session, before, most)
 
-    monkeypatch.setattr(Session, "messages", slow)
+    monkeypatch.setattr(Session, "latest_messages", slow)
     async with held.served.stream("s") as stream:
         [snapshot] = await take(stream, lambda sent: sent.event == "snapshot")
         await held.say("three")

@@ -31,10 +31,10 @@ from .desk import Desk
 from .failures import reason_of
 from .floor import Floor, FloorLost
 from .history import History
-from .rendering import render
 from .rows import new_input
 from .shown import shown
 from .transcript import Entry, Input, Said
+from .window import Window, newest, read_window
 
 log = logging.getLogger("callboard.chat")
 
@@ -197,18 +197,30 @@ class Conversation:
         return tuple(self._history.entries)
 
     async def messages(self, *, waiting: bool = False) -> list[dict[str, Any]]:
-        """The conversation as the model sees it, as plain values. Calls that go on have no result yet.
+        """The whole conversation as plain values. Calls that go on have no result yet.
 
         With `waiting` it ends with what the user wrote that the model has not been told yet.
         """
-        messages = shown(render(await self.transcript()))
-        told, open_calls = self._history.told, {call.tool_call_id for call in self._history.open_calls()}
-        found = [each for each in messages if each["role"] != "tool" or each["call_id"] not in open_calls]
-        if waiting:
-            _, events = await self._seat.written_after(told)
-            written = [event for event in events if event.kind == EventKind.USER_INPUT]
-            found += [{"id": f"e{each.seq}", "role": "user", "text": each.data["text"]} for each in written]
-        return found
+        await self._history.refresh()
+        found = shown(self._history.placed())
+        return [*found, *await self._unsaid(self._history.told)] if waiting else found
+
+    async def window(self, before: int | None = None, most: int = 100) -> Window:
+        """The newest messages, and what the user wrote that the model has not been told yet; or those before a place.
+
+        It costs the same however long the conversation is.
+        """
+        found = await read_window(self._seat.transcript_before, before, most)
+        if before is not None:
+            return found
+        unsaid = newest(await self._unsaid(max(found.told, self._history.told)))
+        return replace(found, messages=[*found.messages, *unsaid])
+
+    async def _unsaid(self, told: int) -> list[dict[str, Any]]:
+        """What the user wrote after an event: the model has not been told of it."""
+        _, events = await self._seat.written_after(told)
+        written = [event for event in events if event.kind == EventKind.USER_INPUT]
+        return [{"id": f"e{each.seq}", "role": "user", "text": each.data["text"]} for each in written]
 
     # Turns
 

@@ -80,7 +80,7 @@ class Desk:
             await self._floor.begin()
         if messages and self._instructions and isinstance(last := messages[-1], ModelRequest):
             messages[-1] = replace(last, instructions=self._instructions)
-        self._message_id = said_id(len(messages))
+        self._message_id = said_id(self._history.next_place)
         return messages
 
     def parameters(self) -> ModelRequestParameters:

@@ -15,6 +15,7 @@ from ..storage.port import Change, ExecutionWrite
 from ..turns import Usage
 from .completion import used_by
 from .rendering import unanswered
+from .shown import Placed
 from .transcript import Began, Entry, Input, Noted, Said, decode_entry, encode_entry
 
 
@@ -24,6 +25,8 @@ class History:
     def __init__(self, seat: Seat) -> None:
         self._seat = seat
         self.entries: list[Entry] = []
+        self._places: list[int] = []
+        """Where each of them stands in the stored transcript."""
         self.inputs: list[Input | Noted] = []
         """What the model has not been told, in order."""
         self.used = Usage()
@@ -57,6 +60,15 @@ class History:
         """The number of the newest event that the model was told of, or is being told of now."""
         return self._looked if not self.inputs else self.inputs[0].seq - 1
 
+    @property
+    def next_place(self) -> int:
+        """Where the next entry will stand."""
+        return self._read + 1
+
+    def placed(self) -> list[Placed]:
+        """The entries, each with its place."""
+        return list(map(Placed, self._places, self.entries))
+
     def open_calls(self) -> list[ToolCallPart]:
         """Calls that have no answer."""
         return unanswered(self.entries)
@@ -71,8 +83,10 @@ class History:
         async with self._one:
             self._loaded = True
             lines = await self._seat.transcript(self._read)
+            known = [(n, made) for n, line in enumerate(lines, self._read + 1) if (made := decode_entry(line))]
             self._read += len(lines)
-            self._take_in([entry for line in lines if (entry := decode_entry(line)) is not None])
+            self._places += [place for place, _ in known]
+            self._take_in([entry for _, entry in known])
             return bool(lines)
 
     async def look(self) -> bool:
@@ -119,6 +133,7 @@ class History:
         async with self._one:
             change.entries = self._read  # else it was composed without what another turn has said and told
             await self._seat.write(change)
+            self._places += range(self._read + 1, self._read + len(entries) + 1)
             self._read += len(entries)
             self._take_in(entries)
 

@@ -7,7 +7,7 @@ model is made of them by `rendering`, by a pure function.
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse
+from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, ModelResponsePart, TextPart, ToolCallPart
 from pydantic_core import from_json, to_json
 
 
@@ -80,13 +80,32 @@ def encode_entry(entry: Entry) -> bytes:
 def decode_entry(line: bytes) -> Entry | None:
     """A stored entry. None for a kind that only a newer version knows: it is left out of what is rendered."""
     fields: dict[str, Any] = from_json(line)
-    kind = fields.pop("kind", None)
-    if kind == "said":
+    if fields.get("kind") == "said":
         [message] = ModelMessagesTypeAdapter.validate_python(fields["message"])
         return Said(message) if isinstance(message, ModelResponse) else None
-    if (made := _KINDS.get(kind)) is None:
-        return None
-    return made(**{name: fields[name] for name in made.__slots__ if name in fields})
+    return _made(fields)
+
+
+def decode_shown(line: bytes) -> Entry | None:
+    """A stored entry as people are shown it: of what the model said, only texts and calls, and not validated again."""
+    fields: dict[str, Any] = from_json(line)
+    if fields.get("kind") != "said":
+        return _made(fields)
+    parts: list[ModelResponsePart] = []
+    for message in fields["message"]:
+        if message.get("kind") != "response":
+            return None
+        for part in message["parts"]:
+            if part["part_kind"] == "text":
+                parts.append(TextPart(part["content"]))
+            elif part["part_kind"] == "tool-call":
+                parts.append(ToolCallPart(part["tool_name"], part["args"], part["tool_call_id"]))
+    return Said(ModelResponse(parts=parts))
+
+
+def _made(fields: dict[str, Any]) -> Entry | None:
+    made = _KINDS.get(fields.get("kind"))
+    return None if made is None else made(**{name: fields[name] for name in made.__slots__ if name in fields})
 
 
 _NAMES: dict[type[Any], str] = {

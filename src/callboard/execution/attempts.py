@@ -51,7 +51,7 @@ class Attempts:
         reporter: Callable[[Execution], Reporter],
     ) -> None:
         self._registry = registry
-        self._max_bytes = registry.settings.max_argument_bytes
+        self._size = registry.argument_size
         self._clock = clock
         self._breakers = breakers
         self._gate = gate
@@ -137,7 +137,7 @@ class Attempts:
         else:
             if answer.document is not None:
                 execution.document = answer.document  # the fingerprint stays that of what the caller sent
-                execution.shown = shown_document(execution.tool, execution.document, self._max_bytes)
+                execution.shown = shown_document(execution.tool, execution.document, self._size)
                 execution.arguments = execution.tool.arguments.parse(execution.name, execution.document)
             self._gate.take(execution)
             return True

@@ -13,7 +13,6 @@ from ..errors import ErrorCategory, ToolError
 from ..events.calendar import Calendar
 from ..events.kinds import EventKind
 from ..tools.definition import Tool
-from ..tools.document import too_large
 from ..tools.policies import RetryPolicy
 from ..tools.registry import Registry
 from ..types import Mode
@@ -64,7 +63,8 @@ class Beginnings:
         retry: RetryPolicy,
     ) -> None:
         self._registry = registry
-        self._max_bytes = registry.settings.max_argument_bytes
+        self._size = registry.argument_size
+        self._harmless = self._size.harmless
         self._max_held = registry.settings.max_user_bytes
         self._clock = clock
         self._monotonic = clock.monotonic  # looked up once: it is on the path of every call
@@ -109,7 +109,7 @@ class Beginnings:
     def announce(self, execution: Execution) -> None:
         """Tell that a call was accepted, before its arguments were looked at."""
         self._wait(execution)
-        execution.shown = shown_document(execution.tool, execution.document, self._max_bytes)
+        execution.shown = shown_document(execution.tool, execution.document, self._size)
         execution.reached, execution.at = CALLED, self._clock.time()
         self._endings.tell(execution)
 
@@ -140,8 +140,8 @@ class Beginnings:
                 execution.at = self._clock.time()
             execution.reached, execution.status = VALIDATED, _VALIDATING
             try:
-                if large and len(document) > self._max_bytes:
-                    raise too_large(len(document), self._max_bytes)
+                if len(document) > self._harmless:
+                    self._size.check(document)
                 execution.arguments = tool.arguments.parse(tool.name, document)
             except BaseException as error:  # a validator may raise anything
                 self._refuse_arguments(execution, error)
@@ -153,7 +153,7 @@ class Beginnings:
                 if tool.secret is False and not (_LINE_FEED in document or _CARRIAGE_RETURN in document):
                     execution.shown = document
                 else:
-                    execution.shown = shown_document(tool, document, self._max_bytes)
+                    execution.shown = shown_document(tool, document, self._size)
             work = self._attempts.carry_out(execution)
             if tool.mode is _BACKGROUND:
                 # Its caller has the acknowledgement before anything happens, also where tasks begin eagerly.
@@ -226,7 +226,7 @@ class Beginnings:
     def _refuse_arguments(self, execution: Execution, error: BaseException) -> None:
         failure = self._registry.errors.translate(error)
         if not execution.told:  # else it is there already
-            execution.shown = shown_document(execution.tool, execution.document, self._max_bytes)
+            execution.shown = shown_document(execution.tool, execution.document, self._size)
         self._endings.fail(execution, failure)
         if isinstance(failure.__cause__, KeyboardInterrupt):  # a person wants the process to end
             raise failure.__cause__

@@ -7,14 +7,15 @@ from pydantic_core import from_json, to_json
 from ..nesting import DEEPEST, is_deeper
 from ..schemas.secrets import masked
 from ..tools.definition import Tool
+from ..tools.document import Size
 
 SHOWN_BYTES = 2_000
 """How much is shown of a document that is not JSON at all."""
 
 
-def shown_document(tool: Tool, document: bytes, limit: int) -> bytes:
-    """The same, but of a document that is over the limit only its size."""
-    if len(document) > limit:
+def shown_document(tool: Tool, document: bytes, size: Size) -> bytes:
+    """What may be shown of a document; of one that is too large, only its size."""
+    if not size.admits(document):
         return b'"(%d bytes, too many to be shown)"' % len(document)
     return shown_arguments(tool, document)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
+from ..census import has_more_values
 from ..clock import Clock
 from ..errors import ToolError
 from ..storage.rows import WORKER, ExecutionRow
@@ -17,11 +18,18 @@ from .lifecycle import Status
 from .outcome import Outcome, OutcomeStatus
 from .record import ExecutionRecord
 
+MAX_ORDERED = 20_000
+"""How many values arguments may have that are put in order for their fingerprint."""
+
 
 def fingerprint_of(document: bytes) -> str:
-    """A hash of arguments that is the same however they are spaced and ordered."""
-    with suppress(ValueError, RecursionError):  # where it is not JSON, the text itself is all there is
-        document = canonical(document)
+    """A hash of arguments that is the same however they are spaced and ordered.
+
+    Where they are not JSON, or have too many values to be put in order, it is the hash of the text itself.
+    """
+    if not has_more_values(document, MAX_ORDERED):
+        with suppress(ValueError, RecursionError):
+            document = canonical(document)
     return hashlib.sha256(document).hexdigest()
 
 

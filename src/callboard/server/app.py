@@ -1,7 +1,7 @@
 """The app: the composition root of the server. It joins a runtime, the routes and what stands in front of them."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from itertools import groupby
 from typing import Any, cast
 
@@ -91,8 +91,17 @@ def _routes(desk: Desk) -> list[BaseRoute]:
     ordered = sorted(ENDPOINTS, key=lambda each: (-each.path.count("/"), each.path))
     resources = {path: Resource(desk, [*each]) for path, each in groupby(ordered, by_path)}
     fixed = FixedRoutes({path: each for path, each in resources.items() if "{" not in path})
-    made = [Route(path, each) for path, each in resources.items() if "{" in path]
+    made = [_route(path, each) for path, each in resources.items() if "{" in path]
     return [fixed, *made, Route("/openapi.json", described, methods=["GET"]), *_protocols(desk), *page_routes()]
+
+
+def _route(path: str, resource: Resource) -> Route:
+    """A route of an address with parameters.
+
+    An id may end like the address of an action (`/logout`). So an action takes only its own methods, and any other
+    request is about the session that has this id.
+    """
+    return Route(path, resource, methods=resource.methods if ":path}/" in path else None)
 
 
 def _protocols(desk: Desk) -> Sequence[BaseRoute]:
@@ -104,7 +113,10 @@ def _protocols(desk: Desk) -> Sequence[BaseRoute]:
         desk.talking.add(session)
         return session
 
-    return [Route("/ag-ui", agui.endpoint(open_session, desk.runs), methods=["POST"])]
+    def take_body(request: Request) -> AbstractAsyncContextManager[bytes]:
+        return desk.bodies.taking(request, user_of(request.scope), agui.MAX_BODY_BYTES, agui.MAX_VALUES)
+
+    return [Route("/ag-ui", agui.endpoint(open_session, desk.runs, take_body), methods=["POST"])]
 
 
 def _guarded(app: ASGIApp, guard: Callable[[ASGIApp], ASGIApp]) -> ASGIApp:

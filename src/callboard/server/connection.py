@@ -5,6 +5,7 @@ both, and lets a stream end a connection whose other side takes nothing more.
 """
 
 import asyncio
+import logging
 from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -13,11 +14,17 @@ from .limits import WHOLE
 from .problems import MEDIA_TYPE
 from .stream import ABORT
 
+log = logging.getLogger("callboard.server")
+
 MAX_HEAD = 64 * 1024
 """Bytes of a request's address and headers."""
 MAX_HEADERS = 100
 PATIENCE = 15.0
 """Seconds that the head of a request may take, from the connection's beginning or its own first byte."""
+
+STALL = 30.0
+"""Seconds in which a client has to take at least `LEAST` bytes of what is sent to it, or it is dropped."""
+LEAST = 4_096
 
 LINGER = 2.0
 """Seconds for which one still listens, without hearing, to whom was refused while he spoke."""
@@ -42,6 +49,8 @@ class Connection(HttpToolsProtocol):
     _in_head = False
     _refused = False
     _timer: asyncio.TimerHandle | None = None
+    _stall: asyncio.TimerHandle | None = None
+    _unsent = 0
     _answered: RequestResponseCycle | None = None
     """The request that is being answered, where others wait behind it."""
 
@@ -51,6 +60,7 @@ class Connection(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop()
+        self._relax()
         super().connection_lost(exc)
         if self._answered is not None:  # uvicorn tells only the newest request that nobody is there any more
             self._answered.disconnected = True
@@ -104,12 +114,43 @@ class Connection(HttpToolsProtocol):
             self.transport.write(_NOT_HTTP)
             self.transport.close()
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch()
+
+    def resume_writing(self) -> None:
+        self._relax()
+        super().resume_writing()
+
     def on_response_complete(self) -> None:
+        if self.transport.get_write_buffer_size():
+            self._watch()
         answered = self._answered or self.cycle
         self._answered = self.pipeline[-1][0] if self.pipeline else None
         super().on_response_complete()
         if answered.more_body and not self.transport.is_closing():  # answered before it was asked to the end
             self._leave()
+
+    def _watch(self) -> None:
+        """See to it that what is written is read."""
+        self._relax()
+        self._unsent = self.transport.get_write_buffer_size()
+        self._stall = self.loop.call_later(STALL, self._look)
+
+    def _relax(self) -> None:
+        if self._stall is not None:
+            self._stall.cancel()
+            self._stall = None
+
+    def _look(self) -> None:
+        """Drop the connection if its client has taken next to nothing since the last look."""
+        self._stall = None
+        left = self.transport.get_write_buffer_size()
+        if left and left > self._unsent - LEAST:
+            log.info("a client does not read its answer: the connection is dropped")
+            self.transport.abort()
+        elif left:
+            self._watch()
 
     def _refuse(self) -> None:
         if not self._refused:
@@ -135,3 +176,5 @@ class Connection(HttpToolsProtocol):
     def _too_slow(self) -> None:
         self._timer = None
         self.transport.close()
+        if self.transport.get_write_buffer_size():
+            self._watch()

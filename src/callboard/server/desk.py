@@ -12,7 +12,10 @@ from ..protocols.agui.run import Run
 from ..runtime import Runtime
 from ..sessions.ids import SessionIdInvalid, SessionNotFound, check_id
 from ..sessions.session import Session
-from .problems import Problem, not_found
+from .bodies import Bodies
+from .budget import MIB, Budget
+from .lanes import Lanes
+from .problems import draining, not_found
 from .streams import Streams
 
 
@@ -29,6 +32,12 @@ class Desk:
     """Sessions that were spoken to here."""
     runs: "WeakSet[Run]" = field(default_factory=lambda: WeakSet[Run]())
     """Those of AG-UI that go on."""
+    bodies: Bodies = field(default_factory=Bodies)
+    """The large bodies of requests that are being read."""
+    unsent: Budget = field(default_factory=lambda: unsent_answers())
+    """The large answers that are being sent."""
+    lanes: Lanes = field(default_factory=Lanes)
+    """How many expensive questions of a user are answered at once."""
 
     async def find(self, session_id: str, user_id: str) -> Session:
         """A session of that user, to look at: nobody is logged in by that. Raises `Problem` (404)."""
@@ -81,7 +90,13 @@ class Desk:
     def refuse_if_draining(self) -> None:
         """Raises `Problem` (503) while the server ends."""
         if self.draining:
-            raise Problem(503, "draining", "Not available", "The server is ending. Try again.", {"retry-after": "1"})
+            raise draining()
+
+
+def unsent_answers(*, per_user: int = 16 * MIB, total: int = 256 * MIB) -> Budget:
+    """The budget for answers that are not sent yet."""
+    detail = "There are too many answers that you have not read yet. Read them, or ask for smaller pages."
+    return Budget("too_many_unread_answers", detail, per_user=per_user, total=total)
 
 
 def is_id(text: str) -> bool:

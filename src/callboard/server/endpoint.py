@@ -6,24 +6,33 @@ The same models validate requests, write answers and make the OpenAPI document, 
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Generic, TypeVar
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import from_json
 from starlette.requests import Request
-from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ..census import MAX_VALUES
 from ..nesting import is_deeper
+from .answer import JSON, Answer
 from .desk import Desk
-from .problems import Problem, invalid
+from .problems import MAX_ERRORS, Problem, invalid, too_many_errors
 
 MAX_DEPTH = 100
 """How deep lists and objects may lie in each other in a body."""
 
+MANY_ERRORS = 200
+"""How many errors are looked at: each costs more than the field that it is about."""
 MAX_FIELDS = 20
 """How many fields a query may have."""
-JSON = "application/json"
+
+SMALL_BODY = 16_384
+"""Bytes of a body that has a few short fields."""
+LARGE_BODY = 1_048_576
+"""Bytes of a body that holds what a person or a program wrote: a message, arguments, an answer."""
 
 B = TypeVar("B", bound=BaseModel)
 Q = TypeVar("Q", bound=BaseModel)
@@ -62,14 +71,37 @@ class Endpoint:
     problems: tuple[int, ...]
     media_type: str
     """Of the answer, where it is not JSON."""
+    max_body: int
+    """Bytes."""
+    expensive: bool
+    """Whether only a few of them are answered at once for a user."""
 
     async def answer_to(self, desk: Desk, request: Request) -> ASGIApp:
         """Carry out a request. Raises `Problem`, and whatever the handler raises."""
         query = _query(self.query, request.scope["query_string"])
-        body = Nothing() if self.body is Nothing else await _body(self.body, request)
-        call = Call(desk, user_of(request.scope), body, query, request.path_params, request)
+        user_id = user_of(request.scope)
+        body = Nothing() if self.body is Nothing else await self._body(desk, user_id, request)
+        call = Call(desk, user_id, body, query, request.path_params, request)
+        if self.expensive:
+            async with desk.lanes.of(user_id):
+                return await self._answer(call)
+        return await self._answer(call)
+
+    async def _answer(self, call: Call[Any, Any]) -> ASGIApp:
         said = await self.handler(call)
-        return Response(said.model_dump_json(), self.status, media_type=JSON) if isinstance(said, BaseModel) else said
+        if isinstance(said, BaseModel):
+            return Answer(said.__pydantic_serializer__.to_json(said), self.status, call.desk.unsent, call.user_id)
+        return said
+
+    async def _body(self, desk: Desk, user_id: str, request: Request) -> BaseModel:
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        async with desk.bodies.taking(request, user_id, self.max_body, MAX_VALUES) as content:
+            if not content and _may_be_empty(self.body):
+                content = b"{}"
+            elif kind != JSON:
+                detail = f"The body must be {JSON}, and its content-type must say so."
+                raise Problem(415, "media_type", "Not understood", detail)
+            return _read(self.body, content)
 
 
 def endpoint(
@@ -84,9 +116,13 @@ def endpoint(
     status: int = 200,
     problems: tuple[int, ...] = (),
     media_type: str = JSON,
+    max_body: int = SMALL_BODY,
+    expensive: bool = False,
 ) -> Endpoint:
     """An endpoint whose handler takes these models."""
-    return Endpoint(method, path, handler, summary, body, query, answer, status, problems, media_type)
+    return Endpoint(
+        method, path, handler, summary, body, query, answer, status, problems, media_type, max_body, expensive
+    )
 
 
 class Resource:
@@ -97,6 +133,11 @@ class Resource:
         self._endpoints = {each.method: each for each in endpoints}
         if "GET" in self._endpoints:
             self._endpoints.setdefault("HEAD", self._endpoints["GET"])
+
+    @property
+    def methods(self) -> list[str]:
+        """The methods that it takes."""
+        return list(self._endpoints)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         endpoint = self._endpoints.get(scope["method"])
@@ -113,23 +154,34 @@ def user_of(scope: Scope) -> str:
     return scope.get("state", {}).get("user_id", "local")
 
 
-async def _body(model: type[B], request: Request) -> B:
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    content = await request.body()
-    if not content and model.model_fields and all(not field.is_required() for field in model.model_fields.values()):
-        content = b"{}"  # where nothing has to be said, nothing may be said
-    elif kind != JSON:
-        raise Problem(
-            415, "media_type", "Not understood", f"The body must be {JSON}, and its content-type must say so."
-        )
+def _may_be_empty(model: type[BaseModel]) -> bool:
+    """Whether a body need not say anything, and so may be left out."""
+    return bool(model.model_fields) and not any(field.is_required() for field in model.model_fields.values())
+
+
+def _read(model: type[B], content: bytes) -> B:
     try:
         read = model.model_validate_json(content)
     except ValidationError as error:
-        raise invalid(error, "body") from None
+        raise _refusal(model, content, error) from None
     if is_deeper(content, MAX_DEPTH):
         detail = f"The body is nested too deeply: at most {MAX_DEPTH} lists and objects may lie in each other."
         raise Problem(422, "too_deep", "Not valid", detail)
     return read
+
+
+def _refusal(model: type[BaseModel], content: bytes, error: ValidationError) -> Problem:
+    """What is wrong with a body. Of one with many errors, most of its unknown fields are left out first."""
+    if error.error_count() <= MANY_ERRORS:
+        return invalid(error, "body")
+    given: dict[str, Any] = from_json(content)
+    known = {name: given.pop(name) for name in model.model_fields if name in given}
+    try:
+        model.model_validate({**known, **dict(islice(given.items(), MAX_ERRORS))})
+    except ValidationError as fewer:
+        if fewer.error_count() <= MANY_ERRORS:
+            return invalid(fewer, "body")
+    return too_many_errors("body")
 
 
 def _query(model: type[Q], query: bytes) -> Q:

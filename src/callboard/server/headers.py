@@ -3,12 +3,15 @@
 This is the outermost middleware of ours. Problems that are raised by the middleware within it become answers here.
 """
 
+import asyncio
+
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..errors import CallboardError
-from .problems import problem_of
+from .problems import draining, problem_of
 
+_CUT_OFF = "The server is ending. What was begun goes on or is kept: ask again, with the same ids."
 _ALWAYS = [
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
@@ -45,6 +48,10 @@ class SafeHeaders:
             if sender.started:
                 raise
             await problem_of(error).response()(scope, receive, sender)
+        except asyncio.CancelledError:  # only the end of the server cuts a request off
+            if not sender.started:
+                await draining(_CUT_OFF).response()(scope, receive, sender)
+            raise
         except ClientDisconnect:
             pass  # in the middle of his request: nobody is there to be told
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..protocols.agui.endpoint import MAX_BODY_BYTES
+from ..protocols.agui import MAX_BODY_BYTES
 from .fixed import path_of
 from .problems import Problem
 

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 MOST = 9_007_199_254_740_991
 """The largest number that every reader of JSON reads exactly."""
 MAX_LIST = 1_000
+MAX_MESSAGES = 500
 
 Id = Annotated[str, Field(min_length=1, max_length=200, description="An id, as it was given")]
 Number = Annotated[int, Field(ge=0, le=MOST)]
@@ -36,6 +37,14 @@ class ProblemDocument(Outgoing):
     code: str = Field(description="What programs go by; it never changes its meaning")
     detail: str | None = None
     errors: list[dict[str, Any]] | None = Field(default=None, description="What is wrong, and at which path")
+
+
+class CutInfo(Outgoing):
+    """Something that was left out of a list because it is long."""
+
+    length: Number = Field(description="How many characters it has, as JSON")
+    excerpt: str = Field(description="The first of them")
+    href: str = Field(description="Where all of it is")
 
 
 # Sessions
@@ -109,6 +118,20 @@ class AskState(Incoming):
     session_id: Id
     after: Cursor | None = Field(default=None, description="Only the system's events after this one; else the newest")
     limit: Limit = 100
+    messages: int = Field(default=100, ge=1, le=MAX_MESSAGES, description="About how many of the newest messages")
+
+
+class AskMessages(Incoming):
+    session_id: Id
+    before: Annotated[int, Field(ge=1, le=MOST)] | None = Field(
+        default=None, description="Only messages before this place: a `next` of earlier; else the newest"
+    )
+    limit: int = Field(default=100, ge=1, le=MAX_MESSAGES, description="About how many")
+
+
+class MessageList(Outgoing):
+    messages: list[dict[str, Any]] = Field(description="Oldest first")
+    next: Number | None = Field(description="What to give as `before` for earlier ones; null: there are none")
 
 
 # Events
@@ -137,6 +160,7 @@ class BoardEvent(Outgoing):
 
 class AskRequests(Incoming):
     session_id: Id | None = Field(default=None, description="Of this session; of all one's own where it is not given")
+    after: Id | None = Field(default=None, description="Only those after this request")
     limit: Limit = 100
 
 
@@ -150,10 +174,12 @@ class RequestInfo(Outgoing):
     answer_schema: Any = Field(description="What an answer must look like")
     created_at: datetime
     expires_at: datetime | None
+    cut: dict[str, CutInfo] | None = Field(default=None, description="What was left out, by field")
 
 
 class RequestList(Outgoing):
     requests: list[RequestInfo]
+    next: str | None = Field(description="What to give as `after` for more; null: there are no more")
 
 
 class AnswerRequest(Incoming):
@@ -184,6 +210,7 @@ class Manifest(Outgoing):
 
 class AskExecutions(Incoming):
     session_id: Id
+    before: Id | None = Field(default=None, description="Only those before this execution")
     limit: Limit = 100
 
 
@@ -205,10 +232,12 @@ class ExecutionInfo(Outgoing):
     previous_errors: list[dict[str, Any]]
     promoted: bool
     parent_id: str | None
+    cut: dict[str, CutInfo] | None = Field(default=None, description="What was left out of a list, by field")
 
 
 class ExecutionList(Outgoing):
     executions: list[ExecutionInfo] = Field(description="The newest, oldest first")
+    next: str | None = Field(description="What to give as `before` for earlier ones; null: there are none")
 
 
 class RunTool(Incoming):
@@ -237,11 +266,13 @@ class Cancelled(Outgoing):
 
 class State(Outgoing):
     session_id: str
-    messages: list[dict[str, Any]] = Field(description="The history as the model sees it, the newest of it")
+    messages: list[dict[str, Any]] = Field(description="The newest messages, oldest first")
+    messages_next: Number | None = Field(description="What to give `/api/messages` as `before` for earlier ones")
     is_processing: bool = Field(description="Whether a turn runs")
     pending_wallet_tx: RequestInfo | None = Field(description="The oldest transaction that waits for a wallet")
-    open_requests: list[RequestInfo]
-    executions: list[ExecutionInfo] = Field(description="What runs or waits, oldest first")
+    open_requests: list[RequestInfo] = Field(description="The first that wait for a person, oldest first")
+    requests_next: str | None = Field(description="What to give `/api/requests` as `after` for more")
+    executions: list[ExecutionInfo] = Field(description="The newest that run or wait, oldest first")
     system_events: list[BoardEvent] = Field(description="Those of the system's family after the cursor")
     system_cursor: Number = Field(description="What to give as `after` for the system's events that follow")
     last_seq: Number = Field(description="The number after which to go on reading")

@@ -78,6 +78,11 @@ def not_found(what: str) -> Problem:
     return Problem(404, f"{what}_not_found", "Not found", f"There is no such {what}.")
 
 
+def draining(detail: str = "The server is ending. Try again.") -> Problem:
+    """The server ends."""
+    return Problem(503, "draining", "Not available", detail, {"retry-after": "1"})
+
+
 def invalid(error: ValidationError, where: str) -> Problem:
     """What a caller sent does not have the shape that is wanted."""
     entries = error.errors(include_url=False, include_context=False, include_input=False)
@@ -85,6 +90,11 @@ def invalid(error: ValidationError, where: str) -> Problem:
         return Problem(400, "json_invalid", "Not valid JSON", f"The {where} is not valid JSON: {entries[0]['msg']}.")
     errors = [{"path": _path(entry["loc"]), "message": f"{entry['msg']}."} for entry in entries[:MAX_ERRORS]]
     return Problem(422, "invalid", "Not valid", f"The {where} does not have the shape that is wanted.", errors=errors)
+
+
+def too_many_errors(where: str) -> Problem:
+    """What a caller sent has so many errors that they are not listed."""
+    return Problem(422, "invalid", "Not valid", f"The {where} has too many errors to list them.")
 
 
 def problem_of(error: Exception) -> Problem:

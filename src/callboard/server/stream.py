@@ -64,5 +64,6 @@ class EventStream:
 
     async def snapshot(self, name: str) -> tuple[int, bytes]:
         """How things stand, and after which number to go on."""
-        state = await state_of(self._desk, self._session)
-        return state.last_seq, named_frame(name, state.model_dump_json().encode(), state.last_seq)
+        async with self._desk.lanes.of(self._session.user_id):
+            state = await state_of(self._desk, self._session)
+            return state.last_seq, named_frame(name, state.model_dump_json().encode(), state.last_seq)

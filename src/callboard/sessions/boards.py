@@ -10,6 +10,9 @@ from ..storage.port import Store
 PAGE = 1_000
 """How many events are read from the store at once when a board has fallen behind."""
 
+READ_BYTES = 1_048_576
+"""About how many bytes of events are read at once for a reader that is behind."""
+
 
 class Boards:
     """Keeps the boards of one process up to date."""
@@ -56,7 +59,7 @@ class Boards:
 
     async def events(self, session_id: str, after: int, limit: int) -> tuple[int, Events]:
         """Stored events after a number, and the number of the first one that is kept."""
-        page = await self._store.events(session_id, after, limit)
+        page = await self._store.events(session_id, after, limit, max_bytes=READ_BYTES)
         return page.first_seq, Events(page.first, page.lines)
 
     def archive(self, session_id: str) -> "Archive":

@@ -3,8 +3,9 @@
 It begins none: that is the manager's. What this process carries out, it knows; the store knows the rest.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import aclosing, suppress
+from typing import NamedTuple
 
 from ..clock import within
 from ..errors import ErrorCategory, ToolError
@@ -16,12 +17,21 @@ from ..execution.failures import call_id_conflict
 from ..execution.lifecycle import Status
 from ..execution.outcome import Outcome, OutcomeStatus
 from ..execution.record import ExecutionRecord
-from ..execution.storing import fingerprint_of, outcome_of, record_of
+from ..execution.storing import fingerprint_of, outcome_of, record_of, row_of
+from ..storage.brief import Cut, brief
 from ..storage.port import Change, Conflict, StoreUnavailable, StoreUnconfirmed
 from ..storage.rows import ExecutionRow
 from ..tools.document import shorten
 from .ledger import Ledger
 from .services import Services
+
+
+class BriefRecord(NamedTuple):
+    """The record of an execution, without what is long in it."""
+
+    record: ExecutionRecord
+    cut: Mapping[str, Cut]
+    """What was left out: `shown`, the arguments, or `value`."""
 
 
 class Calls:
@@ -63,6 +73,31 @@ class Calls:
         now = self._services.clock.time()
         rows = await self._services.store.executions(self._session_id, unfinished=unfinished, limit=limit)
         return [record_of(row, now) for row in rows if row.is_call]
+
+    async def page(
+        self, *, before: str | None = None, unfinished: bool = False, limit: int, longest: int
+    ) -> list[BriefRecord]:
+        """The newest calls, or those before one, of earlier times and of other processes too, oldest first.
+
+        Arguments and results with more characters than `longest` are left out.
+        """
+        now = self._services.clock.time()
+        if self._ledger.durable:
+            await self._ledger.settle()
+            rows = await self._services.store.brief_executions(
+                self._session_id, before=before, unfinished=unfinished, limit=limit, longest=longest
+            )
+            return [BriefRecord(record_of(row, now), cut) for row, cut in rows]
+        known = self.unfinished if unfinished else list(self._book.entries)
+        if before is not None:
+            known = known[: next((place for place, each in enumerate(known) if each.id == before), 0)]
+        return [self._briefly(execution, longest, now) for execution in known[-limit:]]
+
+    def _briefly(self, execution: Execution, longest: int, now: float) -> BriefRecord:
+        if len(execution.shown) <= longest and len(execution.encoded or b"") <= longest:
+            return BriefRecord(execution.record(self._services.clock.monotonic()), {})
+        row, cut = brief(row_of(execution, None), longest, "shown", "value")
+        return BriefRecord(record_of(row, now), cut)
 
     async def result(self, execution_id: str, timeout: float | None = None) -> Outcome:
         """See `Session.result`."""

@@ -40,6 +40,10 @@ class Seat:
         """What is stored of the conversation, after so many entries."""
         return await self._services.store.transcript(self.session.id, after)
 
+    async def transcript_before(self, before: int | None, limit: int) -> tuple[int, list[bytes]]:
+        """The newest entries that are stored, or those before a place; and the place of the first."""
+        return await self._services.store.transcript_before(self.session.id, before, limit)
+
     async def write(self, change: Change) -> int:
         """Write a change of the session, and know what it took."""
         taken = tuple(change.taken)

@@ -57,6 +57,18 @@ class Watcher(Protocol):
         ...
 
 
+class Messages(Protocol):
+    """Some messages of a conversation."""
+
+    @property
+    def messages(self) -> list[dict[str, Any]]: ...
+
+    @property
+    def before(self) -> int | None:
+        """What to read the messages before these with; None: there are none."""
+        ...
+
+
 class Talk(Protocol):
     """A conversation, as a session sees it."""
 
@@ -77,6 +89,10 @@ class Talk(Protocol):
         ...
 
     async def messages(self, *, waiting: bool = False) -> list[dict[str, Any]]: ...
+
+    async def window(self, before: int | None = None, most: int = 100) -> "Messages":
+        """The newest messages, or those before a place."""
+        ...
 
     async def interrupt(self) -> bool: ...
 

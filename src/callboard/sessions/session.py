@@ -35,9 +35,9 @@ from .calls import Calls
 from .ids import MAX_ID, CallIdInvalid, is_call_id
 from .ledger import Ledger
 from .results import LateResults
-from .services import Services, Talk
+from .services import Messages, Services, Talk
 from .shown import shown_text, shown_to_model
-from .snapshot import SessionSnapshot, take_snapshot
+from .snapshot import BriefSnapshot, SessionSnapshot, take_brief_snapshot, take_snapshot
 
 _NORMAL = Priority.NORMAL
 _LOUD_TO_QUIET = (Wake.WAKE, Wake.WAIT, Wake.UI_ONLY)
@@ -349,6 +349,13 @@ class Session:
         """
         return await self._talk().messages(waiting=waiting)
 
+    async def latest_messages(self, before: int | None = None, most: int = 100) -> Messages:
+        """The newest messages, with what the user wrote that the model has not been told yet; or those before a place.
+
+        It costs the same however long the conversation is.
+        """
+        return await self._talk().window(before, most)
+
     async def interrupt(self) -> bool:
         """Stop the turn that runs, in whatever process, or that waits for a person. False where there is none."""
         talk = self._services.conversation(self)
@@ -366,6 +373,11 @@ class Session:
     async def snapshot(self) -> SessionSnapshot:
         """How things stand now, for a reader who begins, or whose cursor has expired: he goes on after `last_seq`."""
         return await take_snapshot(self, self._services)
+
+    async def brief_snapshot(self, limit: int, longest: int) -> BriefSnapshot:
+        """How things stand now, with at most `limit` executions and requests, and nothing in them over `longest`."""
+        self.touch()
+        return await take_brief_snapshot(self, self._services, limit, longest)
 
     async def events(self, after: int = 0, family: Family | str | None = None) -> AsyncGenerator[Event]:
         """Every event after a cursor, those that are there and those that come. Raises `CursorExpired`.

@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING
 
 from ..execution.record import ExecutionRecord
 from ..execution.storing import record_of
+from ..storage.brief import Brief
 from ..storage.rows import TURN, RequestRow
 from .services import Services
 
 if TYPE_CHECKING:
+    from .calls import BriefRecord
     from .session import Session
 
 
@@ -46,5 +48,43 @@ async def take_snapshot(session: "Session", services: Services) -> SessionSnapsh
         executions=tuple(executions),
         requests=tuple(await session.requests()),
         unconsumed=await session.results.waiting(),
+        is_processing=processing,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BriefSnapshot:
+    """What is known of a session, up to an event; of what there may be much, only the first or the newest."""
+
+    last_seq: int
+    """The number of the newest event that it has taken in."""
+    executions: "tuple[BriefRecord, ...]"
+    """The newest that run or wait, oldest first."""
+    requests: tuple[Brief[RequestRow], ...]
+    """The first that people are asked, oldest first."""
+    is_processing: bool
+    """Whether a turn runs, in whatever process."""
+
+
+async def take_brief_snapshot(session: "Session", services: Services, limit: int, longest: int) -> BriefSnapshot:
+    """How a session stands now, with at most `limit` executions and requests, and nothing in them over `longest`."""
+    if session.durable:
+        await session.ledger.settle()
+        await services.catch_up(session.id, session.board)
+    last_seq = session.board.last_seq  # first: whatever comes while the rest is read, is read after this
+    processing = session.is_processing
+    store, now = services.store, services.clock.time()
+    if session.durable and not processing:
+        processing = bool(
+            await store.brief_executions(session.id, kind=TURN, unfinished=True, limit=1, longest=longest)
+        )
+    executions = await session.calls.page(unfinished=True, limit=limit, longest=longest)
+    requests = await store.brief_requests(
+        user_id=session.user_id, session_id=session.id, status="open", limit=limit, longest=longest
+    )
+    return BriefSnapshot(
+        last_seq=last_seq,
+        executions=tuple(executions),
+        requests=tuple(each for each in requests if each.row.expires_at is None or each.row.expires_at > now),
         is_processing=processing,
     )

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from ..errors import CallboardError
+from .brief import Brief
 from .rows import ExecutionRow, KeyRow, OwnerRow, RequestRow, SessionRow
 
 
@@ -283,11 +284,11 @@ class Store(Keys, Protocol):
         """Remove a session and all that is its own; one that was made at another time than that is left alone."""
         ...
 
-    async def events(self, session_id: str, after: int, limit: int) -> Page:
+    async def events(self, session_id: str, after: int, limit: int, *, max_bytes: int = PAGE_BYTES) -> Page:
         """Events after a number, oldest first. An unknown session has an empty board.
 
         There may be fewer than `limit`, but one at least where there is one: a page ends with the event that makes it
-        `PAGE_BYTES` long. Where it ends, `last_seq` says whether there are more.
+        `max_bytes` long. Where it ends, `last_seq` says whether there are more.
         """
         ...
 
@@ -321,10 +322,43 @@ class Store(Keys, Protocol):
         """What a process carries out and was asked to stop. It costs the same however much the process carries out."""
         ...
 
+    async def brief_executions(
+        self,
+        session_id: str,
+        *,
+        kind: str | None = None,
+        before: str | None = None,
+        unfinished: bool = False,
+        limit: int,
+        longest: int,
+    ) -> list[Brief[ExecutionRow]]:
+        """The newest `limit` calls of a session, or those before an execution, in the order in which they were queued.
+
+        With `kind` rows of that kind, such as turns, in place of calls. `shown` and `value` are left out where they are
+        longer than that; `document` always is. There are none before an execution that does not exist.
+        """
+        ...
+
     async def request(self, request_id: str) -> RequestRow | None: ...
 
     async def closed_requests(self, request_ids: Collection[str]) -> list[RequestRow]:
         """Those of these requests that are not open any more, in the order in which they were made."""
+        ...
+
+    async def brief_requests(
+        self,
+        *,
+        user_id: str,
+        session_id: str | None = None,
+        status: str | None = None,
+        after: str | None = None,
+        limit: int,
+        longest: int,
+    ) -> list[Brief[RequestRow]]:
+        """Requests of a user in the order in which they were made: the first `limit` that fit, after a request.
+
+        `payload` is left out where it is longer than that. There are none after a request that does not exist.
+        """
         ...
 
     async def requests(
@@ -350,6 +384,10 @@ class Store(Keys, Protocol):
 
     async def transcript(self, session_id: str, after: int = 0) -> list[bytes]:
         """Entries after a position, the first being at 1."""
+        ...
+
+    async def transcript_before(self, session_id: str, before: int | None, limit: int) -> tuple[int, list[bytes]]:
+        """The newest `limit` entries, or those before a position, oldest first; and the position of the first."""
         ...
 
     async def join(self, owner: OwnerRow) -> None:

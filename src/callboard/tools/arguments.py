@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol, cast
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import CoreSchema, SchemaValidator, from_json, to_json
 
+from ..errors import ToolError
 from ..schemas.clean import clean
 from ..schemas.secrets import has_secrets, names_shown
 from ..types import JSONSchema
@@ -17,7 +18,7 @@ from .coercion import Fault, coerced
 from .counting import Counter, counter_of
 from .document import check_depth, check_text, most_keys
 from .input_schema import InputSchema
-from .problems import problems_of, validation_error
+from .problems import MANY_PROBLEMS, REQUIRED, Problem, excerpt_of, problems_of, validation_error
 from .strictness import strict_validator
 
 ROUNDS = 3
@@ -128,7 +129,11 @@ class TypedArguments:
         if self._cleaned is None:
             self._cleaned = clean(self.schema())
         schema = self._cleaned
+        if first.error_count() > MANY_PROBLEMS:
+            raise self._many_problems(tool, data, first.error_count(), schema)
         for _ in range(ROUNDS):
+            if error.error_count() > MANY_PROBLEMS:
+                break
             errors = error.errors(include_url=False, include_input=False)
             if any(entry["type"] in ("json_invalid", "extra_forbidden") for entry in errors):
                 break
@@ -142,8 +147,22 @@ class TypedArguments:
                 error = again
             except (ValueError, RecursionError):  # what was put together is nested too deeply
                 break
-        reveal = not has_secrets(schema)
-        raise validation_error(tool, problems_of(first, reveal=reveal, names=names_shown(schema))) from None
+        raise validation_error(tool, self._shown(first, schema), first.error_count()) from None
+
+    def _shown(self, error: ValidationError, schema: JSONSchema) -> list[Problem]:
+        return problems_of(error, reveal=not has_secrets(schema), names=names_shown(schema))
+
+    def _many_problems(self, tool: str, data: bytes, total: int, schema: JSONSchema) -> ToolError:
+        """The error for arguments with so many problems that finding them all took long. Only a part is told."""
+        found: list[Problem] = []
+        try:
+            self._validate(to_json(excerpt_of(from_json(data), schema.get("properties", {}))))
+        except ValidationError as error:
+            if error.error_count() <= MANY_PROBLEMS:
+                found = [each for each in self._shown(error, schema) if each["message"] != REQUIRED]
+        except (ValueError, RecursionError):
+            pass
+        return validation_error(tool, found, total)
 
 
 class _Facts(NamedTuple):

@@ -7,10 +7,11 @@ such a document could see two different calls, and one of them may be the person
 import json
 import math
 import re
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
+from ..census import has_more_values
 from ..errors import ToolError
 from ..nesting import DEEPEST, is_deeper
 
@@ -66,6 +67,33 @@ def too_large(size: int, limit: int) -> ToolError:
     return ToolError(
         f"The arguments are too large: {size:,} bytes, and at most {limit:,} are taken.", category="validation"
     )
+
+
+class Size(NamedTuple):
+    """How large the arguments of a call may be."""
+
+    max_bytes: int
+    max_values: int
+
+    @property
+    def harmless(self) -> int:
+        """How many bytes a document may have that is within both limits, whatever it says."""
+        return min(self.max_bytes, 2 * self.max_values)
+
+    def check(self, document: bytes) -> None:
+        """Refuse a document that is too large. Raises `ToolError` (validation)."""
+        if len(document) > self.max_bytes:
+            raise too_large(len(document), self.max_bytes)
+        if has_more_values(document, self.max_values):
+            raise ToolError(
+                f"The arguments have too many values: at most {self.max_values:,} are taken.", category="validation"
+            )
+
+    def admits(self, document: bytes) -> bool:
+        """Whether a document is not too large."""
+        return len(document) <= self.harmless or (
+            len(document) <= self.max_bytes and not has_more_values(document, self.max_values)
+        )
 
 
 def check_depth(document: bytes) -> None:

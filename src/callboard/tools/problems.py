@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Container, Iterable, Sequence
+from itertools import islice
 from typing import Any, TypedDict, cast
 
 from pydantic import ValidationError
@@ -12,6 +13,10 @@ from ..schemas.secrets import MASK
 from .document import shorten
 
 MAX_PROBLEMS = 20
+"""How many problems are shown."""
+MANY_PROBLEMS = 1_000
+"""How many errors of a validator are looked at; of arguments with more, only a part is validated again."""
+REQUIRED = "This property is required and was not given."
 
 
 class Problem(TypedDict):
@@ -22,12 +27,15 @@ class Problem(TypedDict):
     received: Any
 
 
-def validation_error(tool: str, problems: Sequence[Problem]) -> ToolError:
-    """The error that lists the problems. At most `MAX_PROBLEMS` are shown: a model fixes the first ones first."""
+def validation_error(tool: str, problems: Sequence[Problem], total: int = 0) -> ToolError:
+    """The error that lists the problems. At most `MAX_PROBLEMS` are shown: a model fixes the first ones first.
+
+    `total` is how many there are, where that is more than were given.
+    """
     shown = list(problems[:MAX_PROBLEMS])
     lines = [f"- {problem['path'] or 'arguments'}: {problem['message']}" for problem in shown]
-    if len(problems) > len(shown):
-        lines.append(f"- and {len(problems) - len(shown)} more")
+    if (more := max(total, len(problems)) - len(shown)) > 0:
+        lines.append(f"- and {more:,} more" if lines else f"- there are {more:,} problems")
     message = f"The arguments of {tool} are not valid. Correct them and call again:\n" + "\n".join(lines)
     return ToolError(message, category="validation", details=shown)
 
@@ -37,14 +45,30 @@ def problems_of(error: ValidationError, *, reveal: bool = True, names: Container
 
     With `names`, so are all keys that are not among them.
     """
-    return [_problem(dict(entry), reveal, names) for entry in error.errors(include_url=False, include_context=True)]
+    entries = error.errors(include_url=False, include_context=True)
+    return [_problem(dict(entry), reveal, names) for entry in entries[:MAX_PROBLEMS]]
+
+
+def excerpt_of(value: Any, keep: Container[str]) -> Any:
+    """A part of a document that has many problems, which has some of them: the first items of each list and object.
+
+    `keep` are keys that are never left out.
+    """
+    if isinstance(value, list):
+        return [excerpt_of(each, ()) for each in cast("list[Any]", value)[:MAX_PROBLEMS]]
+    if isinstance(value, dict):
+        given = cast("dict[str, Any]", value)
+        others = list(islice((key for key in given if key not in keep), MAX_PROBLEMS))
+        wanted = [*(key for key in given if key in keep), *others]
+        return {key: excerpt_of(given[key], ()) for key in wanted}
+    return value
 
 
 def _problem(entry: dict[str, Any], reveal: bool, names: Container[str] | None) -> Problem:
     kind, message = str(entry["type"]), shorten(str(entry["msg"]), 1000)
     received: Any = shown(entry.get("input"))
     if kind == "missing":
-        message, received = "This property is required and was not given.", None
+        message, received = REQUIRED, None
     elif kind == "extra_forbidden":
         message = "There is no such property. Leave it out."
     elif kind == "json_invalid":

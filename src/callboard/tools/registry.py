@@ -24,7 +24,7 @@ from .changes import Change, ChangeKind, Subscription
 from .context import ToolContext
 from .definition import RESERVED_NAMESPACE, Tool
 from .descriptions import undescribed, undescribed_in_schema
-from .document import encode, encode_text, shorten, too_large
+from .document import Size, encode, encode_text, shorten, too_large
 from .function import StatefulTool
 from .function import tool as make_tool
 from .inclusion import Inclusion
@@ -58,7 +58,9 @@ class Registry:
     ) -> None:
         self.settings = settings or Settings.from_environment()
         self.errors = errors
-        self._max_bytes = self.settings.max_argument_bytes
+        self.argument_size = Size(self.settings.max_argument_bytes, self.settings.max_argument_values)
+        """How large the arguments of a call may be."""
+        self._harmless = self.argument_size.harmless
         self.version = 0
         """It rises with every change, for those who remember what they found."""
         self._strict = strict
@@ -237,9 +239,11 @@ class Registry:
         counters = self._stats[name]
         start = perf_counter()
         try:
-            if len(arguments) > self._max_bytes:  # before a copy of it is made
-                raise too_large(len(arguments), self._max_bytes)
-            data = arguments if isinstance(arguments, bytes) else self._encoded(arguments)
+            if len(arguments) > self.argument_size.max_bytes:  # before a copy of it is made
+                raise too_large(len(arguments), self.argument_size.max_bytes)
+            data = arguments if isinstance(arguments, bytes) else encode_text(arguments)
+            if len(data) > self._harmless:
+                self.argument_size.check(data)
             parsed = tool.arguments.parse(name, data)
             if handler is not None and handler.direct is not None and tool.lifetime is None:
                 value = await handler.direct(**parsed)
@@ -256,12 +260,6 @@ class Registry:
             raise failure from failure.__cause__
         counters.ended(perf_counter() - start)
         return written
-
-    def _encoded(self, text: str) -> bytes:
-        data = encode_text(text)
-        if len(data) > self._max_bytes:
-            raise too_large(len(data), self._max_bytes)
-        return data
 
     async def _run(self, tool: Tool, parsed: Any) -> Any:
         if tool.handler is None:

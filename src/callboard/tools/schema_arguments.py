@@ -7,6 +7,7 @@ refused, and the validator has nothing to fetch with.
 import copy
 import math
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, NoReturn, cast
 
 from pydantic_core import from_json, to_json
@@ -18,7 +19,7 @@ from ..types import JSONSchema
 from .arguments import ROUNDS
 from .coercion import Fault, coerced
 from .document import check_depth, check_text, shorten
-from .problems import Problem, path_of, shown, validation_error
+from .problems import MANY_PROBLEMS, MAX_PROBLEMS, REQUIRED, Problem, path_of, shown, validation_error
 
 _COMPOSED = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"})
 """Keywords that declare properties elsewhere than in `properties`."""
@@ -57,14 +58,14 @@ class SchemaArguments:
         except ValueError as error:
             problem = Problem(path="", message=f"Invalid JSON: {error}", received=None)
             raise validation_error(tool, [problem]) from None
-        found = first = list(self._problems(value))
-        for _ in range(ROUNDS if found else 0):
+        found = first = list(islice(self._problems(value), MANY_PROBLEMS))
+        for _ in range(ROUNDS if 0 < len(found) < MANY_PROBLEMS else 0):
             faults = [fault for fault, _ in found]
             try:
                 better = coerced(value, faults, self._cleaned, lax=self._lax) if faults else None
                 if better is None and (not self._lax or (better := _literals(value, faults)) is None):
                     break
-                value, found = better, list(self._problems(better))
+                value, found = better, list(islice(self._problems(better), MANY_PROBLEMS))
             except (ValueError, RecursionError):  # what was put together is nested too deeply
                 break
         if found:
@@ -81,9 +82,9 @@ class SchemaArguments:
             kind = type(error.kind).__name__.rpartition("_")[2]
             if kind == "Required":
                 location.append(error.kind.property)
-                message, received = "This property is required and was not given.", None
+                message, received = REQUIRED, None
             elif kind in ("AdditionalProperties", "UnevaluatedProperties"):
-                unexpected = [name if self._names is None else MASK for name in error.kind.unexpected]
+                unexpected = [name if self._names is None else MASK for name in error.kind.unexpected[:MAX_PROBLEMS]]
                 names = ", ".join(map(repr, unexpected))
                 message, received = f"There is no such property: {shorten(names)}. Leave it out.", None
             else:

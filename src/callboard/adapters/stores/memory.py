@@ -6,7 +6,9 @@ No method waits for anything, so whatever it does is done in one turn of the eve
 import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from itertools import accumulate
 
+from ...storage.brief import Brief, brief
 from ...storage.port import LEFT, PAGE_BYTES, TAKEN, Change, Claim, Conflict, Head, Page, Recovered, Stopping
 from ...storage.rows import INPUT, ExecutionRow, KeyRow, OwnerRow, RequestRow, SessionRow
 from .encoded import input_of, posted
@@ -123,19 +125,15 @@ class MemoryStore:
         self._requests = {row.id: row for row in self._requests.values() if row.session_id != session_id}
         return True
 
-    async def events(self, session_id: str, after: int, limit: int) -> Page:
+    async def events(self, session_id: str, after: int, limit: int, *, max_bytes: int = PAGE_BYTES) -> Page:
         session = self._sessions.get(session_id)
         if session is None:
             return Page(after + 1, [], 1, 0)
         first = max(after + 1, session.first_seq)
         start = first - session.first_seq
         lines = session.events[start : start + limit]
-        before = 0
-        for place, line in enumerate(lines):
-            if before >= PAGE_BYTES:
-                del lines[place:]
-                break
-            before += len(line)
+        sizes = accumulate(map(len, lines))
+        del lines[next((number for number, size in enumerate(sizes, 1) if size >= max_bytes), len(lines)) :]
         return Page(first, lines, session.first_seq, session.last_seq)
 
     async def heads(self, session_ids: Collection[str]) -> dict[str, Head]:
@@ -189,12 +187,55 @@ class MemoryStore:
             if row.owner == owner_id and row.cancelling
         ]
 
+    async def brief_executions(
+        self,
+        session_id: str,
+        *,
+        kind: str | None = None,
+        before: str | None = None,
+        unfinished: bool = False,
+        limit: int,
+        longest: int,
+    ) -> list[Brief[ExecutionRow]]:
+        session = self._sessions.get(session_id)
+        found: list[Brief[ExecutionRow]] = []
+        begun = before is None
+        for row in reversed(session.executions.values() if session else ()):
+            if len(found) == limit:
+                break
+            wanted = row.is_call if kind is None else row.kind == kind
+            if begun and wanted and not (unfinished and row.completed_at is not None):
+                found.append(brief(row, longest, "shown", "value", document=None))
+            begun = begun or row.id == before
+        return found[::-1]
+
     async def request(self, request_id: str) -> RequestRow | None:
         return self._requests.get(request_id)
 
     async def closed_requests(self, request_ids: Collection[str]) -> list[RequestRow]:
         wanted = set(request_ids)
         return [row for row in self._requests.values() if row.id in wanted and row.status != "open"]
+
+    async def brief_requests(
+        self,
+        *,
+        user_id: str,
+        session_id: str | None = None,
+        status: str | None = None,
+        after: str | None = None,
+        limit: int,
+        longest: int,
+    ) -> list[Brief[RequestRow]]:
+        found: list[Brief[RequestRow]] = []
+        begun = after is None
+        for row in self._requests.values():
+            if len(found) == limit:
+                break
+            fits = row.user_id == user_id and session_id in (None, row.session_id) and status in (None, row.status)
+            if begun and fits:
+                found.append(brief(row, longest, "payload"))
+            begun = begun or row.id == after
+        return found
 
     async def requests(
         self,
@@ -225,6 +266,13 @@ class MemoryStore:
     async def transcript(self, session_id: str, after: int = 0) -> list[bytes]:
         session = self._sessions.get(session_id)
         return session.transcript[after:] if session else []
+
+    async def transcript_before(self, session_id: str, before: int | None, limit: int) -> tuple[int, list[bytes]]:
+        session = self._sessions.get(session_id)
+        entries = session.transcript if session else []
+        end = len(entries) if before is None else min(len(entries), before - 1)
+        start = max(0, end - limit)
+        return start + 1, entries[start:end]
 
     async def join(self, owner: OwnerRow) -> None:
         with self._beating:

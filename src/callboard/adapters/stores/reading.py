@@ -21,7 +21,7 @@ from sqlalchemy import (
     select,
 )
 
-from ...storage.port import PAGE_BYTES, Head, Page, Stopping
+from ...storage.port import Head, Page, Stopping
 from ...storage.rows import ExecutionRow, OwnerRow, RequestRow, SessionRow
 from .sheets import among, keys
 from .tables import events, executions, made_at, owners, requests, session_tool_state, sessions, stopping, transcript
@@ -37,6 +37,10 @@ _SESSION = select(
 ).join(session_tool_state, session_tool_state.c.session_id == sessions.c.id)
 
 _REQUEST = select(*(requests.c[name] for name in RequestRow.__dataclass_fields__))
+
+
+_FEW = 8
+"""How many events of a page are read first, before anything is known of their size."""
 
 
 class Reading:
@@ -68,6 +72,12 @@ class Reading:
             .where(transcript.c.session_id == bindparam("session_id"), transcript.c.position > bindparam("after"))
             .order_by(transcript.c.position)
         )
+        self._transcript_before = (
+            select(transcript.c.position, transcript.c.entry)
+            .where(transcript.c.session_id == bindparam("session_id"), transcript.c.position < bindparam("before"))
+            .order_by(transcript.c.position.desc())
+            .limit(bindparam("limit"))
+        )
         self._owners = select(owners).order_by(owners.c.id)
 
     def session(self, connection: Connection, session_id: str) -> SessionRow | None:
@@ -80,13 +90,28 @@ class Reading:
             statement = statement.where(session_tool_state.c.user_id == user_id)
         return [_session(row) for row in connection.execute(statement)]
 
-    def events(self, connection: Connection, session_id: str, after: int, limit: int) -> Page:
-        rows = connection.execute(self._events, {"id": session_id, "after": after, "limit": max(0, limit)}).all()
-        if not rows:
-            return Page(after + 1, [], 1, 0)
-        first_seq, last_seq = rows[0].first_seq, rows[0].last_seq
-        lines = [row.body for row in rows if row.body is not None]
-        return Page(max(after + 1, first_seq), lines, first_seq, last_seq)
+    def events(self, connection: Connection, session_id: str, after: int, limit: int, max_bytes: int) -> Page:
+        """A page, read in parts: how many events the rest of its bytes can hold, the first few tell."""
+        first, first_seq, last_seq = after + 1, 1, 0
+        lines: list[bytes] = []
+        size, count = 0, min(limit, _FEW)
+        while size < max_bytes:
+            start = first + len(lines) - 1
+            rows = connection.execute(self._events, {"id": session_id, "after": start, "limit": max(0, count)}).all()
+            if not rows or (lines and rows[0].first_seq > start + 1):  # some were forgotten: a page has no gaps
+                break
+            first_seq, last_seq = rows[0].first_seq, rows[0].last_seq
+            first = first if lines else max(first, first_seq)
+            bodies = [row.body for row in rows if row.body is not None]
+            for body in bodies:
+                lines.append(body)
+                size += len(body)
+                if size >= max_bytes:
+                    break
+            if len(bodies) < count or len(lines) >= limit:
+                break
+            count = min(limit - len(lines), max(1, (max_bytes - size) * len(lines) // size))
+        return Page(first, lines, first_seq, last_seq)
 
     def heads(self, connection: Connection, session_ids: Collection[str]) -> dict[str, Head]:
         rows = connection.execute(self._heads, {"keys": keys(zip(session_ids))})
@@ -157,6 +182,13 @@ class Reading:
     def transcript(self, connection: Connection, session_id: str, after: int) -> list[bytes]:
         return list(connection.execute(self._transcript, {"session_id": session_id, "after": after}).scalars())
 
+    def transcript_before(
+        self, connection: Connection, session_id: str, before: int, limit: int
+    ) -> tuple[int, list[bytes]]:
+        wanted = {"session_id": session_id, "before": before, "limit": limit}
+        rows = connection.execute(self._transcript_before, wanted).all()[::-1]
+        return (rows[0].position, [row.entry for row in rows]) if rows else (1, [])
+
     def owners(self, connection: Connection) -> list[OwnerRow]:
         return [OwnerRow(**row) for row in connection.execute(self._owners).mappings()]
 
@@ -165,18 +197,11 @@ class Reading:
         after, limit = bindparam("after", type_=BigInteger()), bindparam("limit", type_=BigInteger())
         first = case((sessions.c.first_seq > after, sessions.c.first_seq), else_=after + 1)
         wanted = and_(events.c.session_id == sessions.c.id, events.c.seq > after, events.c.seq < first + limit)
-        size = func.length(cast(events.c.body, Text))
-        before = (func.sum(size).over(order_by=events.c.seq) - size).label("before")
-        page = (
-            select(sessions.c.first_seq, sessions.c.last_seq, events.c.seq, events.c.body, before)
+        return (
+            select(sessions.c.first_seq, sessions.c.last_seq, events.c.body)
             .select_from(sessions.outerjoin(events, wanted))
             .where(sessions.c.id == bindparam("id"))
-            .subquery()
-        )
-        return (
-            select(page.c.first_seq, page.c.last_seq, page.c.body)
-            .where(or_(page.c.before.is_(None), page.c.before < PAGE_BYTES))
-            .order_by(page.c.seq)
+            .order_by(events.c.seq)
         )
 
 

@@ -13,11 +13,13 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DataError
 
 from ...storage import patience
-from ...storage.port import Change, Conflict, Head, Page, Recovered, Stopping, StoreError
+from ...storage.brief import Brief
+from ...storage.port import PAGE_BYTES, Change, Conflict, Head, Page, Recovered, Stopping, StoreError
 from ...storage.rows import ExecutionRow, KeyRow, OwnerRow, RequestRow, SessionRow
 from . import keys, removal, revisions
 from .addresses import postgres_url, sqlite_path
 from .backend import Backend, Watch
+from .briefly import Briefly
 from .groups import Groups
 from .lines import Clerks, Line
 from .ownership import Ownership
@@ -51,6 +53,7 @@ class SqlStore:
     def __init__(self, url: str) -> None:
         self._database = _backend(url)
         self._reading = Reading(self._database.dialect)
+        self._briefly = Briefly()
         self._groups = Groups(self._database)
         self._ownership = Ownership(self._database.dialect)
         self._opened: _Opened | None = None
@@ -96,10 +99,10 @@ class SqlStore:
 
         return await self._write(remove, False)
 
-    async def events(self, session_id: str, after: int, limit: int) -> Page:
+    async def events(self, session_id: str, after: int, limit: int, *, max_bytes: int = PAGE_BYTES) -> Page:
         after, limit = min(after, _MOST), min(limit, _MOST)
         nothing = Page(after + 1, [], 1, 0)
-        return await self._read(lambda c: self._reading.events(c, session_id, after, limit), nothing)
+        return await self._read(lambda c: self._reading.events(c, session_id, after, limit, max_bytes), nothing)
 
     async def heads(self, session_ids: Collection[str]) -> dict[str, Head]:
         return await self._read(lambda c: self._reading.heads(c, session_ids), {})
@@ -124,11 +127,38 @@ class SqlStore:
     async def stopping(self, owner_id: str) -> list[Stopping]:
         return await self._read(lambda c: self._reading.stopping(c, owner_id), [])
 
+    async def brief_executions(
+        self,
+        session_id: str,
+        *,
+        kind: str | None = None,
+        before: str | None = None,
+        unfinished: bool = False,
+        limit: int,
+        longest: int,
+    ) -> list[Brief[ExecutionRow]]:
+        return await self._read(
+            lambda c: self._briefly.executions(c, session_id, kind, before, unfinished, limit, longest), []
+        )
+
     async def request(self, request_id: str) -> RequestRow | None:
         return await self._read(lambda c: self._reading.request(c, request_id), None)
 
     async def closed_requests(self, request_ids: Collection[str]) -> list[RequestRow]:
         return await self._read(lambda c: self._reading.closed_requests(c, request_ids), [])
+
+    async def brief_requests(
+        self,
+        *,
+        user_id: str,
+        session_id: str | None = None,
+        status: str | None = None,
+        after: str | None = None,
+        limit: int,
+        longest: int,
+    ) -> list[Brief[RequestRow]]:
+        wanted = {"user_id": user_id, "session_id": session_id, "status": status}
+        return await self._read(lambda c: self._briefly.requests(c, after, limit, longest, **wanted), [])
 
     async def requests(
         self,
@@ -148,6 +178,10 @@ class SqlStore:
 
     async def transcript(self, session_id: str, after: int = 0) -> list[bytes]:
         return await self._read(lambda c: self._reading.transcript(c, session_id, min(after, _MOST)), [])
+
+    async def transcript_before(self, session_id: str, before: int | None, limit: int) -> tuple[int, list[bytes]]:
+        end = _MOST if before is None else min(before, _MOST)
+        return await self._read(lambda c: self._reading.transcript_before(c, session_id, end, limit), (1, []))
 
     async def join(self, owner: OwnerRow) -> None:
         def enter(connection: Connection) -> None:

@@ -5,5 +5,6 @@ conversation; it knows nothing of how a turn runs, and only reads the board and 
 """
 
 from .endpoint import endpoint
+from .reading import MAX_BODY_BYTES, MAX_VALUES
 
-__all__ = ["endpoint"]
+__all__ = ["MAX_BODY_BYTES", "MAX_VALUES", "endpoint"]

@@ -22,6 +22,8 @@ from .copy import Call, Line
 
 MAX_ID = 200
 """How long the ids that a client chooses may be."""
+MAX_NEW = 50
+"""How many messages of the user may be new in one run. Each is stored by itself, also where the client leaves."""
 
 
 class RunRefused(CallboardError, ValueError):
@@ -57,6 +59,8 @@ def read(given: RunAgentInput) -> Asked:
     reading = _Reading()
     for message in given.messages:
         reading.take(message)
+    if _new(reading.lines) > MAX_NEW:
+        raise RunRefused(f"At most {MAX_NEW} messages of the user may follow the last one of the assistant.")
     return Asked(
         given.thread_id,
         given.run_id,
@@ -68,6 +72,12 @@ def read(given: RunAgentInput) -> Asked:
         given.resume or (),
         given.state,
     )
+
+
+def _new(lines: Sequence[Line]) -> int:
+    """How many messages of the user come after the last one of the assistant: only these can be new."""
+    last = max((place for place, line in enumerate(lines) if line.role == "assistant"), default=-1)
+    return sum(line.role == "user" for line in lines[last + 1 :])
 
 
 @dataclass(slots=True)

@@ -1,44 +1,56 @@
 """`POST /ag-ui`: the HTTP side of a run. What is no run at all is refused here, the rest is said in the stream."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from weakref import WeakSet
 
-from ag_ui.core import RunAgentInput
 from pydantic import ValidationError
 from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from ...census import has_more_values
 from ...sessions.session import Session
 from .asked import RunRefused, read
+from .reading import MAX_BODY_BYTES, MAX_VALUES, NotJSON, read_input
 from .run import Run
 from .thread import Threads
-
-MAX_BODY_BYTES = 8 * 1024 * 1024
-"""How large a request may be. A client sends its copy of the whole conversation every time."""
 
 _HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 _PROBLEMS = 20
 
+TakeBody = Callable[[Request], AbstractAsyncContextManager[bytes]]
+"""Gives the body of a request, within `MAX_BODY_BYTES` and `MAX_VALUES`, to be read within its `with`."""
+
+
+class BodyRefused(RunRefused):
+    """The body of a run is too large."""
+
+    code = "too_large"
+
 
 def endpoint(
-    open_session: Callable[[Request, str], Awaitable[Session]], runs: WeakSet[Run] | None = None
+    open_session: Callable[[Request, str], Awaitable[Session]],
+    runs: WeakSet[Run] | None = None,
+    take_body: TakeBody | None = None,
 ) -> Callable[[Request], Awaitable[Response]]:
     """Answers AG-UI's requests. `open_session` gives the session of a thread, which is the session's id; what it raises
     for one that the caller may not have goes to whoever mounts this. Every run is put into `runs` while it goes on.
+    `take_body` reads bodies in place of the reader here, which knows nothing of other requests.
     """
     threads = Threads()
+    taking = take_body or _take_body
 
     async def answer(request: Request) -> Response:
-        body = b""
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > MAX_BODY_BYTES:
-                return _problem(413, "too_large", f"A run has at most {MAX_BODY_BYTES:,} bytes.")
         try:
-            asked = read(RunAgentInput.model_validate_json(body))
+            async with taking(request) as body:
+                asked = read(await read_input(body))
+        except NotJSON as error:
+            return _problem(400, "json_invalid", f"The body is not valid JSON: {error}.")
         except ValidationError as error:
             return _problem(422, "run_refused", "The body is not an AG-UI RunAgentInput.", error)
+        except BodyRefused as error:
+            return _problem(413, error.code, str(error))
         except RunRefused as error:
             return _problem(422, error.code, str(error))
         session = await open_session(request, asked.thread_id)
@@ -48,6 +60,21 @@ def endpoint(
         return StreamingResponse(run.stream(), media_type="text/event-stream", headers=_HEADERS)
 
     return answer
+
+
+@asynccontextmanager
+async def _take_body(request: Request) -> AsyncGenerator[bytes]:
+    pieces: list[bytes] = []
+    held = 0
+    async for piece in request.stream():
+        held += len(piece)
+        if held > MAX_BODY_BYTES:
+            raise BodyRefused(f"A run has at most {MAX_BODY_BYTES:,} bytes.")
+        pieces.append(piece)
+    body = b"".join(pieces)
+    if has_more_values(body, MAX_VALUES):
+        raise BodyRefused(f"A run has at most {MAX_VALUES:,} values: keys, texts, numbers, lists and objects.")
+    yield body
 
 
 def _problem(status: int, code: str, detail: str, error: ValidationError | None = None) -> Response:

@@ -25,6 +25,8 @@ let drawing = false;
 let stale = false;
 let ready = false;
 let left = 0; // how far the end was below the window when one last looked
+let earlier = null; // where the messages before those that are shown are read from
+let oldest = null; // the first element that was shown when they came
 let generation = 0; // of connections: what an older one still wants does not matter
 
 const timeline = find("timeline");
@@ -75,7 +77,7 @@ function render(item) {
     else {
       const card = new Card(item, act);
       shown.set(item.key, card);
-      timeline.append(make("li", { class: "call" }, card.element));
+      put(item, make("li", { class: "call" }, card.element));
     }
     return;
   }
@@ -88,8 +90,13 @@ function render(item) {
   text.toggleAttribute("data-live", Boolean(item.live));
   const who = { user: "You", model: "Model" }[item.type];
   const kind = item.type === "notice" ? `note ${item.level}` : item.type;
-  timeline.append(make("li", { class: kind }, who ? make("span", { class: "hidden" }, `${who}: `) : null, text));
+  put(item, make("li", { class: kind }, who ? make("span", { class: "hidden" }, `${who}: `) : null, text));
   shown.set(item.key, { text });
+}
+
+/** Put an element at the end, or, for an earlier message, before those that were there. */
+function put(item, element) {
+  timeline.insertBefore(element, item.earlier ? oldest : null);
 }
 
 /** What is shown is to be drawn anew, in one go with what takes its place. */
@@ -149,6 +156,7 @@ function take(kind, event) {
     reset();
     state.begin(event);
     ready = true;
+    more(event.messages_next);
     suggest();
     if (state.unsure.size) settle();
   } else if (kind === "deleted") {
@@ -163,6 +171,7 @@ async function connect(wanted) {
   stream?.close();
   ready = false;
   state.clear();
+  more(null);
   reset();
   draw();
   connection("connecting");
@@ -212,6 +221,25 @@ async function settle() {
     draw();
   } catch {
     // the events to come will tell
+  }
+}
+
+function more(place) {
+  earlier = place ?? null;
+  find("earlier").hidden = earlier === null;
+}
+
+async function showEarlier() {
+  const mine = generation;
+  try {
+    const page = await get("/api/messages", { session_id: sessionId, before: earlier });
+    if (mine !== generation) return;
+    oldest = timeline.firstElementChild;
+    state.precede(page.messages);
+    more(page.next);
+    draw();
+  } catch (problem) {
+    complain(problem.message);
   }
 }
 
@@ -285,6 +313,7 @@ message.addEventListener("keydown", (event) => {
 });
 find("stop").addEventListener("click", stop);
 find("reconnect").addEventListener("click", () => stream?.retry());
+find("earlier").addEventListener("click", showEarlier);
 find("new-session").addEventListener("click", fresh);
 find("jump").addEventListener("click", () => scrollTo({ top: document.body.scrollHeight, behavior: "smooth" }));
 find("waiting").addEventListener("click", () => unseen()?.focus());

@@ -46,6 +46,15 @@ export class State {
     this.unsure = new Set([...this.calls.values()].filter((call) => call.status === "executing" && !open.has(call.executionId)));
   }
 
+  /** Messages from before all that is known, as `/api/messages` gives them. */
+  precede(messages) {
+    const later = this.items;
+    this.items = [];
+    for (const message of messages) this.#message(message);
+    for (const item of this.items) item.earlier = true;
+    this.items.push(...later);
+  }
+
   /** Calls that ended, whose result the model has not been told yet: how they ended, from the list of executions. */
   settle(executions) {
     for (const { execution_id: id, call_id: callId, status, value, error } of executions) {

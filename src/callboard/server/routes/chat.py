@@ -6,8 +6,8 @@ from ...events.kinds import EventKind
 from ...events.routing import Family
 from ...sessions.session import Session
 from ..desk import Desk
-from ..endpoint import Call, Nothing, endpoint
-from ..models import MOST, AskState, Chat, Interrupted, OfSession, Queued, State, Stream
+from ..endpoint import LARGE_BODY, Call, Nothing, endpoint
+from ..models import MOST, AskMessages, AskState, Chat, Interrupted, MessageList, OfSession, Queued, State, Stream
 from ..problems import Problem
 from ..state import state_of
 from ..stream import EventStream
@@ -38,7 +38,16 @@ async def state(call: Call[Nothing, AskState]) -> State:
     session = await call.desk.find(call.query.session_id, call.user_id)
     if call.query.after is not None:
         await _check(call.desk, session, call.query.after)
-    return await state_of(call.desk, session, call.query.after, call.query.limit)
+    return await state_of(call.desk, session, call.query.after, call.query.limit, call.query.messages)
+
+
+async def messages(call: Call[Nothing, AskMessages]) -> MessageList:
+    """Messages of the conversation, by pages from its end."""
+    session = await call.desk.find(call.query.session_id, call.user_id)
+    if not call.desk.has_model:
+        return MessageList(messages=[], next=None)
+    window = await session.latest_messages(call.query.before, call.query.limit)
+    return MessageList(messages=window.messages, next=window.before)
 
 
 async def interrupt(call: Call[OfSession, Nothing]) -> Interrupted:
@@ -72,6 +81,7 @@ ENDPOINTS = [
         answer=Queued,
         status=202,
         problems=(404, 409),
+        max_body=LARGE_BODY,
     ),
     endpoint(
         "GET",
@@ -82,7 +92,26 @@ ENDPOINTS = [
         problems=(400, 404, 409),
         media_type="text/event-stream",
     ),
-    endpoint("GET", "/api/state", state, "How the session stands", query=AskState, answer=State, problems=(404, 409)),
+    endpoint(
+        "GET",
+        "/api/state",
+        state,
+        "How the session stands",
+        query=AskState,
+        answer=State,
+        problems=(404, 409),
+        expensive=True,
+    ),
+    endpoint(
+        "GET",
+        "/api/messages",
+        messages,
+        "The messages of the conversation, by pages from its end",
+        query=AskMessages,
+        answer=MessageList,
+        problems=(404,),
+        expensive=True,
+    ),
     endpoint(
         "POST",
         "/api/interrupt",

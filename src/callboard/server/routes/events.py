@@ -1,7 +1,7 @@
 """What a person's side posts to the board. Which kinds it may post is the routing table's to say."""
 
 from ...events.routing import Side
-from ..endpoint import Call, Nothing, endpoint
+from ..endpoint import LARGE_BODY, Call, Nothing, endpoint
 from ..models import EventQueued, PostEvent
 
 
@@ -23,5 +23,6 @@ ENDPOINTS = [
         answer=EventQueued,
         status=202,
         problems=(403, 404, 409, 413),
+        max_body=LARGE_BODY,
     ),
 ]

@@ -1,11 +1,14 @@
 """Executions: listed, looked at, begun by hand, cancelled."""
 
+from pydantic_core import to_json
+
 from ...errors import ToolError
 from ...execution.record import ExecutionRecord
 from ...execution.storing import record_of
+from ...sessions.calls import BriefRecord
 from ...sessions.session import Session
 from ..desk import Desk, is_id
-from ..endpoint import Call, Nothing, endpoint
+from ..endpoint import LARGE_BODY, Call, Nothing, endpoint
 from ..models import (
     AskExecutions,
     Cancelled,
@@ -15,14 +18,21 @@ from ..models import (
     OutcomeInfo,
     RunTool,
 )
+from ..pages import LONGEST, collect
 from ..problems import not_found
 from ..state import execution_info
 
 
 async def listed(call: Call[Nothing, AskExecutions]) -> ExecutionList:
     session = await call.desk.find(call.query.session_id, call.user_id)
-    records = await session.history(call.query.limit)
-    return ExecutionList(executions=[execution_info(record) for record in records])
+
+    async def read(last: BriefRecord | None, limit: int) -> list[BriefRecord]:
+        before = call.query.before if last is None else last.record.id
+        return (await session.calls.page(before=before, limit=limit, longest=LONGEST))[::-1]
+
+    newest, more = await collect(read, call.query.limit, _weight)
+    executions = [execution_info(*each) for each in reversed(newest)]
+    return ExecutionList(executions=executions, next=executions[0].execution_id if more else None)
 
 
 async def shown(call: Call[Nothing, OfSession]) -> ExecutionInfo:
@@ -54,6 +64,11 @@ async def cancel(call: Call[OfSession, Nothing]) -> Cancelled:
     return Cancelled(cancelled=await session.cancel(execution_id))
 
 
+def _weight(each: BriefRecord) -> int:
+    """About how many bytes a record has in a page."""
+    return len(to_json([each.record.arguments, each.record.value, each.record.error], inf_nan_mode="null")) + 1_000
+
+
 async def _record(desk: Desk, session: Session, execution_id: str) -> ExecutionRecord:
     """The record of an execution, of earlier times and of other processes too."""
     if not is_id(execution_id):
@@ -79,8 +94,18 @@ ENDPOINTS = [
         query=AskExecutions,
         answer=ExecutionList,
         problems=(404,),
+        expensive=True,
     ),
-    endpoint("POST", "/api/executions", run, "Call a tool by hand", body=RunTool, answer=OutcomeInfo, problems=(404,)),
+    endpoint(
+        "POST",
+        "/api/executions",
+        run,
+        "Call a tool by hand",
+        body=RunTool,
+        answer=OutcomeInfo,
+        problems=(404,),
+        max_body=LARGE_BODY,
+    ),
     endpoint(
         "GET",
         "/api/executions/{execution_id}",

@@ -1,22 +1,50 @@
 """What people are asked, and their answers."""
 
+from ...storage.brief import Brief
+from ...storage.rows import RequestRow
 from ..desk import is_id
-from ..endpoint import Call, Nothing, endpoint
-from ..models import AnswerRequest, AskRequests, Queued, RequestList
+from ..endpoint import LARGE_BODY, Call, Nothing, endpoint
+from ..models import AnswerRequest, AskRequests, OfSession, Queued, RequestInfo, RequestList
+from ..pages import LONGEST, collect
 from ..problems import not_found
 from ..state import request_info
 
 
 async def listed(call: Call[Nothing, AskRequests]) -> RequestList:
     """Those that wait for an answer, oldest first."""
-    limit = call.query.limit
+    store, now = call.desk.runtime.store, call.desk.runtime.clock.time()
     if call.query.session_id is not None:
-        rows = await (await call.desk.find(call.query.session_id, call.user_id)).requests()
-    else:
-        now = call.desk.runtime.clock.time()
-        found = await call.desk.runtime.store.requests(user_id=call.user_id, status="open", limit=limit)
-        rows = [row for row in found if row.expires_at is None or row.expires_at > now]
-    return RequestList(requests=[request_info(row) for row in rows[:limit]])
+        await (await call.desk.find(call.query.session_id, call.user_id)).settle()
+
+    async def read(last: Brief[RequestRow] | None, limit: int) -> list[Brief[RequestRow]]:
+        after = call.query.after if last is None else last.row.id
+        return await store.brief_requests(
+            user_id=call.user_id,
+            session_id=call.query.session_id,
+            status="open",
+            after=after,
+            limit=limit,
+            longest=LONGEST,
+        )
+
+    rows, more = await collect(read, call.query.limit, _weight)
+    requests = [request_info(each.row, each.cut) for each in rows if each.row.expires_at is None or each.row.expires_at > now]
+    return RequestList(requests=requests, next=rows[-1].row.id if more else None)
+
+
+async def shown(call: Call[Nothing, OfSession]) -> RequestInfo:
+    session = await call.desk.find(call.query.session_id, call.user_id)
+    await session.settle()
+    request_id = call.path["request_id"]
+    row = await call.desk.runtime.store.request(request_id) if is_id(request_id) else None
+    if row is None or (row.session_id, row.user_id, row.status) != (session.id, session.user_id, "open"):
+        raise not_found("request")
+    return request_info(row)
+
+
+def _weight(each: Brief[RequestRow]) -> int:
+    """About how many bytes a request has in a page."""
+    return len(each.row.payload) + len(each.row.schema) + 500
 
 
 async def answer(call: Call[AnswerRequest, Nothing]) -> Queued:
@@ -36,6 +64,16 @@ ENDPOINTS = [
         query=AskRequests,
         answer=RequestList,
         problems=(404,),
+        expensive=True,
+    ),
+    endpoint(
+        "GET",
+        "/api/requests/{request_id}",
+        shown,
+        "One request that waits for a person",
+        query=OfSession,
+        answer=RequestInfo,
+        problems=(404,),
     ),
     endpoint(
         "POST",
@@ -46,5 +84,6 @@ ENDPOINTS = [
         answer=Queued,
         status=202,
         problems=(404, 409),
+        max_body=LARGE_BODY,
     ),
 ]

@@ -1,0 +1,48 @@
+"""A budget of bytes: how much is held at once, for one user and for all."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from .problems import Problem
+
+MIB = 1_048_576
+
+
+class Budget:
+    """Counts what is held, by user."""
+
+    __slots__ = ("_code", "_detail", "_held", "_per_user", "_total", "held")
+
+    def __init__(self, code: str, detail: str, *, per_user: int, total: int) -> None:
+        self._code = code
+        self._detail = detail
+        self._per_user = per_user
+        self._total = total
+        self._held: dict[str, int] = {}
+        self.held = 0
+        """Bytes, of all users."""
+
+    def held_by(self, user_id: str) -> int:
+        """Bytes, of one user."""
+        return self._held.get(user_id, 0)
+
+    @contextmanager
+    def holding(self, user_id: str, size: int) -> Generator[None]:
+        """Hold so many bytes until the end of the `with`. Raises `Problem` (429, 503) where there is no room.
+
+        One alone is always let through, however large.
+        """
+        mine = self._held.get(user_id, 0)
+        if mine and mine + size > self._per_user:
+            raise Problem(429, self._code, "Too many at once", self._detail, {"retry-after": "1"})
+        if self.held and self.held + size > self._total:
+            raise Problem(503, "overloaded", "Not available", "The server is overloaded.", {"retry-after": "5"})
+        self._held[user_id] = mine + size
+        self.held += size
+        try:
+            yield
+        finally:
+            self.held -= size
+            self._held[user_id] -= size
+            if not self._held[user_id]:
+                del self._held[user_id]

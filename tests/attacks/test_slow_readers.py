@@ -1,0 +1,76 @@
+"""Clients that ask for much and never read: what is held for them is bounded, and given back."""
+
+import asyncio
+import socket
+from contextlib import ExitStack
+
+import httpx2
+import pytest
+
+from .conftest import Users
+from .harness import DEADLINE, LONGEST_DELAY, Node, User, bystander, report
+
+pytestmark = pytest.mark.anyio
+
+MEMORY = 250.0
+"""MB by which a server may grow."""
+
+
+async def fill(client: httpx2.AsyncClient, results: int) -> str:
+    """A session with large results. Gives the id of the newest call."""
+    assert (await client.post("/api/sessions", json={"session_id": "large"})).status_code == 201
+    newest = ""
+    for _ in range(results):
+        call = {"session_id": "large", "tool": "large", "arguments": {"size": 1_000_000}}
+        made = (await client.post("/api/executions", json=call)).json()
+        assert made["status"] == "succeeded"
+        newest = made["execution_id"]
+    return newest
+
+
+def ask(stack: ExitStack, node: Node, user: User, path: str) -> socket.socket:
+    """Ask, and never read."""
+    made = stack.enter_context(socket.socket())
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+    made.connect(("127.0.0.1", node.port))
+    made.sendall(f"GET {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {user.key}\r\n\r\n".encode())
+    return made
+
+
+async def served_again(client: httpx2.AsyncClient, execution_id: str) -> None:
+    """Return when a large answer is given: what was held for the others is given back."""
+    async with asyncio.timeout(DEADLINE):
+        path = f"/api/executions/{execution_id}"
+        while (await client.get(path, params={"session_id": "large"})).status_code != 200:  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
+
+
+async def hold_out(node: Node, users: Users, store: str, results: int, readers: int, longest: float) -> None:
+    async with users.attacker.client(node) as client:
+        newest = await fill(client, results)
+        before = node.memory()
+        with ExitStack() as stack, bystander(node, users.victim) as seen:
+            for number in range(readers):
+                path = "/api/executions?session_id=large&limit=1000"
+                if number % 2:
+                    path = f"/api/executions/{newest}?session_id=large"
+                ask(stack, node, users.attacker, path)
+            for _ in range(10):
+                listed = await client.get("/api/executions", params={"session_id": "large", "limit": 1000})
+                assert listed.status_code in (200, 429)
+                assert len(listed.content) < 1_000_000
+                await client.get("/api/state", params={"session_id": "large"})
+        held = node.peak() - before
+        report("clients that do not read", store, seen, memory=held)
+        assert held < MEMORY
+        seen.unharmed(longest)
+        await served_again(client, newest)
+
+
+async def test_h5_clients_that_do_not_read_harm_nobody(node: Node, users: Users, shared_url: str) -> None:
+    await hold_out(node, users, shared_url, results=10, readers=20, longest=2 * LONGEST_DELAY)
+
+
+@pytest.mark.slow
+async def test_h5_many_clients_that_do_not_read_harm_nobody(node: Node, users: Users, shared_url: str) -> None:
+    await hold_out(node, users, shared_url, results=40, readers=80, longest=LONGEST_DELAY)

@@ -1,0 +1,141 @@
+"""Clients that ask for much and read nothing: they are dropped, and hold only so much until then."""
+
+import asyncio
+import json
+import socket
+from typing import Any
+
+import pytest
+
+from callboard import Runtime
+from callboard.server import connection
+from callboard.server.desk import unsent_answers
+from tests.server.conftest import TOOLS, Served, serve, until
+
+pytestmark = pytest.mark.anyio
+
+
+class Idle:
+    """A client that sends a request and does not read the answer, with buffers as small as they can be."""
+
+    def __init__(self, port: int, path: str, user: str = "local") -> None:
+        self.socket = socket.socket()
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        self.socket.connect(("127.0.0.1", port))
+        self.socket.sendall(f"GET {path} HTTP/1.1\r\nhost: localhost\r\nx-user: {user}\r\n\r\n".encode())
+
+
+def small_buffers(served: Served) -> None:
+    """Have the system hold little of what a client does not read: the server has to."""
+    for each in served.server.servers[0].sockets:
+        each.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8_192)
+
+
+async def filled(served: Served, count: int = 12, size: int = 900_000, **headers: str) -> str:
+    """A session with large results. Gives the id of one."""
+    await served.session("s", **headers)
+    newest = ""
+    for _ in range(count):
+        body = {"session_id": "s", "tool": "shout", "arguments": {"text": "x" * size}}
+        made = await served.post("/api/executions", body, **headers)
+        assert made.json()["status"] == "succeeded"
+        newest = made.json()["execution_id"]
+    return newest
+
+
+async def test_h1_a_client_that_does_not_read_its_answer_is_dropped(
+    plain: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "STALL", 0.2)
+    small_buffers(plain)
+    whole = await filled(plain, 1)
+    before = len(plain.server.server_state.connections)
+    clients = [Idle(plain.port, f"/api/executions/{whole}?session_id=s") for _ in range(3)]
+    try:
+        await until(lambda: len(plain.server.server_state.connections) == before + 3)
+        await until(lambda: len(plain.server.server_state.connections) == before)
+        await until(lambda: plain.desk.unsent.held == 0)
+    finally:
+        for client in clients:
+            client.socket.close()
+
+
+async def test_h1_a_slow_client_that_goes_on_reading_gets_all_of_it(
+    plain: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "STALL", 0.3)
+    small_buffers(plain)
+    whole = await filled(plain, 1)
+    client = Idle(plain.port, f"/api/executions/{whole}?session_id=s")
+    client.socket.setblocking(False)
+    loop = asyncio.get_running_loop()
+    said = b""
+    while b"\r\n\r\n" not in said or len(said.partition(b"\r\n\r\n")[2]) < 900_000:
+        said += await loop.sock_recv(client.socket, 32_768)
+        await asyncio.sleep(0.005)  # slower than it is sent, and never as slow as one that does not read
+    client.socket.close()
+
+
+async def test_h1_what_one_user_does_not_read_is_bounded_and_others_are_served() -> None:
+    async with serve(Runtime(TOOLS, model="offline")) as served:
+        served.desk.unsent = unsent_answers(per_user=4_000_000)
+        small_buffers(served)
+        whole = await filled(served, 1, x_user="mallory")
+        await served.session("t")
+        path = f"/api/executions/{whole}?session_id=s"
+        clients = [Idle(served.port, path, "mallory") for _ in range(2)]
+        try:
+            await until(lambda: served.desk.unsent.held_by("mallory") > 3_000_000)
+            refused = await served.get(path, x_user="mallory")
+            assert (refused.status_code, refused.json()["code"]) == (429, "too_many_unread_answers")
+            assert refused.headers["retry-after"] == "1"
+            shout = {"session_id": "t", "tool": "shout", "arguments": {"text": "x" * 300_000}}
+            assert (await served.post("/api/executions", shout)).status_code == 200
+        finally:
+            for client in clients:
+                client.socket.close()
+        await until(lambda: served.desk.unsent.held == 0)
+
+
+async def test_h1_a_page_of_executions_is_bounded_in_bytes_and_the_rest_follows(served: Served) -> None:
+    await filled(served, 5, 60_000)
+    for n in range(60):
+        body = {"session_id": "s", "tool": "shout", "arguments": {"text": f"{n} " + "x" * 7_000}}
+        await served.post("/api/executions", body)
+    seen: list[str] = []
+    pages = 0
+    before: str | None = None
+    while True:
+        params: dict[str, Any] = {"session_id": "s", "limit": 1000, **({"before": before} if before else {})}
+        answer = await served.get("/api/executions", params)
+        assert len(answer.content) < 700_000
+        page = answer.json()
+        seen = [each["execution_id"] for each in page["executions"]] + seen
+        pages += 1
+        if (before := page["next"]) is None:
+            break
+    assert pages > 1
+    assert len(seen) == len(set(seen)) == 65
+    cut = page["executions"][0]
+    assert cut["value"] is None
+    assert cut["cut"]["value"]["length"] == 60_002
+    assert cut["cut"]["value"]["excerpt"].startswith('"XXX')
+    whole = (await served.get(cut["cut"]["value"]["href"])).json()
+    assert (len(whole["value"]), whole["cut"]) == (60_000, None)
+
+
+async def test_h1_requests_are_listed_by_pages_and_shown_whole(served: Served) -> None:
+    await served.session("s")
+    for amount in range(5):
+        await served.post("/api/executions", {"session_id": "s", "tool": "pay", "arguments": {"amount": amount}})
+    first = (await served.get("/api/requests", {"limit": 3})).json()
+    assert len(first["requests"]) == 3
+    rest = (await served.get("/api/requests", {"limit": 3, "after": first["next"]})).json()
+    assert (len(rest["requests"]), rest["next"]) == (2, None)
+    amounts = [json.dumps(each["payload"]) for each in (*first["requests"], *rest["requests"])]
+    assert amounts == [json.dumps({"amount": amount}) for amount in range(5)]
+    one = rest["requests"][0]
+    path = f"/api/requests/{one['request_id']}"
+    assert (await served.get(path, {"session_id": "s"})).json() == one
+    assert (await served.get(path, {"session_id": "s"}, x_user="mallory")).status_code == 404
+    assert (await served.get("/api/requests/nothing", {"session_id": "s"})).status_code == 404
