@@ -11,13 +11,10 @@ from sqlalchemy import (
     Dialect,
     Row,
     Select,
-    Text,
     and_,
     bindparam,
     case,
-    cast,
     func,
-    or_,
     select,
 )
 
