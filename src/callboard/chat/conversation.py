@@ -30,7 +30,6 @@ from .desk import Desk
 from .failures import reason_of
 from .floor import Floor, FloorLost
 from .history import History
-from .rendering import render
 from .rows import new_input
 from .shown import shown
 from .transcript import Entry, Input, Said
@@ -190,7 +189,8 @@ class Conversation:
 
         With `waiting` it ends with what the user wrote that the model has not been told yet.
         """
-        messages = shown(render(await self.transcript()))
+        await self._history.refresh()
+        messages = shown(self._history.rendering.plain())
         told, open_calls = self._history.told, {call.tool_call_id for call in self._history.open_calls()}
         found = [each for each in messages if each["role"] != "tool" or each["call_id"] not in open_calls]
         if waiting:
@@ -358,9 +358,16 @@ class Conversation:
 
     def _turn_about(self, number: int) -> Turn:
         """The turn in which another process told the model of an input."""
-        entries = self._history.entries
-        start = next((n for n, each in enumerate(entries) if isinstance(each, Input) and each.seq >= number), 0)
-        texts = [each.response.text or "" for each in entries[start:] if isinstance(each, Said)]
+        texts: list[str] = []
+        since = 0
+        for each in reversed(self._history.entries):
+            if isinstance(each, Said):
+                texts.append(each.response.text or "")
+            elif isinstance(each, Input):
+                if each.seq < number:
+                    break
+                since = len(texts)
+        texts = texts[:since][::-1]
         status = TurnStatus.PAUSED if self._history.open_calls() else TurnStatus.FINISHED
         turn_id = self._history.turn_id or ""
         return Turn(turn_id, status, "\n\n".join(filter(None, texts)), self._history.used_by(turn_id))
