@@ -12,7 +12,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, Thin
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
 
-ANTHROPIC = "anthropic"
+from .wellformed import ANTHROPIC
 
 
 def settings_for(

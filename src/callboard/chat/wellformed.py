@@ -24,6 +24,8 @@ BLANK_TEXT = "…"
 INVALID_JSON = "INVALID_JSON"
 """The argument that holds the text of arguments that are no JSON object, as Pydantic AI names it."""
 UNNAMED = "unnamed_tool"
+ANTHROPIC = "anthropic"
+"""The provider that refuses thoughts after anything else in a message."""
 
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]+")
@@ -111,7 +113,8 @@ def valid_parts(parts: Iterable[ModelResponsePart], ids: Mapping[str, str]) -> l
                 )
             )
         elif isinstance(part, ThinkingPart):
-            if part.signature or not is_blank(part.content):
+            leads = all(isinstance(each, ThinkingPart) for each in made) or part.provider_name != ANTHROPIC
+            if leads and (part.signature or not is_blank(part.content)):
                 made.append(replace(part, content=valid_text(part.content)))
         else:
             made.append(part)
