@@ -97,6 +97,7 @@ class Keeper:
             look_around=lambda: self._ownership.look_soon(),
             conversation=self._conversation,
             owner=me.id,
+            find=self.find,
             watchers=[],
         )
         self._recovery = Recovery(self._services, self.bring)
