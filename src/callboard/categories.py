@@ -103,6 +103,8 @@ _DEFAULT_RULES: Mapping[type[BaseException] | str, Rule] = {
     "openai.APITimeoutError": ErrorCategory.TIMEOUT,
     "openai.APIConnectionError": ErrorCategory.TRANSIENT,
     "openai.APIStatusError": _from_status,
+    "pydantic_ai.ModelRetry": lambda error: ToolError(error.message, category=ErrorCategory.VALIDATION),
+    "pydantic_ai.ToolFailed": lambda error: ToolError(error.message, category=ErrorCategory.PERMANENT),
     "anthropic.APITimeoutError": ErrorCategory.TIMEOUT,
     "anthropic.APIConnectionError": ErrorCategory.TRANSIENT,
     "anthropic.APIStatusError": _from_status,

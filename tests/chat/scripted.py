@@ -55,6 +55,16 @@ def told(messages: list[ModelMessage]) -> list[Any]:
     return [part.content for part in last.parts if isinstance(part, ToolReturnPart | UserPromptPart)]
 
 
+def flattened(messages: list[ModelMessage]) -> list[Any]:
+    """Everything that a request says, part by part, without times."""
+    names = ("content", "tool_name", "tool_call_id", "args")
+    return [
+        (message.kind, part.part_kind, *(getattr(part, name, None) for name in names))
+        for message in messages
+        for part in message.parts
+    ]
+
+
 gates: dict[str, asyncio.Event] = {}
 
 

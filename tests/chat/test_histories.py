@@ -1,7 +1,7 @@
 """Random histories of a real conversation: inputs, late results, answers, interrupts, failures, restarts in any order.
 
-At every moment the transcript is one that any provider takes, every input is told once and in order, and every result
-reaches the model exactly once (C3, C4, C5, M4, M5, M7).
+At every moment the transcript is one that any provider takes, every input is told once and in order, every result
+reaches the model exactly once, and what was sent only ever grows at its end (C3, C4, C5, M4, M5, M7).
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from callboard.chat.transcript import Answered, Input, Late
 from callboard.events.shapes import SHAPES
 from callboard.sessions.requests import RequestClosed
 
-from .scripted import talk_of
+from .scripted import flattened, talk_of
 
 pytestmark = pytest.mark.anyio
 
@@ -34,6 +34,10 @@ class World:
         self.running: list[asyncio.Event] = []
         self.written: list[str] = []
         self.told: list[str] = []
+        self.sent: list[Any] = []
+        """What the model was sent last, part by part."""
+        self.wrong: list[str] = []
+        """What was wrong with requests: an error in the model itself would only fail its turn."""
         self.background: set[asyncio.Future[Any]] = set()
 
     def tools(self) -> list[Any]:
@@ -72,7 +76,7 @@ class World:
         return FunctionModel(stream_function=self._respond, model_name="by chance")
 
     async def _respond(self, messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
-        assert problems(messages) == []
+        self.wrong += problems(messages)
         chance = self.chance
         told = [
             str(part.content)
@@ -81,8 +85,11 @@ class World:
             for part in message.parts
             if isinstance(part, UserPromptPart)
         ]
-        assert told[: len(self.told)] == self.told  # what was told before stays as it was
-        self.told = told
+        sent = flattened(messages)
+        if sent[: len(self.sent)] != self.sent:
+            place = next(n for n, old in enumerate(self.sent) if sent[n : n + 1] != [old])
+            self.wrong.append(f"part {place} of what was sent is another: {self.sent[place]} {sent[place : place + 1]}")
+        self.told, self.sent = told, sent
         if chance.random() < 0.1:
             raise ConnectionError("gone")
         if chance.random() < 0.5:
@@ -144,6 +151,7 @@ class World:
                 await asyncio.sleep(0)
 
     async def check(self, session: Session, *, calm: bool = False) -> None:
+        assert self.wrong == []
         entries = await talk_of(session).transcript()
         assert problems(render(entries)) == []
         inputs = [entry.text for entry in entries if isinstance(entry, Input)]

@@ -105,7 +105,7 @@ async def test_c3_by_policy_what_was_called_goes_on_in_the_background(store_url:
         await until(session, "turn_finished", 2)
         results = [message for message in await session.messages() if message["role"] == "tool"]
         assert [result["tool"] for result in results] == ["slow", "pay", "task_result", "task_result"]
-        assert [result["content"] for result in results[2:]] == ['"at last"', '"paid 5"']
+        assert [result["content"] for result in results[2:]] == ["at last", "paid 5"]
         await check(session)
 
 

@@ -172,7 +172,7 @@ async def test_m3_the_answer_may_come_to_another_process_than_the_one_that_asked
             [finished] = await until(theirs, "turn_finished")
             assert finished.data["turn_id"] == paused.id
             asked = [*script.asked[1:], *other.asked]
-            assert [told(messages) for messages in asked] == [['"paid 5"']]
+            assert [told(messages) for messages in asked] == [["paid 5"]]
             await check(theirs)
 
 
@@ -210,7 +210,7 @@ async def test_e5_long_work_goes_on_after_an_ordinary_restart(shared_url: str) -
         assert not record.status.terminal  # it was stopped, not cancelled, and begun again
         gate("a").set()
         await until(session, "turn_finished", 2)
-        assert told(script.asked[0]) == ['"built a"']
+        assert told(script.asked[0]) == ["built a"]
         await check(session)
 
 
@@ -302,7 +302,7 @@ async def test_m5_a_late_result_wakes_the_session_when_the_store_answers_again(
             await _rests(session)
         await clock.advance(1.0)
         await until(session, "turn_finished", 2)
-        assert told(script.asked[-1]) == ['"built a"']
+        assert told(script.asked[-1]) == ["built a"]
 
 
 async def test_b6_that_the_store_is_gone_is_said_once_and_once_that_it_is_back(

@@ -247,8 +247,8 @@ async def test_g4_what_the_model_saw_is_what_runs() -> None:
         registry.register(version(2), replace=True)
         gate("speak").set()
         await turn
-        assert told(script.asked[1]) == ['"version 1"']
-        assert told(script.asked[2]) == ['"version 2"']
+        assert told(script.asked[1]) == ["version 1"]
+        assert told(script.asked[2]) == ["version 2"]
 
 
 async def test_b3_what_the_system_wants_the_model_to_know_is_told_with_the_next_input() -> None:
@@ -317,10 +317,10 @@ async def test_m5_a_tool_says_what_its_late_result_does(wake: str, store_url: st
         await session.result(record.id)
         if wake == "wake":
             await until(session, "turn_finished", 2)
-            assert told(script.asked[2]) == ['"done"']
+            assert told(script.asked[2]) == ["done"]
         turn = await session.say("Well?")
         assert turn.status == "finished"
-        assert told(script.asked[-1]) == {"wake": ["Well?"], "wait": ['"done"', "Well?"], "ui_only": ["Well?"]}[wake]
+        assert told(script.asked[-1]) == {"wake": ["Well?"], "wait": ["done", "Well?"], "ui_only": ["Well?"]}[wake]
         assert len(script.asked) == (4 if wake == "wake" else 3)
         assert not session.has_pending_work
         await check(session)
@@ -340,7 +340,7 @@ async def test_m5_a_session_may_be_quieter_than_its_tools_also_after_a_restart(s
         await session.result(record.id)
         assert (len(first.asked), len(script.asked)) == (2, 0)
         await session.say("Well?")
-        assert told(script.asked[0]) == ['"built a"', "Well?"]
+        assert told(script.asked[0]) == ["built a", "Well?"]
         with pytest.raises(ValueError, match="loud"):
             await runtime.open("s", "u", wake="loud")
 
@@ -355,7 +355,7 @@ async def test_m4_work_that_code_began_is_reported_with_the_first_input(store_ur
         assert script.asked == []  # nobody talks here, so nobody is woken
         await session.say("Hello.")
         assert [len(message.parts) for message in script.asked[0]] == [1, 1, 1]
-        assert told(script.asked[0]) == ['"built a"']
+        assert told(script.asked[0]) == ["built a"]
         await check(session)
 
 
@@ -390,6 +390,6 @@ async def test_m5_a_result_after_a_pause_waits_for_the_person(store_url: str) ->
         [finished] = await until(session, "turn_finished")
         assert finished.data["turn_id"] == first.id  # the same turn goes on
         assert finished.data["usage"]["requests"] == 2
-        assert told(script.asked[1])[1:] == ['"paid 1"', '"built a"']
+        assert told(script.asked[1])[1:] == ["paid 1", "built a"]
         assert talk_of(session)._history.turns_with(first.id) == 1
         await check(session)

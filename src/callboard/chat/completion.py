@@ -22,6 +22,7 @@ from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 
 from ..turns import TurnLimits, Usage, check_calls, check_turn
+from .thinking import settings_for
 
 
 class Desk(Protocol):
@@ -37,7 +38,10 @@ class Desk(Protocol):
         ...
 
     async def messages(self) -> list[ModelMessage]:
-        """The conversation up to now, with what came meanwhile: late results, inputs. Every call in it is answered."""
+        """The conversation up to now, with what came meanwhile: late results, inputs. Every call in it is answered.
+
+        Empty where the model was told everything.
+        """
         ...
 
     def parameters(self) -> ModelRequestParameters:
@@ -70,7 +74,7 @@ async def complete(desk: Desk, model: Model, limits: TurnLimits, settings: Model
             if not await desk.carry_out(calls):
                 return False
         messages = await desk.messages()
-        if not messages or isinstance(messages[-1], ModelResponse):  # there is nothing that it was not told
+        if not messages:
             return True
         check_turn(limits, desk.used)
         calls = await desk.said(await _ask(desk, model, messages, settings))
@@ -79,7 +83,10 @@ async def complete(desk: Desk, model: Model, limits: TurnLimits, settings: Model
 async def _ask(desk: Desk, model: Model, messages: list[ModelMessage], settings: ModelSettings | None) -> ModelResponse:
     """One request. What came of one that is cut off, by an error or an interrupt, is kept all the same."""
     async with model_request_stream(
-        model, messages, model_settings=settings, model_request_parameters=desk.parameters()
+        model,
+        messages,
+        model_settings=settings_for(model, settings, messages),
+        model_request_parameters=desk.parameters(),
     ) as stream:
         try:
             async for event in stream:

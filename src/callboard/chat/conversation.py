@@ -381,9 +381,16 @@ class Conversation:
 
     def _turn_about(self, number: int) -> Turn:
         """The turn in which another process told the model of an input."""
-        entries = self._history.entries
-        start = next((n for n, each in enumerate(entries) if isinstance(each, Input) and each.seq >= number), 0)
-        texts = [each.response.text or "" for each in entries[start:] if isinstance(each, Said)]
+        texts: list[str] = []
+        since = 0
+        for each in reversed(self._history.entries):
+            if isinstance(each, Said):
+                texts.append(each.response.text or "")
+            elif isinstance(each, Input):
+                if each.seq < number:
+                    break
+                since = len(texts)
+        texts = texts[:since][::-1]
         status = TurnStatus.PAUSED if self._history.open_calls() else TurnStatus.FINISHED
         turn_id = self._history.turn_id or ""
         return Turn(turn_id, status, "\n\n".join(filter(None, texts)), self._history.used_by(turn_id))

@@ -22,10 +22,10 @@ from ..turns import Usage
 from ..types import Wake
 from .floor import Floor
 from .history import History
-from .rendering import render
 from .shown import said_id
 from .toolset import tool_definition
 from .transcript import Answered, Late, Said
+from .wellformed import storable_parts, valid_text
 
 GRACE = 0.05
 """Seconds that calls still have when the user writes; those that take longer go on in the background."""
@@ -75,10 +75,12 @@ class Desk:
 
     async def messages(self) -> list[ModelMessage]:
         await self._join()
-        messages = render(self._history.entries)
-        if messages and isinstance(messages[-1], ModelRequest):
-            await self._floor.begin()
-        if messages and self._instructions and isinstance(last := messages[-1], ModelRequest):
+        rendering = self._history.rendering
+        if not rendering.waits:
+            return []
+        await self._floor.begin()
+        messages = rendering.messages()
+        if self._instructions and isinstance(last := messages[-1], ModelRequest):
             messages[-1] = replace(last, instructions=self._instructions)
         self._message_id = said_id(self._history.next_place)
         return messages
@@ -88,10 +90,10 @@ class Desk:
         return ModelRequestParameters(function_tools=[tool_definition(tool) for tool in self._seen])
 
     def speaks(self, delta: str) -> None:
-        self._session.board.say(self._text("delta", delta))
+        self._session.board.say(self._text("delta", valid_text(delta)))
 
     async def said(self, response: ModelResponse) -> Sequence[ToolCallPart]:
-        response = _with_new_ids(response, self._history.call_ids)
+        response = _storable(response, self._history.rendering.call_ids)
         text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
         self.spoken.append(text)
         await self._floor.write([Said(response)], events=(self._text("text", text),) if text else ())
@@ -162,7 +164,8 @@ class Desk:
             if known is not None:  # else it was said, and cut off before it was made
                 return known
         arguments = call.args if isinstance(call.args, str) else to_json(call.args or {}).decode()
-        return await self._session.call_among(self._seen, call.tool_name, arguments or "{}", call_id=call.tool_call_id)
+        name = valid_text(call.tool_name)  # an old transcript may have one that a store refuses
+        return await self._session.call_among(self._seen, name, arguments or "{}", call_id=call.tool_call_id)
 
     def _answer(self, call: ToolCallPart, outcome: Outcome) -> Answered:
         content = self._session.shown(outcome)
@@ -205,14 +208,14 @@ def _not_made(call: ToolCallPart, reason: str | None) -> Answered:
     return Answered(call.tool_call_id, call.tool_name, content, failed=True)
 
 
-def _with_new_ids(response: ModelResponse, used: Collection[str]) -> ModelResponse:
-    """The same, with other ids for calls whose ids cannot be used, or were before: each is a call of its own."""
+def _storable(response: ModelResponse, used: Collection[str]) -> ModelResponse:
+    """What a model said, as it can be stored. Calls whose ids cannot be used, or were before, get other ids."""
     fresh: set[str] = set()
     parts: list[Any] = []
-    for part in response.parts:
+    for part in storable_parts(response.parts):
         if isinstance(part, ToolCallPart):
             if part.tool_call_id in used or part.tool_call_id in fresh or not is_call_id(part.tool_call_id):
                 part = replace(part, tool_call_id=f"call_{secrets.token_hex(8)}")
             fresh.add(part.tool_call_id)
         parts.append(part)
-    return replace(response, parts=parts) if fresh else response
+    return replace(response, parts=parts)

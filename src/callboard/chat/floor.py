@@ -69,7 +69,8 @@ class Floor:
             self._row = last
         if self._row is not None and self._history.turn_id is not None:
             self.turn_id = self._history.turn_id
-            await self.write((), events=[self._event(EventKind.TURN_STARTED, {})])
+            began = Began(self.turn_id, self._history.began)  # the model may have been asked in vain: see `rendering`
+            await self.write([began], events=[self._event(EventKind.TURN_STARTED, {})])
             return True
         paused = self._history.turn_id if self._history.open_calls() else None
         self.turn_id = paused or f"t{secrets.token_hex(6)}"

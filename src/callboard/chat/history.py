@@ -14,7 +14,7 @@ from ..sessions.seat import Seat
 from ..storage.port import Change, ExecutionWrite
 from ..turns import Usage
 from .completion import used_by
-from .rendering import unanswered
+from .rendering import Rendering
 from .shown import Placed
 from .transcript import Began, Entry, Input, Noted, Said, decode_entry, encode_entry
 
@@ -27,6 +27,8 @@ class History:
         self.entries: list[Entry] = []
         self._places: list[int] = []
         """Where each of them stands in the stored transcript."""
+        self.rendering = Rendering()
+        """The entries as a model reads them."""
         self.inputs: list[Input | Noted] = []
         """What the model has not been told, in order."""
         self.used = Usage()
@@ -35,8 +37,6 @@ class History:
         """The number of the newest turn."""
         self.turn_id: str | None = None
         """Its id."""
-        self.call_ids: set[str] = set()
-        """Of all calls that the model ever made here."""
         self._one = asyncio.Lock()
         """One reads or writes at a time."""
         self._of_turn = Usage()
@@ -71,7 +71,7 @@ class History:
 
     def open_calls(self) -> list[ToolCallPart]:
         """Calls that have no answer."""
-        return unanswered(self.entries)
+        return self.rendering.open_calls()
 
     async def load(self) -> None:
         """Read it for the first time. What others write later is found out when something is to be written."""
@@ -139,19 +139,20 @@ class History:
 
     def _take_in(self, entries: Sequence[Entry]) -> None:
         self.entries += entries
+        self.rendering.add(entries)
+        told = 0
         for entry in entries:
             if isinstance(entry, Said):
                 used = used_by(entry.response)
                 self.used.add(used)
                 self._of_turn.add(used)
-                self.call_ids.update(
-                    part.tool_call_id for part in entry.response.parts if isinstance(part, ToolCallPart)
-                )
             elif isinstance(entry, Began):
                 self.began = entry.number
                 if entry.turn_id != self.turn_id:
                     self.turn_id, self._of_turn = entry.turn_id, Usage()
                 self._turns.add(entry.turn_id)
             elif isinstance(entry, Input | Noted):
-                self._looked = max(self._looked, entry.seq)
-                self.inputs = [each for each in self.inputs if each.seq > entry.seq]
+                told = max(told, entry.seq)
+        self._looked = max(self._looked, told)
+        if told:
+            self.inputs = [each for each in self.inputs if each.seq > told]

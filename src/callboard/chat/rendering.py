@@ -1,18 +1,17 @@
-"""How a transcript reads for a model: a pure function, whose output only ever grows at the end.
+"""How a transcript reads for a model: a fold over its entries, whose output only ever grows at its end.
 
-Every call is answered by exactly one result, in the request that follows it. A late result is a call of `task_result`
-that joins what the model said last, with its answer among the answers to that. All providers take this form: the call
-stands where a call may stand, after the model's own thoughts, and next to nothing that was sent before is changed.
+Every call is answered by exactly one result, in the request that follows it. A late result is a call of `task_result`.
+It joins what the model said last, with its answer among the answers to that, as long as these were not sent. After that
+it is a message of its own: what a provider was sent never changes. The form of each part is that of `wellformed`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
-    ModelRequestPart,
     ModelResponse,
     ModelResponsePart,
     ToolCallPart,
@@ -21,6 +20,7 @@ from pydantic_ai.messages import (
 )
 
 from .transcript import Answered, Began, Entry, Input, Late, Noted, Said
+from .wellformed import split, valid_id, valid_input, valid_name, valid_parts, valid_result
 
 TASK_RESULT = "task_result"
 CUT_OFF = {"category": "interrupted", "message": "The call was cut off. It is not known whether it took effect."}
@@ -31,38 +31,170 @@ class _Exchange:
     """Something that the model said, and what it is told after that."""
 
     said: ModelResponse | None = None
-    calls: list[ToolCallPart] = field(default_factory=list[ToolCallPart])
-    """All calls in it: its own, and those of late results."""
+    calls: dict[str, ToolCallPart] = field(default_factory=dict[str, ToolCallPart])
+    """All calls in it, by their ids: its own, and those of late results."""
+    late: list[ToolCallPart] = field(default_factory=list[ToolCallPart])
     answers: dict[str, ToolReturnPart] = field(default_factory=dict[str, ToolReturnPart])
     prompts: list[UserPromptPart] = field(default_factory=list[UserPromptPart])
+    sent: bool = False
+    """Whether a request with all of it may have been sent, although the model has said nothing after it."""
+
+    @property
+    def open_calls(self) -> list[ToolCallPart]:
+        return [call for call_id, call in self.calls.items() if call_id not in self.answers]
+
+    @property
+    def parts(self) -> list[ModelResponsePart]:
+        return [*(self.said.parts if self.said is not None else ()), *self.late]
+
+    @property
+    def told(self) -> bool:
+        """Whether the model is told anything after what it said."""
+        return bool(self.calls or self.prompts)
+
+    def answer(self, call: ToolCallPart) -> ToolReturnPart:
+        return self.answers.get(call.tool_call_id) or _answer(call.tool_name, call.tool_call_id, CUT_OFF, failed=True)
+
+
+class Rendering:
+    """The messages of one transcript, kept as it grows: adding an entry costs the same however many there are."""
+
+    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+        self.added = 0
+        """How many entries were added."""
+        self._current = _Exchange()
+        self._messages: list[ModelMessage] = []
+        """Of all exchanges but the current one."""
+        self._early: list[Late] = []
+        """Results of work that code began, before anything was said: no conversation begins with a call."""
+        self._ids: dict[str, str] = {}
+        """The id of every call, and the one that providers are sent."""
+        self._sent_ids: set[str] = set()
+        self._late: set[str] = set()
+        """Executions whose late results are told."""
+        self.add(entries)
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        """Take in entries at the end of the transcript."""
+        for entry in entries:
+            self.added += 1
+            match entry:
+                case Input(text=text) | Noted(text=text):
+                    self._current.prompts.append(UserPromptPart(text))
+                    early, self._early = self._early, []
+                    for late in early:
+                        self._came_late(late)
+                case Said(response=response):
+                    self._said(response)
+                case Answered():
+                    if entry.call_id in self._current.calls and entry.call_id not in self._current.answers:
+                        answer = _answer(entry.tool, entry.call_id, entry.content, entry.failed)
+                        self._current.answers[entry.call_id] = answer
+                case Late():
+                    if self._current.said is None and not self._current.prompts:
+                        self._early.append(entry)
+                    else:
+                        self._came_late(entry)
+                case Began():  # the turn before may have asked the model, and got no answer
+                    self._current.sent = self._current.told and not self._current.open_calls
+
+    def messages(self) -> list[ModelMessage]:
+        """The conversation as every provider accepts it. Calls that have no answer yet read as cut off."""
+        messages = list(self._messages)
+        _join(messages, self._valid(self._current))
+        return messages
+
+    @property
+    def waits(self) -> bool:
+        """Whether the model has not answered all that it is told."""
+        return self._current.told
+
+    @property
+    def call_ids(self) -> Collection[str]:
+        """The ids of all calls, those of late results too."""
+        return self._ids.keys()
+
+    def open_calls(self) -> list[ToolCallPart]:
+        """The calls that have no answer, in their order. What the model said before its last words has all answers."""
+        return self._current.open_calls
+
+    # Exchanges
+
+    def _said(self, response: ModelResponse) -> None:
+        parts: list[ModelResponsePart] = []
+        calls: dict[str, ToolCallPart] = {}
+        for part in response.parts:
+            if isinstance(part, ToolCallPart):
+                if part.tool_call_id in self._ids:  # a model that repeats itself makes no second call by it
+                    continue
+                self._know(part.tool_call_id)
+                calls[part.tool_call_id] = part
+            parts.append(part)
+        current = self._current
+        if current.said is not None and not current.told:  # nothing was said to it in between: both are one
+            current.said = replace(current.said, parts=[*current.said.parts, *parts])
+            current.calls = calls
+        else:
+            self._begin(_Exchange(replace(response, parts=parts), calls))
+
+    def _came_late(self, entry: Late) -> None:
+        if entry.execution_id in self._late:
+            return
+        self._late.add(entry.execution_id)
+        call_id = late_id(entry.execution_id)
+        while call_id in self._ids:  # a model chose it for a call of its own
+            call_id = f"{call_id}_"
+        current = self._current
+        if current.said is None or ((current.sent or current.prompts) and not current.open_calls):
+            current = self._begin(_Exchange(ModelResponse(parts=[])))
+        self._know(call_id)
+        call = ToolCallPart(TASK_RESULT, {"execution_id": entry.execution_id}, call_id)
+        current.calls[call_id] = call
+        current.late.append(call)
+        current.answers[call_id] = _answer(TASK_RESULT, call_id, entry.content, entry.failed)
+
+    def _begin(self, exchange: _Exchange) -> _Exchange:
+        """Begin another exchange. The one before will not change any more."""
+        _join(self._messages, self._valid(self._current))
+        self._current = exchange
+        return exchange
+
+    def _know(self, call_id: str) -> None:
+        self._ids[call_id] = made = valid_id(call_id, self._sent_ids)
+        self._sent_ids.add(made)
+
+    def _valid(self, exchange: _Exchange) -> list[ModelMessage]:
+        messages: list[ModelMessage] = []
+        calls = iter(exchange.calls.values())
+        for parts in split(valid_parts(exchange.parts, self._ids)) if exchange.said is not None else ():
+            messages.append(replace(exchange.said or ModelResponse(parts=[]), parts=parts))
+            answers = [exchange.answer(next(calls)) for part in parts if isinstance(part, ToolCallPart)]
+            messages.append(
+                ModelRequest(
+                    parts=[
+                        replace(
+                            answer,
+                            tool_name=valid_name(answer.tool_name),
+                            tool_call_id=self._ids[answer.tool_call_id],
+                            content=valid_result(answer.content),
+                        )
+                        for answer in answers
+                    ]
+                )
+            )
+        prompts = [replace(prompt, content=valid_input(str(prompt.content))) for prompt in exchange.prompts]
+        messages.append(ModelRequest(parts=prompts))
+        return messages
 
 
 def render(entries: Iterable[Entry]) -> list[ModelMessage]:
-    """The messages of a conversation. Calls that have no answer yet read as cut off: see `unanswered`."""
-    messages: list[ModelMessage] = []
-    for exchange in _exchanges(entries):
-        if exchange.said is not None:
-            late = exchange.calls[len(_calls(exchange.said)) :]
-            parts: list[ModelResponsePart] = [*exchange.said.parts, *late]
-            last = messages[-1] if messages else None
-            if isinstance(last, ModelResponse):  # nothing was said to it in between: both are one
-                messages[-1] = replace(last, parts=[*last.parts, *parts])
-            else:
-                messages.append(replace(exchange.said, parts=parts))
-        told: list[ModelRequestPart] = [
-            exchange.answers.get(call.tool_call_id) or _cut_off(call) for call in exchange.calls
-        ]
-        told += exchange.prompts
-        if told:
-            messages.append(ModelRequest(parts=told))
-    return messages
+    """The messages of a whole transcript. See `Rendering.messages`."""
+    return Rendering(entries).messages()
 
 
 def unanswered(entries: Iterable[Entry]) -> list[ToolCallPart]:
-    """The calls that have no answer, in their order."""
-    return [
-        call for exchange in _exchanges(entries) for call in exchange.calls if call.tool_call_id not in exchange.answers
-    ]
+    """The calls of a whole transcript that have no answer. See `Rendering.open_calls`."""
+    return Rendering(entries).open_calls()
 
 
 def repaired(entries: Sequence[Entry]) -> list[Answered]:
@@ -79,7 +211,7 @@ def problems(messages: Sequence[ModelMessage]) -> list[str]:
         if before is not None and message.kind == before.kind:
             found.append(f"messages {index - 1} and {index} are both a {message.kind}")
         if isinstance(message, ModelResponse):
-            calls = [call.tool_call_id for call in _calls(message)]
+            calls = [part.tool_call_id for part in message.parts if isinstance(part, ToolCallPart)]
             found += [f"the call {call} is there twice" for call in calls if call in seen or calls.count(call) > 1]
             seen.update(calls)
             after = messages[index + 1] if index + 1 < len(messages) else None
@@ -100,63 +232,16 @@ def late_id(execution_id: str) -> str:
     return f"late_{plain}"[:30]
 
 
-def _exchanges(entries: Iterable[Entry]) -> list[_Exchange]:
-    exchanges = [_Exchange()]
-    by_call: dict[str, _Exchange] = {}
-    early: list[Late] = []
-    """Results of work that somebody else began, before anything was said: no conversation begins with a call."""
-    for entry in entries:
-        current = exchanges[-1]
-        match entry:
-            case Input(text=text) | Noted(text=text):
-                current.prompts.append(UserPromptPart(text))
-                for late in early:
-                    _came_late(late, exchanges, by_call)
-                early.clear()
-            case Said(response=response):
-                response = _distinct(response, by_call)
-                exchanges.append(made := _Exchange(response, list(_calls(response))))
-                by_call.update({call.tool_call_id: made for call in made.calls})
-            case Answered():
-                exchange = by_call.get(entry.call_id)
-                if exchange is not None and entry.call_id not in exchange.answers:
-                    exchange.answers[entry.call_id] = _answer(entry.tool, entry.call_id, entry.content, entry.failed)
-            case Late():
-                if current.said is None and not current.prompts:
-                    early.append(entry)
-                else:
-                    _came_late(entry, exchanges, by_call)
-            case Began():
-                pass
-    return exchanges
-
-
-def _came_late(entry: Late, exchanges: list[_Exchange], by_call: dict[str, _Exchange]) -> None:
-    call_id = late_id(entry.execution_id)
-    if call_id in by_call:
-        return
-    if exchanges[-1].said is None:
-        exchanges.append(_Exchange(ModelResponse(parts=[])))
-    current = by_call[call_id] = exchanges[-1]
-    current.calls.append(ToolCallPart(TASK_RESULT, {"execution_id": entry.execution_id}, call_id))
-    current.answers[call_id] = _answer(TASK_RESULT, call_id, entry.content, entry.failed)
-
-
-def _distinct(response: ModelResponse, known: dict[str, Any]) -> ModelResponse:
-    """The same, without calls whose ids were used before: a model that repeats itself makes no second call by it."""
-    seen = set(known)
-    parts: list[ModelResponsePart] = []
-    for part in response.parts:
-        if isinstance(part, ToolCallPart):
-            if part.tool_call_id in seen:
-                continue
-            seen.add(part.tool_call_id)
-        parts.append(part)
-    return response if len(parts) == len(response.parts) else replace(response, parts=parts)
-
-
-def _calls(response: ModelResponse) -> list[ToolCallPart]:
-    return [part for part in response.parts if isinstance(part, ToolCallPart)]
+def _join(messages: list[ModelMessage], more: Iterable[ModelMessage]) -> None:
+    """Append messages. One without parts is left out, and of two in a row by the same speaker one is made."""
+    for message in more:
+        last = messages[-1] if messages else None
+        if not message.parts:
+            continue
+        if (isinstance(last, ModelRequest) and isinstance(message, ModelRequest)) or (isinstance(last, ModelResponse) and isinstance(message, ModelResponse)):
+            messages[-1] = replace(last, parts=[*last.parts, *message.parts])
+        else:
+            messages.append(message)
 
 
 def _answers(message: ModelMessage | None) -> list[str]:
@@ -167,7 +252,3 @@ def _answers(message: ModelMessage | None) -> list[str]:
 
 def _answer(tool: str, call_id: str, content: Any, failed: bool) -> ToolReturnPart:
     return ToolReturnPart(tool, content, call_id, outcome="failed" if failed else "success")
-
-
-def _cut_off(call: ToolCallPart) -> ToolReturnPart:
-    return _answer(call.tool_name, call.tool_call_id, CUT_OFF, failed=True)

@@ -5,6 +5,7 @@ Calls take the one path of every call. A background tool answers with its acknow
 """
 
 from functools import lru_cache
+from hashlib import sha256
 from typing import Any
 
 from pydantic_ai import RunContext
@@ -16,13 +17,16 @@ from pydantic_core import SchemaValidator, core_schema
 from ..errors import ErrorCategory
 from ..sessions.session import Session
 from ..tools.definition import Tool
+from ..types import Mode
+from .rendering import TASK_RESULT
+from .tasks import task_tools
 
 _ANYTHING = SchemaValidator(core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema()))
 """Arguments are validated once, where the call is carried out."""
 
 
 class SessionToolset(AbstractToolset[Any]):
-    """What a session sees."""
+    """The tools that a session sees, with the retries that the agent allows."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -34,7 +38,7 @@ class SessionToolset(AbstractToolset[Any]):
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         return {
             tool.name: ToolsetTool(
-                toolset=self, tool_def=tool_definition(tool), max_retries=2, args_validator=_ANYTHING
+                toolset=self, tool_def=tool_definition(tool), max_retries=ctx.max_retries, args_validator=_ANYTHING
             )
             for tool in self._session.tools()
         }
@@ -42,7 +46,7 @@ class SessionToolset(AbstractToolset[Any]):
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
-        outcome = await self._session.call(name, tool_args, call_id=ctx.tool_call_id)
+        outcome = await self._session.call(name, tool_args, call_id=call_id_of(ctx))
         if outcome.error is None:
             return outcome.value
         message = outcome.error.message
@@ -52,11 +56,32 @@ class SessionToolset(AbstractToolset[Any]):
 
 
 def toolset(session: Session) -> SessionToolset:
-    """A session's tools, for an agent of one's own."""
+    """The tools of a session, for an agent of your own. The `task_…` tools are among them."""
+    if session.tools().get(TASK_RESULT) is None:  # the runtime has no model of its own
+        session.add_tools_for_sessions(task_tools)
     return SessionToolset(session)
+
+
+def call_id_of(ctx: RunContext[Any]) -> str | None:
+    """The id of a call in its session: one for each call of a run.
+
+    Models and test models use their ids again, in another run and sometimes in another step of the same one. A call
+    that the framework makes again within its step, such as after a lost activity, keeps its id and runs once.
+    """
+    if ctx.tool_call_id is None or ctx.run_id is None:
+        return None
+    named = "\n".join((ctx.run_id, str(ctx.run_step), ctx.tool_call_id))
+    return f"run_{sha256(named.encode(errors='surrogatepass')).hexdigest()[:32]}"
 
 
 @lru_cache(maxsize=4096)
 def tool_definition(tool: Tool) -> ToolDefinition:
-    """A tool as Pydantic AI shows it to any model."""
-    return ToolDefinition(name=tool.name, description=tool.prompt, parameters_json_schema=tool.input_schema)
+    """A tool as Pydantic AI shows it to any model. What is not answered inline is answered by an acknowledgement."""
+    returns = tool.output_schema if tool.mode is Mode.INLINE else None
+    return ToolDefinition(
+        name=tool.name,
+        description=tool.prompt,
+        parameters_json_schema=tool.input_schema,
+        return_schema=returns,
+        include_return_schema=None if returns else False,  # the agent decides, where there is one
+    )

@@ -59,7 +59,10 @@ class Noted:
 
 @dataclass(frozen=True, slots=True)
 class Began:
-    """A turn began, or goes on after a pause. The model is told nothing of it."""
+    """A turn began, or goes on: after a pause, or in another process. The model is told nothing of it.
+
+    What stands before it may have been sent to the model, even where no answer follows.
+    """
 
     turn_id: str
     number: int

@@ -116,6 +116,7 @@ class Keeper:
             conversation=self._conversation,
             usage=Usage(),
             owner=me.id,
+            find=self.find,
             watchers=[],
         )
         self._recovery = Recovery(self._services, self.bring, self._wake_all)

@@ -41,6 +41,8 @@ class Services:
     """See soon whether there is work that nobody holds."""
     conversation: "Callable[[Session], Talk | None]"
     """The conversation of a session; None where there is no model to talk to."""
+    find: "Callable[[str], Session | None]"
+    """A session that is live, by its id."""
     watchers: "list[Watcher]"
     """Told of turns."""
 

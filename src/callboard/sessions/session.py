@@ -144,6 +144,15 @@ class Session:
         self._lent = lent
         self.forget_tools()
 
+    def add_tools_for_sessions(self, make: "Callable[[Callable[[str], Session | None]], Iterable[Tool]]") -> None:
+        """Register tools that look up the session of their call, unless the registry has them already.
+
+        `make` gets the function that finds a live session by its id. All sessions of the runtime have the tools.
+        """
+        for tool in make(self._services.find):
+            if self._registry.get(tool.name) is None:
+                self._registry.register(tool)
+
     def lent(self, name: str) -> Tool | None:
         """A tool that only this session has, if it has one of that name."""
         return self._lent.get(name)

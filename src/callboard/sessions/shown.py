@@ -7,13 +7,18 @@ from pydantic_core import to_json
 from ..execution.excerpt import excerpt
 from ..execution.outcome import Outcome
 from ..tools.definition import Tool
+from ..tools.result import as_text
 
 DEFAULT_RESULT_LIMIT = 50_000
 """How many characters of a result a model is shown when its tool does not say."""
 
 
 def shown_to_model(outcome: Outcome, tool: Tool | None, channel: str | None, offset: int = 0) -> Any:
-    """It as a model is shown it. A result is text, and of a long one there is only a part; the others are data."""
+    """An outcome as a model is shown it.
+
+    A result is text: one that is a text already as it is, others as JSON, and of a long one a part. Acknowledgements
+    and errors are data.
+    """
     if outcome.error is not None:
         return outcome.error.to_model()
     if not outcome.done:
@@ -36,5 +41,5 @@ def _text(outcome: Outcome, tool: Tool | None, channel: str | None) -> str:
     if outcome.error is not None:
         return to_json(outcome.error.to_model(), inf_nan_mode="null").decode()
     if tool is None or not outcome.done:
-        return to_json(outcome.value).decode()
+        return as_text(outcome.value)
     return tool.render(outcome.value, channel)

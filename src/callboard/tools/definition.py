@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Generic, Self, cast
 
-from pydantic_core import to_json
 from typing_extensions import ParamSpec, TypeVar
 
 from ..errors import RegistrationError
@@ -23,7 +22,7 @@ from .arguments import Arguments
 from .gates import Gate, check_gate
 from .handler import Handler
 from .policies import BreakerPolicy, RetryPolicy
-from .result import Result
+from .result import Result, as_text
 
 RESERVED_NAMESPACE = "callboard"
 """The namespace of the built-in `task_*` tools, which every session sees."""
@@ -167,9 +166,9 @@ class Tool(Generic[P, R]):
         return _copy(self.shared_schema(name))
 
     def render(self, value: JSON, channel: str | None = None) -> str:
-        """A result as it reads on a channel: by the tool's renderer for it, else as JSON."""
+        """A result as it reads on a channel: by the tool's renderer for it, else a text as it is and the rest as JSON."""
         renderer = self.renderers.get(channel) if channel is not None else None
-        return renderer(value) if renderer is not None else to_json(value).decode()
+        return renderer(value) if renderer is not None else as_text(value)
 
     def serves(self, channel: str | None) -> bool:
         """Whether it may be used on that channel."""

@@ -18,6 +18,11 @@ _FLAT = 2 * DEEPEST
 """A shorter text cannot have more levels: each needs two brackets."""
 
 
+def as_text(value: Any) -> str:
+    """A result as a model or a person reads it: a text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else to_json(value).decode()
+
+
 class Result:
     """Writes results. With `adapter` None anything that JSON can say is admitted; `schema` then is what is promised."""
 

@@ -95,6 +95,36 @@ def blank_text(body: Body) -> None:
     body["messages"][0] = {"role": "user", "content": " \n"}
 
 
+@TABLE.refuses("text_not_empty", "messages: text content blocks must contain non-whitespace text")
+def zero_width_text(body: Body) -> None:
+    body["messages"][1]["content"].insert(0, text("\u200b\ufeff"))
+
+
+@TABLE.refuses("text_not_empty", "messages: text content blocks must be non-empty")
+def empty_text_within_a_result(body: Body) -> None:
+    body["messages"][2]["content"][0]["content"] = [text("")]
+
+
+@TABLE.refuses("names_in_history_short", "messages.1.content.1.tool_use.name: String should have at most 200 characters")
+def long_name_in_a_call(body: Body) -> None:
+    body["messages"][1]["content"][1]["name"] = "a" * 201
+
+
+@TABLE.refuses("names_in_history_short", "messages.1.content.1.tool_use.name: String should have at least 1 character")
+def no_name_in_a_call(body: Body) -> None:
+    body["messages"][1]["content"][1]["name"] = ""
+
+
+@TABLE.refuses("thinking_not_last", "messages.1: The final block in an assistant message cannot be `thinking`.")
+def thought_at_the_end(body: Body) -> None:
+    body["messages"][1]["content"].append(THOUGHT)
+
+
+@TABLE.refuses("thinking_leads", "messages.1.content.0: If an assistant message contains any thinking blocks")
+def thought_after_text(body: Body) -> None:
+    body["messages"][1]["content"].insert(1, THOUGHT)
+
+
 @TABLE.refuses("text_not_empty", "system: text content blocks must be non-empty")
 def empty_instructions(body: Body) -> None:
     body["system"] = [text("")]

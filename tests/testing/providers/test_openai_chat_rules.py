@@ -117,6 +117,16 @@ def bad_name_in_history(body: Body) -> None:
 
 
 @TABLE.refuses(
+    "at_most_128_calls",
+    "Invalid 'messages[1].tool_calls': array too long. Expected an array with maximum length 128, but got an array with "
+    "length 129 instead.",
+)
+def many_calls(body: Body) -> None:
+    identities = [f"c{number}" for number in range(129)]
+    body["messages"][1:] = [calling(*identities), *map(result, identities)]
+
+
+@TABLE.refuses(
     "one_result_per_call",
     "Invalid parameter: Duplicate value for 'tool_call_id' of 'c1', in messages[2] and messages[4].",
 )

@@ -120,6 +120,15 @@ def empty_call_id(body: Body) -> None:
     body["input"][2]["call_id"] = ""
 
 
+@TABLE.refuses(
+    "names_in_history_well_formed",
+    "Invalid 'input[2].name': string does not match pattern. Expected a string that matches the pattern "
+    "'^[a-zA-Z0-9_-]+$'.",
+)
+def bad_name_in_history(body: Body) -> None:
+    body["input"][2]["name"] = "math.add"
+
+
 @TABLE.refuses("outputs_have_calls", "No tool call found for function call output with call_id c3.")
 def output_without_call(body: Body) -> None:
     body["input"].append(output("c3"))

@@ -80,7 +80,8 @@ export class State {
     const call = this.calls.get(this.late[callId] ?? callId);
     if (!call) return;
     const value = parsed(content);
-    if (!failed && OPEN.has(value?.status) && value.execution_id) {
+    const isData = typeof content !== "string"; // an acknowledgement is; a text may only look like one
+    if (isData && !failed && OPEN.has(value?.status) && value.execution_id) {
       call.executionId = value.execution_id;
       this.calls.set(value.execution_id, call);
       if (call.status !== "waiting") call.status = { queued: "pending", waiting: "waiting" }[value.status] ?? "executing";
@@ -222,9 +223,9 @@ function isLate(call) {
   return call.tool === "task_result" && String(call.call_id).startsWith("late_");
 }
 
-/** Results are told to the model as JSON text. */
+/** A result as the model was told it: a text, or JSON text. Older conversations have texts in quotes. */
 export function parsed(content) {
-  if (typeof content !== "string") return content;
+  if (typeof content !== "string" || !/^\s*[[{"]/.test(content)) return content;
   try {
     return JSON.parse(content);
   } catch {

@@ -14,6 +14,14 @@ def empty_array(param: str) -> Refusal:
     return Refusal(message, param=param, code="empty_array")
 
 
+def array_too_long(param: str, count: int, limit: int) -> Refusal:
+    message = (
+        f"Invalid '{param}': array too long. Expected an array with maximum length {limit}, but got an array with length "
+        f"{count} instead."
+    )
+    return Refusal(message, param=param, code="array_above_max_length")
+
+
 def too_long(param: str, value: str, limit: int) -> Refusal:
     return Refusal(
         f"Invalid '{param}': string too long. Expected a string with maximum length {limit}, but got a string with "

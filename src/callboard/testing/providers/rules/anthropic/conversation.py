@@ -87,8 +87,8 @@ def tools(request: Request) -> Iterator[tuple[int, Body]]:
 def texts(request: Request) -> Iterator[tuple[str, str]]:
     """Every text of messages and instructions, and where it belongs."""
     for block in blocks(request):
-        if block.kind == "text":
-            yield "messages", str(block.body.get("text", ""))
+        inner = as_objects(block.body.get("content")) if block.kind == "tool_result" else [block.body]
+        yield from (("messages", str(each.get("text", ""))) for each in inner if each.get("type") == "text")
     for part in as_list(request.body.get("system")):
         yield "system", str(as_object(part).get("text", ""))
 

@@ -3,6 +3,8 @@
 from ...request import Refusal, Request
 from .conversation import content, messages, texts, thinking, version
 
+ZERO_WIDTH = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"))
+
 
 def roles_known(request: Request) -> Refusal | None:
     """Only `user` and `assistant` speak, and from Claude 4.8 on `system` within the conversation.
@@ -54,14 +56,15 @@ def content_not_empty(request: Request) -> Refusal | None:
 
 
 def text_not_empty(request: Request) -> Refusal | None:
-    """A text is neither empty nor blank.
+    """A text is neither empty nor blank, also within a result. Zero-width characters count as blank.
 
-    https://github.com/anthropics/claude-code/issues/23440 and https://github.com/anthropics/claude-code/issues/59812
+    https://github.com/anthropics/claude-code/issues/23440, https://github.com/anthropics/claude-code/issues/59812 and
+    https://github.com/zoedolan/Vybn/pull/2895
     """
     for place, text in texts(request):
         if not text:
             return Refusal(f"{place}: text content blocks must be non-empty")
-        if not text.strip():
+        if not text.translate(ZERO_WIDTH).strip():
             return Refusal(f"{place}: text content blocks must contain non-whitespace text")
     return None
 

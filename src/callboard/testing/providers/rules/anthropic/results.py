@@ -6,6 +6,7 @@ from ...request import Refusal, Request
 from .conversation import blocks, messages, turns
 
 ID = re.compile(r"[a-zA-Z0-9_-]+")
+NAME_LIMIT = 200
 ID_FIELD = {"tool_use": "id", "tool_result": "tool_use_id"}
 SPEAKER = {"tool_use": "assistant", "thinking": "assistant", "redacted_thinking": "assistant", "tool_result": "user"}
 
@@ -42,6 +43,20 @@ def arguments_are_objects(request: Request) -> Refusal | None:
     for block in blocks(request):
         if block.kind == "tool_use" and not isinstance(block.body.get("input"), dict):
             return Refusal(f"{block.place}.tool_use.input: Input should be an object")
+    return None
+
+
+def names_in_history_short(request: Request) -> Refusal | None:
+    """The name in a call has 1 to 200 characters.
+
+    https://github.com/anthropics/claude-code/issues/2673 and https://github.com/anthropics/claude-code/issues/23681
+    """
+    for block in blocks(request):
+        name = str(block.body.get("name", "")) if block.kind == "tool_use" else "-"
+        if not name:
+            return Refusal(f"{block.place}.tool_use.name: String should have at least 1 character")
+        if len(name) > NAME_LIMIT:
+            return Refusal(f"{block.place}.tool_use.name: String should have at most {NAME_LIMIT} characters")
     return None
 
 

@@ -4,6 +4,8 @@ from ...request import Refusal, Request
 from ..reading import as_object
 from .conversation import blocks, thinking, turns
 
+THOUGHTS = frozenset({"thinking", "redacted_thinking"})
+
 
 def thinking_signed(request: Request) -> Refusal | None:
     """A thought comes back with its signature.
@@ -13,6 +15,33 @@ def thinking_signed(request: Request) -> Refusal | None:
     for block in blocks(request):
         if block.kind == "thinking" and not block.body.get("signature"):
             return Refusal(f"{block.place}.thinking.signature: Field required")
+    return None
+
+
+def thinking_not_last(request: Request) -> Refusal | None:
+    """A message of the assistant does not end with a thought.
+
+    https://github.com/tailcallhq/forgecode/issues/2107
+    """
+    for turn in turns(request):
+        if turn.role == "assistant" and turn.blocks and turn.blocks[-1].kind in THOUGHTS:
+            found = turn.blocks[-1].kind
+            return Refusal(f"messages.{turn.message}: The final block in an assistant message cannot be `{found}`.")
+    return None
+
+
+def thinking_leads(request: Request) -> Refusal | None:
+    """A message of the assistant that has thoughts begins with one.
+
+    https://github.com/anthropics/claude-code/issues/20705
+    """
+    for turn in turns(request):
+        kinds = [block.kind for block in turn.blocks]
+        if turn.role == "assistant" and THOUGHTS.intersection(kinds) and kinds[0] not in THOUGHTS:
+            return Refusal(
+                f"messages.{turn.message}.content.0: If an assistant message contains any thinking blocks, the first "
+                f"block must be `thinking` or `redacted_thinking`. Found `{kinds[0]}`."
+            )
     return None
 
 

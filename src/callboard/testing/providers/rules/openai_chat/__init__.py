@@ -13,6 +13,7 @@ RULES: tuple[Rule, ...] = (
     results.arguments_are_texts,
     results.ids_short,
     results.names_in_history_well_formed,
+    results.at_most_128_calls,
     results.one_result_per_call,
     results.results_have_calls,
     results.results_follow_calls,

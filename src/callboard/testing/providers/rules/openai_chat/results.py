@@ -8,6 +8,7 @@ from ..reading import as_object
 from .conversation import all_calls, calls, messages
 
 ID_LIMIT = 64
+CALLS_LIMIT = 128
 
 
 def arguments_are_texts(request: Request) -> Refusal | None:
@@ -43,6 +44,17 @@ def names_in_history_well_formed(request: Request) -> Refusal | None:
         name = str(as_object(call.get("function")).get("name", ""))
         if (refusal := words.bad_name(f"{place}.function.name", name)) is not None:
             return refusal
+    return None
+
+
+def at_most_128_calls(request: Request) -> Refusal | None:
+    """A message has at most 128 calls.
+
+    https://github.com/gptscript-ai/gptscript/issues/547 and https://github.com/openai/openai-dotnet/issues/317
+    """
+    for index, message in enumerate(messages(request)):
+        if len(calls(message)) > CALLS_LIMIT:
+            return words.array_too_long(f"messages[{index}].tool_calls", len(calls(message)), CALLS_LIMIT)
     return None
 
 

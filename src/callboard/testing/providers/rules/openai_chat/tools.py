@@ -13,13 +13,7 @@ def at_most_128_tools(request: Request) -> Refusal | None:
     https://github.com/0x4m4/hexstrike-ai/issues/29
     """
     count = len(as_list(request.body.get("tools")))
-    if count <= 128:
-        return None
-    message = (
-        f"Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with length "
-        f"{count} instead."
-    )
-    return Refusal(message, param="tools", code="array_above_max_length")
+    return words.array_too_long("tools", count, 128) if count > 128 else None
 
 
 def tool_names_well_formed(request: Request) -> Refusal | None:

@@ -12,6 +12,7 @@ RULES: tuple[Rule, ...] = (
     items.ids_well_formed,
     items.items_unique,
     results.call_ids_short,
+    results.names_in_history_well_formed,
     results.outputs_have_calls,
     results.one_output_per_call,
     results.calls_have_outputs,

@@ -22,6 +22,18 @@ def call_ids_short(request: Request) -> Refusal | None:
     return None
 
 
+def names_in_history_well_formed(request: Request) -> Refusal | None:
+    """The name in a call is one that a tool may have.
+
+    https://github.com/NousResearch/hermes-agent/issues/31666 and https://github.com/openai/codex/pull/9447
+    """
+    for item in items(request):
+        if item.kind == "function_call":
+            if (refusal := words.bad_name(f"{item.place}.name", str(item.body.get("name", "")))) is not None:
+                return refusal
+    return None
+
+
 def outputs_have_calls(request: Request) -> Refusal | None:
     """Every output has its call before it, unless the service knows the beginning of the conversation.
 

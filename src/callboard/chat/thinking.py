@@ -1,0 +1,52 @@
+"""Whether a model can be asked to think: Anthropic's manual thinking has a rule about how a turn began.
+
+With `thinking: {"type": "enabled"}` a request that ends with results is refused unless the model's first message since
+the user spoke begins with a thought. It does not where another provider or another setting was used until then, where
+the model gave no thought, or where a late result opened the turn. That request is made without thinking.
+"""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ThinkingPart, ToolReturnPart
+from pydantic_ai.models import Model
+from pydantic_ai.settings import ModelSettings
+
+from .wellformed import ANTHROPIC
+
+
+def settings_for(
+    model: Model, settings: ModelSettings | None, messages: Sequence[ModelMessage]
+) -> ModelSettings | None:
+    """The settings for a request: those given, without manual thinking where the provider would refuse it."""
+    if model.system != ANTHROPIC or not _thinks_manually(model, settings) or _may_think(messages):
+        return settings
+    changed: dict[str, Any] = {**(settings or {}), "thinking": False, "anthropic_thinking": {"type": "disabled"}}
+    return cast("ModelSettings", changed)
+
+
+def _thinks_manually(model: Model, settings: ModelSettings | None) -> bool:
+    given = cast("dict[str, Any]", {**(model.settings or {}), **(settings or {})})
+    if (manual := given.get("anthropic_thinking")) is not None:
+        return manual.get("type") == "enabled"
+    return bool(given.get("thinking")) and not model.profile.get("anthropic_supports_adaptive_thinking", False)
+
+
+def _may_think(messages: Sequence[ModelMessage]) -> bool:
+    """Whether the turn of the model begins with its last message, or began with a thought."""
+    first: ModelResponse | None = None
+    for message in reversed(messages):
+        if isinstance(message, ModelResponse):
+            first = message
+        elif not _has_results(message):
+            break
+    return first is None or _begins_with_thought(first)
+
+
+def _has_results(message: ModelRequest) -> bool:
+    return any(isinstance(part, ToolReturnPart) for part in message.parts)
+
+
+def _begins_with_thought(message: ModelResponse) -> bool:
+    part = message.parts[0] if message.parts else None
+    return isinstance(part, ThinkingPart) and bool(part.signature) and part.provider_name == ANTHROPIC

@@ -1,0 +1,150 @@
+"""Parts of a conversation in a form that every provider accepts. Pure functions.
+
+Models write blank texts, call tools that do not exist, and choose ids and arguments that the next provider refuses. Each
+function returns its input unchanged where all providers accept it. What is stored stays as it was said.
+"""
+
+import json
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any
+
+from pydantic_ai.messages import ModelResponsePart, TextPart, ThinkingPart, ToolCallPart
+from pydantic_core import from_json
+
+MAX_CALLS = 128
+"""How many calls one message may have: OpenAI's limit."""
+BLANK_INPUT = "(blank message)"
+"""How a blank message of the user reads for a model."""
+BLANK_TEXT = "…"
+"""How a blank text of the model reads where it cannot be left out."""
+INVALID_JSON = "INVALID_JSON"
+"""The argument that holds the text of arguments that are no JSON object, as Pydantic AI names it."""
+UNNAMED = "unnamed_tool"
+ANTHROPIC = "anthropic"
+"""The provider that refuses thoughts after anything else in a message."""
+
+_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]+")
+_ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")
+_REPLACED = re.compile("[\x00\ud800-\udfff]")
+_INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {chr(code) for code in range(0xFE00, 0xFE10)}
+_INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zs", "Zl", "Zp"})
+
+
+def is_blank(text: str) -> bool:
+    """Whether a text has no visible character. Zero-width characters are invisible: Anthropic refuses them alone."""
+    return all(each in _INVISIBLE or unicodedata.category(each) in _INVISIBLE_CATEGORIES for each in text)
+
+
+def valid_text(text: str) -> str:
+    """A text without lone surrogates, which cannot be sent, and without NUL, which PostgreSQL cannot store."""
+    return _REPLACED.sub("\ufffd", text)
+
+
+def valid_name(name: str) -> str:
+    """The name of a tool as a call in a history may have it: 1 to 64 letters, digits, `_` and `-`."""
+    if _NAME.fullmatch(name):
+        return name
+    plain = _NOT_IN_NAMES.sub("_", name)
+    if not plain.strip("_-"):
+        return UNNAMED
+    return (plain if _NAME.match(plain) else f"_{plain}")[:64]
+
+
+def valid_id(call_id: str, taken: Collection[str]) -> str:
+    """The id of a call as every provider accepts it: the same for the same id, and none of those that are taken."""
+    if _ID.fullmatch(call_id) and call_id not in taken:
+        return call_id
+    made, number = "", 0
+    while not made or made in taken:
+        made = f"call_{sha256(f'{number} {call_id}'.encode(errors='surrogatepass')).hexdigest()[:24]}"
+        number += 1
+    return made
+
+
+def valid_arguments(arguments: str | Mapping[str, Any] | None) -> str | dict[str, Any]:
+    """The arguments of a call: a JSON object that can be sent. Anything else becomes the text of one argument."""
+    if not arguments:
+        return {}
+    try:
+        given: Any = from_json(arguments, allow_inf_nan=False) if isinstance(arguments, str) else arguments
+        if isinstance(given, Mapping):
+            json.dumps(given, allow_nan=False, ensure_ascii=False).encode()
+            return arguments if isinstance(arguments, str) else dict(arguments)
+    except (ValueError, TypeError, RecursionError):  # no JSON, infinite numbers, lone surrogates, nested too deeply
+        pass
+    text = arguments if isinstance(arguments, str) else repr(dict(arguments))
+    return {INVALID_JSON: valid_text(text)}
+
+
+def valid_result(content: Any) -> Any:
+    """The answer to a call. A blank text reads as JSON, so that the model sees that it is blank."""
+    if not isinstance(content, str):
+        return content
+    return json.dumps(content) if is_blank(content) else valid_text(content)
+
+
+def valid_input(text: str) -> str:
+    """What the user wrote."""
+    return BLANK_INPUT if is_blank(text) else valid_text(text)
+
+
+def valid_parts(parts: Iterable[ModelResponsePart], ids: Mapping[str, str]) -> list[ModelResponsePart]:
+    """What the model said: no blank texts, no thought at the end, and calls with valid names, ids and arguments."""
+    made: list[ModelResponsePart] = []
+    for part in parts:
+        if isinstance(part, TextPart):
+            if not is_blank(part.content):
+                made.append(replace(part, content=valid_text(part.content)))
+            elif part.id is not None and made and isinstance(made[-1], ThinkingPart):
+                # OpenAI refuses a thought without the item that followed it
+                made.append(replace(part, content=BLANK_TEXT))
+        elif isinstance(part, ToolCallPart):
+            made.append(
+                replace(
+                    part,
+                    tool_name=valid_name(part.tool_name),
+                    tool_call_id=ids[part.tool_call_id],
+                    args=valid_arguments(part.args),
+                )
+            )
+        elif isinstance(part, ThinkingPart):
+            leads = all(isinstance(each, ThinkingPart) for each in made) or part.provider_name != ANTHROPIC
+            if leads and (part.signature or not is_blank(part.content)):
+                made.append(replace(part, content=valid_text(part.content)))
+        else:
+            made.append(part)
+    while made and isinstance(made[-1], ThinkingPart):  # Anthropic and OpenAI refuse a thought that leads to nothing
+        made.pop()
+    return made
+
+
+def storable_parts(parts: Iterable[ModelResponsePart]) -> list[ModelResponsePart]:
+    """What the model said, as it can be stored: only what no store can take is replaced."""
+    made: list[ModelResponsePart] = []
+    for part in parts:
+        if isinstance(part, TextPart | ThinkingPart):
+            part = replace(part, content=valid_text(part.content))
+        elif isinstance(part, ToolCallPart):
+            args = valid_text(part.args) if isinstance(part.args, str) else valid_arguments(part.args)
+            part = replace(part, tool_name=valid_text(part.tool_name), args=args)
+        made.append(part)
+    return made
+
+
+def split(parts: Sequence[ModelResponsePart]) -> list[list[ModelResponsePart]]:
+    """Parts in groups of at most `MAX_CALLS` calls, in their order."""
+    groups: list[list[ModelResponsePart]] = [[]]
+    calls = 0
+    for part in parts:
+        if isinstance(part, ToolCallPart):
+            if calls == MAX_CALLS:
+                groups.append([])
+                calls = 0
+            calls += 1
+        groups[-1].append(part)
+    return groups

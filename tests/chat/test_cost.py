@@ -1,0 +1,63 @@
+"""What a turn costs against the length of the conversation: the same at its beginning and after many turns (C5)."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from callboard import Runtime
+from callboard.chat import rendering
+from callboard.sessions.seat import Seat
+
+from .scripted import TOOLS, Script, talk_of
+
+pytestmark = pytest.mark.anyio
+
+
+class Counted:
+    """Counts what is rendered and read."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.parts = self.lines = 0
+        valid_parts, transcript = rendering.valid_parts, Seat.transcript
+
+        def count_parts(parts: Iterable[Any], ids: Any) -> list[Any]:
+            given = list(parts)
+            self.parts += len(given)
+            return valid_parts(given, ids)
+
+        async def count_lines(seat: Seat, after: int = 0) -> list[bytes]:
+            lines = await transcript(seat, after)
+            self.lines += len(lines)
+            return lines
+
+        monkeypatch.setattr(rendering, "valid_parts", count_parts)
+        monkeypatch.setattr(Seat, "transcript", count_lines)
+
+    def taken(self) -> tuple[int, int]:
+        found = self.parts, self.lines
+        self.parts = self.lines = 0
+        return found
+
+
+async def test_c5_a_turn_costs_the_same_after_many_turns(
+    monkeypatch: pytest.MonkeyPatch, store_url: str, request: pytest.FixtureRequest
+) -> None:
+    many = 5_000 if request.config.getoption("--slow") else 150
+    script = Script(*([("add", '{"a":1,"b":2}')] if number % 2 == 0 else ["Three."] for number in range(2 * many + 40)))
+    async with Runtime(TOOLS, model=script.model(), store=store_url) as runtime:
+        session = await runtime.open("s", "u")
+        counted = Counted(monkeypatch)
+        costs: list[tuple[int, int, int]] = []
+        before = 0
+        for number in range(many + 10):
+            turn = await session.say(str(number))
+            assert turn.text == "Three."
+            added = talk_of(session)._history.rendering.added
+            costs.append((added - before, *counted.taken()))
+            before = added
+            script.asked.clear()
+        assert len(costs[0]) == 3
+        assert set(costs[5:10]) == set(costs[-5:])
+        await session.messages()
+        assert counted.taken()[0] <= 3  # what was rendered is not rendered again
