@@ -153,7 +153,8 @@ class Desk:
 
     def _text(self, field: str, text: str) -> bytes:
         """The event of what the model says, or of a piece of it."""
-        data = {"turn_id": self._floor.turn_id, "message_id": self._message_id, field: text}
+        place = {"message_id": self._message_id, "response": self._history.responses + 1}
+        data = {"turn_id": self._floor.turn_id, **place, field: text}
         return encode_event(EventKind.TEXT, self._seat.now(), to_json(data))
 
     async def _call(self, call: ToolCallPart) -> Outcome:

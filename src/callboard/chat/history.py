@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from pydantic_ai.messages import ToolCallPart
 
+from ..events.event import Event
 from ..events.kinds import EventKind
 from ..sessions.seat import Seat
 from ..storage.port import Change, ExecutionWrite
@@ -28,6 +29,8 @@ class History:
         """What the model has not been told, in order."""
         self.used = Usage()
         """By all turns."""
+        self.responses = 0
+        """How many responses of the model the transcript has."""
         self.began = 0
         """The number of the newest turn."""
         self.turn_id: str | None = None
@@ -81,7 +84,7 @@ class History:
             self._looked, events = await self._seat.written_after(self._looked)
         for event in events:
             if event.kind == EventKind.USER_INPUT:
-                self.inputs.append(Input(event.data["text"], event.seq, event.data.get("input_id", "")))
+                self.inputs.append(_input(event))
             else:
                 self.inputs.append(Noted(event.data["message"], event.seq))
         return bool(self.inputs)
@@ -126,6 +129,7 @@ class History:
         self.entries += entries
         for entry in entries:
             if isinstance(entry, Said):
+                self.responses += 1
                 used = used_by(entry.response)
                 self.used.add(used)
                 self._of_turn.add(used)
@@ -140,3 +144,8 @@ class History:
             elif isinstance(entry, Input | Noted):
                 self._looked = max(self._looked, entry.seq)
                 self.inputs = [each for each in self.inputs if each.seq > entry.seq]
+
+
+def _input(event: Event) -> Input:
+    data = event.data
+    return Input(data["text"], event.seq, data.get("input_id", ""), data.get("message_id") or "")

@@ -331,7 +331,7 @@ class Session:
 
         Whoever does not want to wait for that posts a `user_input`.
         """
-        return await self._talk().say(text)
+        return await self.conversation().say(text)
 
     @property
     def is_processing(self) -> bool:
@@ -343,14 +343,15 @@ class Session:
 
         With `waiting` it ends with what the user wrote that the model has not been told yet.
         """
-        return await self._talk().messages(waiting=waiting)
+        return await self.conversation().messages(waiting=waiting)
 
     async def interrupt(self) -> bool:
         """Stop the turn that runs, in whatever process, or that waits for a person. False where there is none."""
         talk = self._services.conversation(self)
         return talk is not None and await talk.interrupt()
 
-    def _talk(self) -> Talk:
+    def conversation(self) -> Talk:
+        """Its conversation with the model. Raises `CallboardError` where there is no model."""
         if (talk := self._services.conversation(self)) is None:
             raise CallboardError(
                 "There is no model to talk to. Give one: Runtime(…, model='anthropic:…' or 'offline')."

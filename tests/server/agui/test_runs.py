@@ -380,11 +380,11 @@ async def test_h3_without_a_model_a_run_says_so() -> None:
 
 
 async def test_h3_a_run_that_nothing_answers_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def kept(conversation: Conversation, data: Any, given: str | None = None) -> int:
+    async def kept(conversation: Conversation, texts: Any) -> int:
         return 0
 
     monkeypatch.setattr(run, "HEARTBEAT", 0.05)
-    monkeypatch.setattr(Conversation, "hear", kept)  # as if no process could begin a turn
+    monkeypatch.setattr(Conversation, "hear_all", kept)  # as if no process could begin a turn
     async with site() as s:
         end = await Page(s).run("hello")
         assert (end["type"], end["code"]) == ("RUN_ERROR", "not_answered")

@@ -18,7 +18,7 @@ from ag_ui.core import (
 )
 
 from ...errors import CallboardError
-from .copy import Call, Line
+from .lines import Call, Line
 
 MAX_ID = 200
 """How long the ids that a client chooses may be."""
@@ -47,6 +47,8 @@ class Asked:
     tools: Sequence[Tool] = ()
     resume: Sequence[ResumeEntry] = ()
     state: Any = None
+    wanted: int | None = None
+    """How many of the newest messages the page wants to have, if it says so."""
 
 
 def read(given: RunAgentInput) -> Asked:

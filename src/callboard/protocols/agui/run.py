@@ -20,8 +20,9 @@ from .asked import Asked
 from .copy import Copy
 from .follower import Follower, Piece
 from .front_end import is_for_page, page_tools
-from .intake import Intake, Taken, call_id_of, is_carried, lines_in, unanswered
+from .intake import Intake, Taken, call_id_of, is_carried
 from .interrupts import interrupt
+from .lines import Lines, unanswered
 from .thread import Thread
 
 log = logging.getLogger("callboard.agui")
@@ -51,7 +52,8 @@ class Run:
         self._thread = thread
         self._asked = asked
         self._follower = Follower(session)
-        self._copy = Copy(asked.lines)
+        self._lines = Lines(session)
+        self._copy = Copy(())
         self._activities = Activities()
         self._joined = self._midway = session.is_processing
         """Whether a turn ran already; whether pieces of a message are left out: its beginning may not have been heard,
@@ -78,7 +80,7 @@ class Run:
                 yield started
                 started = b""
                 await asyncio.wait([taking])  # which leaves it alone where the client is gone
-                self._taken, sent = taking.result()
+                self._taken, self._copy, sent = taking.result()
                 self._resumes = bool(self._taken.running)
                 if sent:
                     yield b"".join(sent)
@@ -99,10 +101,10 @@ class Run:
             log.exception("an AG-UI run failed")
             yield b"".join([started, *self._copy.spoken(None), frames.run_error(*_FAULT)])
 
-    async def _take(self) -> tuple[Taken, list[bytes]]:
-        """Take in what the client brings. Gives what it caused, and the frames for what the client missed."""
+    async def _take(self) -> tuple[Taken, Copy, list[bytes]]:
+        """Take in what the client brings. Gives what it caused, its copy, and the frames for what the client missed."""
         async with self._thread.starting:
-            return await Intake(self._session, self._thread, self._asked, self._copy).take()
+            return await Intake(self._session, self._thread, self._asked, self._lines).take()
 
     @property
     def _is_over(self) -> bool:
@@ -135,8 +137,8 @@ class Run:
                 self._midway = False
             self._notice(each)
             changed |= each.kind in _CHANGES
-        if changed and not self._copy.speaking:
-            sent += self._copy.catch_up(await lines_in(self._session))
+        if changed and self._copy.speaking is None:
+            sent += self._copy.catch_up(await self._lines.news())
         if self._end is not None and self._end.kind not in _STOPS and self._copy.waiting:
             self._end = None  # that turn had ended when the user wrote; the next one is told
         return sent
@@ -144,14 +146,14 @@ class Run:
     async def _speak(self, piece: Piece) -> list[bytes]:
         if self._midway:
             return []
-        if self._copy.speaking:
-            return self._copy.speak(piece.text)
-        theirs = await lines_in(self._session)
-        before = self._copy.catch_up(theirs)
-        if any(line.id == piece.message_id for line in theirs):  # it was finished meanwhile, and went out with the rest
+        identity = self._lines.names.response(piece.response)
+        if self._copy.speaking == identity:
+            return self._copy.speak(identity, piece.text)
+        before = [*self._copy.spoken(None), *self._copy.catch_up(await self._lines.news())]
+        if not piece.response or self._copy.has_response(identity):  # it was finished meanwhile, and sent with the rest
             self._midway = True
             return before
-        return [*before, *self._copy.speak(piece.text)]
+        return [*before, *self._copy.speak(identity, piece.text)]
 
     def _notice(self, event: Event) -> None:
         """Remember what an event says about the run."""
@@ -179,14 +181,14 @@ class Run:
 
     async def _finish(self) -> list[bytes]:
         """What the client still lacks, and how the run ends."""
-        theirs, rows = await lines_in(self._session), await self._session.requests()
-        waiting, calls = unanswered(theirs), {row.id: await call_id_of(self._session, row) for row in rows}
+        sent = [*self._copy.spoken(None), *self._copy.catch_up(await self._lines.news())]
+        rows = await self._session.requests()
+        waiting, calls = unanswered(self._copy.told), {row.id: await call_id_of(self._session, row) for row in rows}
         people = [row for row in rows if not is_for_page(row)]
         asked = [interrupt(row, calls[row.id], self._session.tools().get(row.tool)) for row in people]
         paused = any(calls[row.id] in waiting for row in people)
-        sent = [*self._copy.spoken(None), *self._copy.catch_up(theirs)]
-        if paused or self._copy.astray or self._copy.differs(theirs):
-            sent.append(self._copy.replace(theirs, self._asked.aside))
+        if paused or self._copy.differs:
+            sent += self._copy.replace(self._asked.aside)
         if asked:
             sent.append(frames.state_snapshot(self._state(asked)))
         if self._end is not None and self._end.kind == EventKind.TURN_FAILED:
