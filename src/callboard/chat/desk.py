@@ -22,6 +22,7 @@ from ..turns import Usage
 from ..types import Wake
 from .floor import Floor
 from .history import History
+from .instructions import instructions_for
 from .rendering import render
 from .shown import said_id
 from .toolset import tool_definition
@@ -78,8 +79,9 @@ class Desk:
         messages = render(self._history.entries)
         if messages and isinstance(messages[-1], ModelRequest):
             await self._floor.begin()
-        if messages and self._instructions and isinstance(last := messages[-1], ModelRequest):
-            messages[-1] = replace(last, instructions=self._instructions)
+        told = instructions_for(self._instructions, self._session.client)
+        if messages and told and isinstance(last := messages[-1], ModelRequest):
+            messages[-1] = replace(last, instructions=told)
         self._message_id = said_id(len(messages))
         return messages
 

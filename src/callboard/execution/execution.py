@@ -14,6 +14,7 @@ from pydantic_core import from_json, to_json
 
 from ..errors import ToolError
 from ..storage.rows import TOOL, RequestRow
+from ..tools.context import ClientContext
 from ..tools.definition import Tool
 from .lifecycle import Status
 from .outcome import Outcome, OutcomeStatus
@@ -48,6 +49,11 @@ class Scope(Protocol):
 
     running: int
     """How many of its executions hold a place."""
+
+    @property
+    def client(self) -> ClientContext | None:
+        """What the user's client sent along with its newest run."""
+        ...
 
     @property
     def durable(self) -> bool:

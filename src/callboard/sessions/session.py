@@ -24,6 +24,7 @@ from ..execution.outcome import Outcome
 from ..execution.record import ExecutionRecord
 from ..storage.port import Change
 from ..storage.rows import RequestRow, SessionRow
+from ..tools.context import ClientContext
 from ..tools.definition import Tool
 from ..tools.document import encode, shorten
 from ..tools.snapshot import Snapshot
@@ -58,6 +59,7 @@ class Session:
         "board",
         "book",
         "calls",
+        "client",
         "created_at",
         "durable",
         "gone",
@@ -100,6 +102,8 @@ class Session:
         """What late results do to it while it is idle; None: what their tools say."""
         self.talk: Talk | None = None
         """Its conversation, once there was anything to talk about."""
+        self.client: ClientContext | None = None
+        """What the user's client sent along with its newest run, for tools and model; kept in memory only."""
         self.open = True
         """False after a logout, until the next login."""
         self.gone = False

@@ -8,8 +8,9 @@ from collections.abc import Collection, Sequence
 
 from ...sessions.ids import MAX_ID, is_call_id
 from ...tools.document import shorten
-from .asked import Asked, RunRefused
+from .asked import Asked
 from .lines import Line, Names, Window
+from .refused import RunRefused
 
 MAX_NEW = 50
 """How many new messages of the user a run may bring. They are stored in one write."""

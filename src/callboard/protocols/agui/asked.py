@@ -17,17 +17,13 @@ from ag_ui.core import (
     UserMessage,
 )
 
-from ...errors import CallboardError
+from ...tools.context import ClientContext
+from .client_context import client_context, wanted_messages
 from .lines import Call, Line
+from .refused import RunRefused
 
 MAX_ID = 200
 """How long the ids that a client chooses may be."""
-
-
-class RunRefused(CallboardError, ValueError):
-    """A run cannot be made of what the client sent. Nothing was done."""
-
-    code = "run_refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +43,10 @@ class Asked:
     tools: Sequence[Tool] = ()
     resume: Sequence[ResumeEntry] = ()
     state: Any = None
+    protocol_version: str | None = None
+    """The version of AG-UI that the client speaks; None: one from before 1.0."""
+    client: ClientContext | None = None
+    """What the client sends along for tools and model."""
     wanted: int | None = None
     """How many of the newest messages the page wants to have, if it says so."""
 
@@ -69,6 +69,9 @@ def read(given: RunAgentInput) -> Asked:
         given.tools or (),
         given.resume or (),
         given.state,
+        given.protocol_version,
+        client_context(given),
+        wanted_messages(given),
     )
 
 

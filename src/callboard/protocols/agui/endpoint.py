@@ -10,7 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from ...sessions.session import Session
-from .asked import RunRefused, read
+from .asked import read
+from .refused import RunRefused
 from .run import Run
 from .thread import Threads
 
@@ -30,6 +31,8 @@ def endpoint(
     threads = Threads()
 
     async def answer(request: Request) -> Response:
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            return _problem(415, "media_type", "The body must be application/json, and its content-type must say so.")
         body = b""
         async for chunk in request.stream():
             body += chunk
@@ -38,6 +41,8 @@ def endpoint(
         try:
             asked = read(RunAgentInput.model_validate_json(body))
         except ValidationError as error:
+            if error.errors(include_url=False, include_context=False, include_input=False)[0]["type"] == "json_invalid":
+                return _problem(400, "json_invalid", "The body is not valid JSON.")
             return _problem(422, "run_refused", "The body is not an AG-UI RunAgentInput.", error)
         except RunRefused as error:
             return _problem(422, error.code, str(error))

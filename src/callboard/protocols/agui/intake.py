@@ -18,11 +18,12 @@ from ...sessions.session import Session
 from ...storage.rows import RequestRow
 from ...types import Wake
 from . import arrivals
-from .asked import Asked, RunRefused
+from .asked import Asked
 from .copy import Copy
 from .front_end import is_for_page, page_answer
 from .interrupts import answer
 from .lines import MOST, WINDOW, Line, Lines, Window, unanswered
+from .refused import RunRefused
 from .thread import Thread
 
 _ASKED_AT_ONCE = 500

@@ -24,6 +24,7 @@ from .intake import Intake, Taken, call_id_of, is_carried
 from .interrupts import interrupt
 from .lines import Lines, unanswered
 from .thread import Thread
+from .version import Version
 
 log = logging.getLogger("callboard.agui")
 
@@ -51,6 +52,7 @@ class Run:
         self._session = session
         self._thread = thread
         self._asked = asked
+        self._version = Version(asked.protocol_version)
         self._follower = Follower(session)
         self._lines = Lines(session)
         self._copy = Copy(())
@@ -73,9 +75,10 @@ class Run:
 
     async def stream(self) -> AsyncGenerator[bytes]:
         """The frames of the run, as many at once as there are. Whoever leaves after the first has said all he sent."""
-        started = frames.run_started(self._asked.thread_id, self._asked.run_id)
+        started = self._version.started(self._asked.thread_id, self._asked.run_id)
         try:
             with self._follower.reading(), self._thread.lending(self._session, page_tools(self._asked.tools)):
+                self._session.client = self._asked.client
                 taking = self._thread.keep(self._take())
                 yield started
                 started = b""
@@ -202,7 +205,7 @@ class Run:
             outcome = {"type": "interrupt", "interrupts": asked}
         elif pending := [call_id for call_id in waiting if call_id in {calls[row.id] for row in rows}]:
             outcome["pendingToolCallIds"] = pending
-        return [*sent, frames.run_finished(self._asked.thread_id, self._asked.run_id, outcome, self._usage())]
+        return [*sent, self._version.finished(self._asked.thread_id, self._asked.run_id, outcome, self._usage())]
 
     def _state(self, asked: list[dict[str, Any]]) -> Any:
         """The client's own state, with what people are asked beside it."""
