@@ -1,4 +1,9 @@
-"""The real `@ag-ui/client`, in Node: how it is had, and how a test drives it."""
+"""The real `@ag-ui/client`, in Node: how it is had, and how a test drives it.
+
+Each folder beside this one that has a `package.json` is a client that can be installed: `@ag-ui/client` 1.0 (`client`)
+and the last version before it (`client_0_0_59`), which `client/drive.mjs` drives both, and front ends that are built on
+it, each with a `drive.mjs` of its own.
+"""
 
 import asyncio
 import hashlib
@@ -16,7 +21,7 @@ from typing import Any
 
 from tests.servers import Unavailable
 
-HERE = Path(__file__).parent / "client"
+HERE = Path(__file__).parent
 INSTALLED_WITHIN = 300.0
 """Seconds that the installation may take."""
 
@@ -37,17 +42,19 @@ def node() -> str:
     return subprocess.run(asked, capture_output=True, text=True, timeout=60, check=True).stdout.strip()
 
 
-def installed() -> Path:
-    """A folder outside of the project with the client and what drives it, installed once for each lock file."""
+def installed(name: str) -> Path:
+    """A folder outside of the project with a client and what drives it, installed once for each lock file."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "callboard-tests"
-    files = sorted(HERE.iterdir())
+    files = sorted(file for file in (HERE / name).iterdir() if file.is_file())
+    if not (HERE / name / "drive.mjs").exists():
+        files.append(HERE / "client" / "drive.mjs")
     mark = hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:16]
-    folder = cache / f"agui-client-{mark}"
+    folder = cache / f"agui-{name}-{mark}"
     if folder.exists():
         return folder
     npm = program("npm")
     cache.mkdir(parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(prefix="agui-client-", dir=cache))
+    made = Path(tempfile.mkdtemp(prefix=f"agui-{name}-", dir=cache))
     try:
         for file in files:
             shutil.copy(file, made)
@@ -61,7 +68,7 @@ def installed() -> Path:
             raise Unavailable(f"npm did not install it: {error}") from error
         if done.returncode:
             raise Unavailable(f"npm did not install it: {done.stderr[-500:]}")
-        with suppress(OSError):  # somebody else has just done the same
+        with suppress(OSError):  # another process has just done the same
             made.rename(folder)
     finally:
         shutil.rmtree(made, ignore_errors=True)
@@ -75,6 +82,7 @@ class Done:
         self.finished: dict[str, Any] | None = fields["finished"]
         self.error: dict[str, Any] | None = fields["error"]
         self.messages: list[dict[str, Any]] = fields["messages"]
+        self.result: Any = fields.get("result")
         self.state: Any = fields["state"]
         self.pending: list[dict[str, Any]] = fields["pending"]
         self.events = events
