@@ -163,9 +163,45 @@ class RealClient:
         return line
 
 
+class FrontEnd:
+    """A process in which a front end runs that is built on `@ag-ui/client`: a command, and its answer."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._in, self._out = process.stdin, process.stdout
+
+    async def do(self, **command: Any) -> dict[str, Any]:
+        await self.begin(**command)
+        return await self.answer()
+
+    async def begin(self, **command: Any) -> None:
+        self._in.write(json.dumps(command).encode() + b"\n")
+        await self._in.drain()
+
+    async def answer(self) -> dict[str, Any]:
+        async with asyncio.timeout(30):
+            text = await self._out.readline()
+        assert text, "the front end's process has ended"
+        return json.loads(text)
+
+
 @asynccontextmanager
 async def real_client(folder: Path, url: str, thread: str = "t") -> AsyncGenerator[RealClient]:
     """A client for one thread. Two agents of it are two pages of one user."""
+    async with _driving(folder, url, thread) as process:
+        yield RealClient(process)
+
+
+@asynccontextmanager
+async def front_end(folder: Path, url: str, thread: str = "t") -> AsyncGenerator[FrontEnd]:
+    """A front end for one thread."""
+    async with _driving(folder, url, thread) as process:
+        yield FrontEnd(process)
+
+
+@asynccontextmanager
+async def _driving(folder: Path, url: str, thread: str) -> AsyncGenerator[asyncio.subprocess.Process]:
     process = await asyncio.create_subprocess_exec(
         node(),
         str(folder / "drive.mjs"),
@@ -176,7 +212,7 @@ async def real_client(folder: Path, url: str, thread: str = "t") -> AsyncGenerat
         limit=16 * 1024 * 1024,
     )
     try:
-        yield RealClient(process)
+        yield process
     finally:
         with suppress(ProcessLookupError):
             process.kill()
