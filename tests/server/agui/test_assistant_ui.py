@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 
 CONFIRM = {
     "confirm": {
-        "type": "frontend",
+        "type": "human",
         "description": "Ask in the page.",
         "parameters": {"type": "object", "properties": {"question": {"type": "string"}}, "required": ["question"]},
     }
