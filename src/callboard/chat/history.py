@@ -18,6 +18,9 @@ from .completion import used_by
 from .rendering import unanswered
 from .transcript import Began, Entry, Input, Noted, Said, decode_entry, encode_entry
 
+SLICE = 50
+"""How many stored entries are read at once."""
+
 
 class History:
     """The entries of one session, and how far its board was looked through for inputs."""
@@ -72,10 +75,11 @@ class History:
     async def refresh(self) -> bool:
         """Read what other processes have written meanwhile. False where they have written nothing."""
         async with self._one:
-            self._loaded = True
             lines = await self._seat.transcript(self._read)
+            entries = await _decoded(lines)
             self._read += len(lines)
-            self._take_in([entry for line in lines if (entry := decode_entry(line)) is not None])
+            self._take_in(entries)
+            self._loaded = True
             return bool(lines)
 
     async def look(self) -> bool:
@@ -144,6 +148,16 @@ class History:
             elif isinstance(entry, Input | Noted):
                 self._looked = max(self._looked, entry.seq)
                 self.inputs = [each for each in self.inputs if each.seq > entry.seq]
+
+
+async def _decoded(lines: Sequence[bytes]) -> list[Entry]:
+    """Stored entries. A long transcript is read in slices, so that it does not hold the event loop."""
+    entries: list[Entry] = []
+    for start in range(0, len(lines), SLICE):
+        if start:
+            await asyncio.sleep(0)
+        entries += [entry for line in lines[start : start + SLICE] if (entry := decode_entry(line)) is not None]
+    return entries
 
 
 def _input(event: Event) -> Input:

@@ -1,6 +1,7 @@
 """What a client sends along with a run: tools see all of it, the model what is meant for it (H3, T7)."""
 
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -29,7 +30,7 @@ def listening(heard: list[str | None]) -> FunctionModel:
     offline = offline_model().stream_function
     assert offline is not None
 
-    async def respond(messages: list[ModelMessage], info: AgentInfo) -> Any:
+    async def respond(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[Any]:
         last = messages[-1]
         heard.append(last.instructions if isinstance(last, ModelRequest) else None)
         async for piece in offline(messages, info):

@@ -24,7 +24,10 @@ INTERRUPT = {
 FRAMES = [
     frames.run_started("t", "r", "1.0"),
     frames.run_finished("t", "r", {"outcome": {"type": "success", "pendingToolCallIds": ["c"]}}, []),
-    frames.run_finished("t", "r", {"outcome": {"type": "cancelled"}}, [{"inputTokens": 1, "outputTokens": 2, "totalTokens": 3}]),
+    frames.run_finished(
+        "t", "r", {"outcome": {"type": "cancelled"}}, [{"inputTokens": 1, "outputTokens": 2, "totalTokens": 3}]
+    ),
+    frames.run_finished("t", "r", {"result": {"status": "cancelled"}}, []),
     frames.run_finished("t", "r", {"outcome": {"type": "interrupt", "interrupts": [INTERRUPT]}}, []),
     frames.run_error(ODD, "turn_failed"),
     frames.text_start("m", "user"),

@@ -1,4 +1,4 @@
-"""The versions of AG-UI that a run speaks: the one that its client names, and the form from before 1.0 where it names none.
+"""The version of AG-UI that a run speaks: the one that its client names, or the form from before 1.0 if it names none.
 
 Clients before 1.0 refuse an outcome that they do not know, and an outcome with fields that they do not know.
 """
