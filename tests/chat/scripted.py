@@ -126,7 +126,7 @@ async def until(session: Session, kind: str, count: int = 1) -> list[Any]:
 
 
 def talk_of(session: Session) -> Conversation:
-    talk = session._talk()
+    talk = session.conversation()
     assert isinstance(talk, Conversation)
     return talk
 

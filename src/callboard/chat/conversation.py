@@ -31,7 +31,7 @@ from .desk import Desk
 from .failures import reason_of
 from .floor import Floor, FloorLost
 from .history import History
-from .rows import new_input
+from .rows import input_row, new_input
 from .shown import shown
 from .transcript import Entry, Input, Said
 from .window import Window, newest, read_window
@@ -120,12 +120,8 @@ class Conversation:
         row = new_input(self._seat, given)
         event = encode_event(EventKind.USER_INPUT, self._seat.now(), to_json({**data, "input_id": row.id}))
         rows = [ExecutionWrite(row, row.owner, new=True)]
-        writing = self._session.ledger.write(Change(self._session.id, executions=rows, events=(event,)), lasting=True)
         try:
-            number = await confirmed(writing)
-        except StoreUnconfirmed:
-            writing.add_done_callback(self._came_after_all)
-            raise
+            number = await self._stored(Change(self._session.id, executions=rows, events=(event,)))
         except Conflict:
             if given is None or await self._session.calls.stored_call(row.call_id) is None:
                 raise
@@ -137,11 +133,58 @@ class Conversation:
         self._go(0.0)
         return number
 
+    async def _stored(self, change: Change) -> int:
+        """Write what the user said. Returns the number of the newest event, once it is stored."""
+        writing = self._session.ledger.write(change, lasting=True)
+        try:
+            return await confirmed(writing)
+        except StoreUnconfirmed:
+            writing.add_done_callback(self._came_after_all)
+            raise
+
     def _came_after_all(self, writing: "asyncio.Future[int]") -> None:
         """What the user wrote is stored, although its sender could not be told so: let the model be told."""
         if not writing.cancelled() and writing.exception() is None:
             self._nudged.set()
             self.wake()
+
+    async def hear_all(self, texts: Mapping[str, str]) -> int:
+        """Post messages of the user, by the ids that their sender gave them, in one write.
+
+        Returns the number of the newest event, once all are stored. A message that was taken before, in any process, is
+        not posted again; 0 where all of them were.
+        """
+        self._session.touch()
+        left, number = dict(texts), 0
+        while left:
+            rows = {given: new_input(self._seat, given) for given in left}
+            events = [self._input_event(row.id, left[given], given) for given, row in rows.items()]
+            writes = [ExecutionWrite(row, row.owner, new=True) for row in rows.values()]
+            try:
+                number = await self._stored(Change(self._session.id, executions=writes, events=events))
+                break
+            except Conflict:
+                taken = await self.taken(tuple(left))
+                if not taken:
+                    raise
+                left = {given: text for given, text in left.items() if given not in taken}
+        if not left:
+            self.wake()  # the process that took them may be gone
+            return 0
+        if not self._session.durable:  # a board in memory may forget it before the turn gets to it
+            await self._history.look()
+        self._nudged.set()
+        self._go(0.0)
+        return number
+
+    def _input_event(self, row_id: str, text: str, given: str) -> bytes:
+        data = {"text": text, "message_id": given, "input_id": row_id}
+        return encode_event(EventKind.USER_INPUT, self._seat.now(), to_json(data))
+
+    async def taken(self, given: Sequence[str]) -> dict[str, bool]:
+        """Which messages were taken, by the ids that their senders gave them, and whether the model was told."""
+        ids = {input_row(each): each for each in given}
+        return {ids[row.id]: row.completed_at is not None for row in await self._seat.inputs(tuple(ids))}
 
     def wake(self) -> None:
         """There may be something that the model was not told."""
@@ -190,6 +233,14 @@ class Conversation:
             self._stopping = True
             if self._turning:
                 self._task.cancel()
+
+    async def entries(self) -> tuple[Sequence[Entry], int]:
+        """All entries of the transcript, not to be changed, and how many of them are responses of the model.
+
+        Only what is new is read from the store, and nothing is copied.
+        """
+        await self._history.refresh()
+        return self._history.entries, self._history.responses
 
     async def transcript(self) -> Sequence[Entry]:
         """Everything up to now."""

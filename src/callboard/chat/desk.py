@@ -22,6 +22,7 @@ from ..turns import Usage
 from ..types import Wake
 from .floor import Floor
 from .history import History
+from .instructions import instructions_for
 from .shown import said_id
 from .toolset import tool_definition
 from .transcript import Answered, Late, Said
@@ -80,8 +81,9 @@ class Desk:
             return []
         await self._floor.begin()
         messages = rendering.messages()
-        if self._instructions and isinstance(last := messages[-1], ModelRequest):
-            messages[-1] = replace(last, instructions=self._instructions)
+        told = instructions_for(self._instructions, self._session.client)
+        if told and isinstance(last := messages[-1], ModelRequest):
+            messages[-1] = replace(last, instructions=told)
         self._message_id = said_id(self._history.next_place)
         return messages
 
@@ -155,7 +157,8 @@ class Desk:
 
     def _text(self, field: str, text: str) -> bytes:
         """The event of what the model says, or of a piece of it."""
-        data = {"turn_id": self._floor.turn_id, "message_id": self._message_id, field: text}
+        place = {"message_id": self._message_id, "response": self._history.responses + 1}
+        data = {"turn_id": self._floor.turn_id, **place, field: text}
         return encode_event(EventKind.TEXT, self._seat.now(), to_json(data))
 
     async def _call(self, call: ToolCallPart) -> Outcome:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from pydantic_ai.messages import ToolCallPart
 
+from ..events.event import Event
 from ..events.kinds import EventKind
 from ..sessions.seat import Seat
 from ..storage.port import Change, ExecutionWrite
@@ -17,6 +18,9 @@ from .completion import used_by
 from .rendering import Rendering
 from .shown import Placed
 from .transcript import Began, Entry, Input, Noted, Said, decode_entry, encode_entry
+
+SLICE = 50
+"""How many stored entries are read at once."""
 
 
 class History:
@@ -33,6 +37,8 @@ class History:
         """What the model has not been told, in order."""
         self.used = Usage()
         """By all turns."""
+        self.responses = 0
+        """How many responses of the model the transcript has."""
         self.began = 0
         """The number of the newest turn."""
         self.turn_id: str | None = None
@@ -81,12 +87,13 @@ class History:
     async def refresh(self) -> bool:
         """Read what other processes have written meanwhile. False where they have written nothing."""
         async with self._one:
-            self._loaded = True
             lines = await self._seat.transcript(self._read)
-            known = [(n, made) for n, line in enumerate(lines, self._read + 1) if (made := decode_entry(line))]
+            read = await _decoded(lines)
+            known = [(place, entry) for place, entry in enumerate(read, self._read + 1) if entry is not None]
             self._read += len(lines)
             self._places += [place for place, _ in known]
             self._take_in([entry for _, entry in known])
+            self._loaded = True
             return bool(lines)
 
     async def look(self) -> bool:
@@ -95,7 +102,7 @@ class History:
             self._looked, events = await self._seat.written_after(self._looked)
         for event in events:
             if event.kind == EventKind.USER_INPUT:
-                self.inputs.append(Input(event.data["text"], event.seq, event.data.get("input_id", "")))
+                self.inputs.append(_input(event))
             else:
                 self.inputs.append(Noted(event.data["message"], event.seq))
         return bool(self.inputs)
@@ -143,6 +150,7 @@ class History:
         told = 0
         for entry in entries:
             if isinstance(entry, Said):
+                self.responses += 1
                 used = used_by(entry.response)
                 self.used.add(used)
                 self._of_turn.add(used)
@@ -156,3 +164,20 @@ class History:
         self._looked = max(self._looked, told)
         if told:
             self.inputs = [each for each in self.inputs if each.seq > told]
+
+
+async def _decoded(lines: Sequence[bytes]) -> list[Entry | None]:
+    """Stored entries; None for those that only a newer version knows. A long transcript is read in slices, so that it
+    does not hold the event loop.
+    """
+    entries: list[Entry | None] = []
+    for start in range(0, len(lines), SLICE):
+        if start:
+            await asyncio.sleep(0)
+        entries += map(decode_entry, lines[start : start + SLICE])
+    return entries
+
+
+def _input(event: Event) -> Input:
+    data = event.data
+    return Input(data["text"], event.seq, data.get("input_id", ""), data.get("message_id") or "")

@@ -24,16 +24,16 @@ def turn_call(number: int) -> str:
 
 def new_input(seat: Seat, given: str | None = None) -> ExecutionRow:
     """An input that the model is to be told of. A session has one of each id that its senders have given."""
-    return told_input(seat, f"i{secrets.token_hex(8)}" if given is None else _given(given), told=False)
+    return told_input(seat, f"i{secrets.token_hex(8)}" if given is None else input_row(given), told=False)
 
 
 def input_call(given: str) -> str:
     """The call id of an input, by the id that its sender gave it."""
-    return _call(_given(given))
+    return _call(input_row(given))
 
 
-def _given(given: str) -> str:
-    """Of a stranger's id nothing is kept but a hash: it may be anything."""
+def input_row(given: str) -> str:
+    """The id of an input's row, by the id that its sender gave it: a hash, since that id may be anything."""
     return f"i{hashlib.sha256(given.encode(errors='surrogatepass')).hexdigest()[:32]}"
 
 

@@ -20,6 +20,8 @@ class Input:
     """The number of its event."""
     id: str = ""
     """That of its row in the store, which ends when it is told."""
+    message_id: str = ""
+    """The id that its sender gave it, if any."""
 
 
 @dataclass(frozen=True, slots=True)

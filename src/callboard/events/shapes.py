@@ -270,6 +270,7 @@ class TextEvent(TurnShape):
 
     kind: Literal[EventKind.TEXT]
     message_id: Id | None = Field(default=None, description="The message, where a turn has several")
+    response: int | None = Field(default=None, description="Which response of the model it is, counted from 1")
     delta: str | None = Field(default=None, description="The next piece; live only, never stored")
     text: str | None = Field(default=None, description="The whole message; it takes the place of its pieces")
 

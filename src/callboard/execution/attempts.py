@@ -226,5 +226,6 @@ class Attempts:
             execution_id=execution.id,
             attempt=execution.attempt,
             idempotency_key=execution.id,
+            client=execution.scope.client,
             reporter=self._reporter(execution),
         )

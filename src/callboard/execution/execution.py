@@ -14,6 +14,7 @@ from pydantic_core import from_json, to_json
 
 from ..errors import ToolError
 from ..storage.rows import TOOL, RequestRow
+from ..tools.context import ClientContext
 from ..tools.definition import Tool
 from .lifecycle import Status
 from .outcome import QUEUED, Outcome, OutcomeStatus
@@ -57,6 +58,11 @@ class Scope(Protocol):
     @property
     def user(self) -> UserUsage:
         """What its user takes up, in all of its sessions."""
+        ...
+
+    @property
+    def client(self) -> ClientContext | None:
+        """What the user's client sent along with its newest run."""
         ...
 
     @property

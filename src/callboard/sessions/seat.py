@@ -1,6 +1,6 @@
 """The seat of a conversation at its session: what it needs of it beside what everybody has."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..events.board import CursorExpired
@@ -8,6 +8,7 @@ from ..events.event import Event
 from ..events.kinds import EventKind
 from ..events.routing import Side, seen_by
 from ..storage.port import Change
+from ..storage.rows import ExecutionRow
 from .services import Services
 
 if TYPE_CHECKING:
@@ -43,6 +44,14 @@ class Seat:
     async def transcript_before(self, before: int | None, limit: int) -> tuple[int, list[bytes]]:
         """The newest entries that are stored, or those before a place; and the place of the first."""
         return await self._services.store.transcript_before(self.session.id, before, limit)
+
+    async def inputs(self, ids: Sequence[str]) -> list[ExecutionRow]:
+        """The stored rows of inputs, told or not, by their ids."""
+        store, session_id = self._services.store, self.session.id
+        if self.session.durable:
+            return await store.executions(session_id, ids=ids, limit=len(ids))
+        rows = [await store.execution(session_id, each) for each in ids]
+        return [row for row in rows if row is not None]
 
     async def write(self, change: Change) -> int:
         """Write a change of the session, and know what it took."""

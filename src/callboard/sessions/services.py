@@ -1,6 +1,6 @@
 """What a session works with: the parts of a runtime that all sessions share."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -84,6 +84,21 @@ class Talk(Protocol):
 
         What has an id that its sender gave it is taken once: 0 where it was taken before.
         """
+        ...
+
+    async def hear_all(self, texts: Mapping[str, str]) -> int:
+        """Post messages of the user in one write, by the ids that their sender gave them; each is taken once.
+
+        Returns the number of the newest event; 0 where all were taken before.
+        """
+        ...
+
+    async def taken(self, given: Sequence[str]) -> dict[str, bool]:
+        """Which messages were taken, by the ids that their senders gave them, and whether the model was told."""
+        ...
+
+    async def entries(self) -> tuple[Sequence[Any], int]:
+        """The entries of the transcript, not to be changed, and how many of them are responses of the model."""
         ...
 
     def wake(self) -> None:

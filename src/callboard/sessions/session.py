@@ -25,6 +25,7 @@ from ..execution.record import ExecutionRecord
 from ..storage import patience
 from ..storage.port import Change, StoreUnavailable, StoreUnconfirmed
 from ..storage.rows import RequestRow, SessionRow
+from ..tools.context import ClientContext
 from ..tools.definition import Tool
 from ..tools.document import encode, shorten
 from ..tools.snapshot import Snapshot
@@ -59,6 +60,7 @@ class Session:
         "board",
         "book",
         "calls",
+        "client",
         "created_at",
         "durable",
         "gone",
@@ -104,6 +106,8 @@ class Session:
         """What late results do to it while it is idle; None: what their tools say."""
         self.talk: Talk | None = None
         """Its conversation, once there was anything to talk about."""
+        self.client: ClientContext | None = None
+        """What the user's client sent along with its newest run, for tools and model; kept in memory only."""
         self.open = True
         """False after a logout, until the next login."""
         self.gone = False
@@ -344,7 +348,7 @@ class Session:
 
         Whoever does not want to wait for that posts a `user_input`.
         """
-        return await self._talk().say(text)
+        return await self.conversation().say(text)
 
     @property
     def is_processing(self) -> bool:
@@ -356,7 +360,7 @@ class Session:
 
         With `waiting` it ends with what the user wrote that the model has not been told yet.
         """
-        return await self._talk().messages(waiting=waiting)
+        return await self.conversation().messages(waiting=waiting)
 
     async def latest_messages(self, before: int | None = None, most: int = 100) -> Messages:
         """The newest messages, with what the user wrote that the model has not been told yet; or those before a place.
@@ -370,7 +374,8 @@ class Session:
         talk = self._services.conversation(self)
         return talk is not None and await talk.interrupt()
 
-    def _talk(self) -> Talk:
+    def conversation(self) -> Talk:
+        """Its conversation with the model. Raises `CallboardError` where there is no model."""
         if (talk := self._services.conversation(self)) is None:
             raise CallboardError(
                 "There is no model to talk to. Give one: Runtime(…, model='anthropic:…' or 'offline')."

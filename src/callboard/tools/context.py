@@ -3,7 +3,8 @@
 Found by its annotation, never part of a schema, filled by the runtime alone: nothing that a model sends reaches it.
 """
 
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 from pydantic_core import core_schema
 
@@ -45,10 +46,37 @@ class _Silent:
 SILENT: Reporter = _Silent()
 
 
+class ContextItem(NamedTuple):
+    """Something that a client tells about itself: what it is, and its value."""
+
+    description: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClientContext:
+    """What the user's client sent along, such as an AG-UI page. It comes from outside: check it as you check input."""
+
+    context: tuple[ContextItem, ...] = ()
+    """What the client wants the model to know. The model sees it too."""
+    forwarded_props: Any = None
+    """What else the client sent, for tools alone: any JSON value."""
+
+
 class ToolContext:
     """One call, as its handler sees it. Every attempt gets its own, with the same idempotency key."""
 
-    __slots__ = ("_reporter", "attempt", "call_id", "execution_id", "idempotency_key", "session_id", "tool", "user_id")
+    __slots__ = (
+        "_reporter",
+        "attempt",
+        "call_id",
+        "client",
+        "execution_id",
+        "idempotency_key",
+        "session_id",
+        "tool",
+        "user_id",
+    )
 
     def __init__(
         self,
@@ -60,6 +88,7 @@ class ToolContext:
         execution_id: str | None = None,
         attempt: int = 1,
         idempotency_key: str | None = None,
+        client: ClientContext | None = None,
         reporter: Reporter = SILENT,
     ) -> None:
         self.tool = tool
@@ -69,6 +98,8 @@ class ToolContext:
         self.execution_id = execution_id
         self.attempt = attempt
         self.idempotency_key = idempotency_key
+        self.client = client
+        """What the client of the session's newest run sent along; None where there is none."""
         self._reporter = reporter
 
     async def progress(self, stage: str, fraction: float | None = None, message: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The real client, installed when the first test asks for it."""
+"""Real clients, each installed when the first test asks for it."""
 
 from pathlib import Path
 
@@ -9,9 +9,24 @@ from tests.server.agui.real_client import installed
 from tests.servers import Unavailable
 
 
-@pytest.fixture(scope="session")
-def client_folder() -> Path:
+def folder(name: str) -> Path:
     try:
-        return installed()
+        return installed(name)
     except Unavailable as why:
-        without("The AG-UI client", why)
+        without("An AG-UI client", why)
+
+
+@pytest.fixture(scope="session", params=["client", "client_0_0_59"])
+def client_folder(request: pytest.FixtureRequest) -> Path:
+    """`@ag-ui/client` 1.0, and the last one before it."""
+    return folder(request.param)
+
+
+@pytest.fixture(scope="session")
+def assistant_ui_folder() -> Path:
+    return folder("assistant_ui")
+
+
+@pytest.fixture(scope="session")
+def copilotkit_folder() -> Path:
+    return folder("copilotkit")

@@ -1,4 +1,9 @@
-"""The real `@ag-ui/client`, in Node: how it is had, and how a test drives it."""
+"""The real `@ag-ui/client`, in Node: how it is had, and how a test drives it.
+
+Each folder beside this one that has a `package.json` is a client that can be installed: `@ag-ui/client` 1.0 (`client`)
+and the last version before it (`client_0_0_59`), which `client/drive.mjs` drives both, and front ends that are built on
+it, each with a `drive.mjs` of its own.
+"""
 
 import asyncio
 import hashlib
@@ -16,7 +21,7 @@ from typing import Any
 
 from tests.servers import Unavailable
 
-HERE = Path(__file__).parent / "client"
+HERE = Path(__file__).parent
 INSTALLED_WITHIN = 300.0
 """Seconds that the installation may take."""
 
@@ -37,17 +42,19 @@ def node() -> str:
     return subprocess.run(asked, capture_output=True, text=True, timeout=60, check=True).stdout.strip()
 
 
-def installed() -> Path:
-    """A folder outside of the project with the client and what drives it, installed once for each lock file."""
+def installed(name: str) -> Path:
+    """A folder outside of the project with a client and what drives it, installed once for each lock file."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "callboard-tests"
-    files = sorted(HERE.iterdir())
+    files = sorted(file for file in (HERE / name).iterdir() if file.is_file())
+    if not (HERE / name / "drive.mjs").exists():
+        files.append(HERE / "client" / "drive.mjs")
     mark = hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:16]
-    folder = cache / f"agui-client-{mark}"
+    folder = cache / f"agui-{name}-{mark}"
     if folder.exists():
         return folder
     npm = program("npm")
     cache.mkdir(parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(prefix="agui-client-", dir=cache))
+    made = Path(tempfile.mkdtemp(prefix=f"agui-{name}-", dir=cache))
     try:
         for file in files:
             shutil.copy(file, made)
@@ -61,7 +68,7 @@ def installed() -> Path:
             raise Unavailable(f"npm did not install it: {error}") from error
         if done.returncode:
             raise Unavailable(f"npm did not install it: {done.stderr[-500:]}")
-        with suppress(OSError):  # somebody else has just done the same
+        with suppress(OSError):  # another process has just done the same
             made.rename(folder)
     finally:
         shutil.rmtree(made, ignore_errors=True)
@@ -75,6 +82,7 @@ class Done:
         self.finished: dict[str, Any] | None = fields["finished"]
         self.error: dict[str, Any] | None = fields["error"]
         self.messages: list[dict[str, Any]] = fields["messages"]
+        self.result: Any = fields.get("result")
         self.state: Any = fields["state"]
         self.pending: list[dict[str, Any]] = fields["pending"]
         self.events = events
@@ -155,9 +163,45 @@ class RealClient:
         return line
 
 
+class FrontEnd:
+    """A process in which a front end runs that is built on `@ag-ui/client`: a command, and its answer."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._in, self._out = process.stdin, process.stdout
+
+    async def do(self, **command: Any) -> dict[str, Any]:
+        await self.begin(**command)
+        return await self.answer()
+
+    async def begin(self, **command: Any) -> None:
+        self._in.write(json.dumps(command).encode() + b"\n")
+        await self._in.drain()
+
+    async def answer(self) -> dict[str, Any]:
+        async with asyncio.timeout(30):
+            text = await self._out.readline()
+        assert text, "the front end's process has ended"
+        return json.loads(text)
+
+
 @asynccontextmanager
 async def real_client(folder: Path, url: str, thread: str = "t") -> AsyncGenerator[RealClient]:
     """A client for one thread. Two agents of it are two pages of one user."""
+    async with _driving(folder, url, thread) as process:
+        yield RealClient(process)
+
+
+@asynccontextmanager
+async def front_end(folder: Path, url: str, thread: str = "t") -> AsyncGenerator[FrontEnd]:
+    """A front end for one thread."""
+    async with _driving(folder, url, thread) as process:
+        yield FrontEnd(process)
+
+
+@asynccontextmanager
+async def _driving(folder: Path, url: str, thread: str) -> AsyncGenerator[asyncio.subprocess.Process]:
     process = await asyncio.create_subprocess_exec(
         node(),
         str(folder / "drive.mjs"),
@@ -168,7 +212,7 @@ async def real_client(folder: Path, url: str, thread: str = "t") -> AsyncGenerat
         limit=16 * 1024 * 1024,
     )
     try:
-        yield RealClient(process)
+        yield process
     finally:
         with suppress(ProcessLookupError):
             process.kill()

@@ -133,7 +133,9 @@ class Site:
             {"id": f"u{self.count}.{place}", "role": "user", "content": each} if isinstance(each, str) else each
             for place, each in enumerate(listed)
         ]
-        return {"threadId": thread, "runId": f"run{self.count}", "messages": made, **more}
+        version = {"protocolVersion": more.pop("version", "1.0")}
+        named = {name: value for name, value in version.items() if value is not None}
+        return {"threadId": thread, "runId": f"run{self.count}", "messages": made, **named, **more}
 
     async def run(self, *messages: Any, **more: Any) -> list[dict[str, Any]]:
         """All events of a run."""
@@ -152,11 +154,12 @@ class Site:
             assert response.headers["content-type"].startswith("text/event-stream")
             yield _events(response)
 
-    async def post(self, body: Any) -> httpx2.Response:
+    async def post(self, body: Any, media_type: str | None = "application/json") -> httpx2.Response:
         """The answer to something that may be no run."""
         async with asyncio.timeout(20), httpx2.AsyncClient(timeout=20, verify=False) as http:
             content = body if isinstance(body, bytes) else json.dumps(body)
-            return await http.post(f"{self.url}/ag-ui", content=content)
+            headers = {} if media_type is None else {"content-type": media_type}
+            return await http.post(f"{self.url}/ag-ui", content=content, headers=headers)
 
 
 async def _events(response: httpx2.Response) -> AsyncGenerator[dict[str, Any]]:
@@ -171,22 +174,29 @@ async def _events(response: httpx2.Response) -> AsyncGenerator[dict[str, Any]]:
 async def site(store: str = "memory://", *, talks: bool = True) -> AsyncGenerator[Site]:
     """A server on a free port, with everything."""
     gates = Gates()
-    async with Runtime(tools(gates), model=held_model(gates) if talks else None, store=store) as runtime:
-        made = Site(runtime, gates)
+    runtime = Runtime(tools(gates), model=held_model(gates) if talks else None, store=store)
+    async with runtime, mounted(runtime, gates) as made:
+        yield made
 
-        async def open_session(request: Request, session_id: str) -> Session:
-            return await runtime.open(session_id, user_id=request.headers.get("x-user", made.user))
 
-        def missing(request: Request, error: Exception) -> Response:
-            return JSONResponse({"code": "session_not_found"}, 404)
+@asynccontextmanager
+async def mounted(runtime: Runtime, gates: Gates | None = None) -> AsyncGenerator[Site]:
+    """A server on a free port, for a runtime that is open."""
+    made = Site(runtime, gates or Gates())
 
-        routes = [Route("/ag-ui", endpoint(open_session), methods=["POST"])]
-        server = LoopbackServer(Starlette(routes=routes, exception_handlers={SessionNotFound: missing}))
-        made.url = await server.start()
-        try:
-            yield made
-        finally:
-            await server.stop()
+    async def open_session(request: Request, session_id: str) -> Session:
+        return await runtime.open(session_id, user_id=request.headers.get("x-user", made.user))
+
+    def missing(request: Request, error: Exception) -> Response:
+        return JSONResponse({"code": "session_not_found"}, 404)
+
+    routes = [Route("/ag-ui", endpoint(open_session), methods=["POST"])]
+    server = LoopbackServer(Starlette(routes=routes, exception_handlers={SessionNotFound: missing}))
+    made.url = await server.start()
+    try:
+        yield made
+    finally:
+        await server.stop()
 
 
 class Page:

@@ -6,52 +6,52 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.protocols.agui.copy import Call, Copy, Line
+from callboard.protocols.agui.copy import Copy
+from callboard.protocols.agui.lines import Call, Line, Window
 from tests.examples import examples
 from tests.server.agui.stage import EVENT, Page
 
 
 class Transcript:
-    """Grows as a conversation's does: at its end, but for results and late calls, which join what the model said."""
+    """Grows as a conversation's does: only at its end. Late results are calls of their own."""
 
     def __init__(self) -> None:
         self.lines: list[Line] = []
         self._calls = 0
+        self._read = 0
 
-    def user(self, text: str) -> None:
-        self.lines.append(Line(f"m{len(self.lines)}", "user", text))
+    def user(self, text: str, identity: str | None = None) -> None:
+        self.lines.append(Line(identity or f"u{len(self.lines)}", "user", text))
 
     def says(self, text: str, calls: int) -> None:
-        self.lines.append(Line(f"m{len(self.lines)}", "assistant", text, [self._call("add") for _ in range(calls)]))
+        while self.result():  # every call has its result before the model is asked again
+            pass
+        self.lines.append(Line(f"a{len(self.lines)}", "assistant", text, [self._call("add") for _ in range(calls)]))
 
-    def result(self, which: int) -> None:
+    def result(self) -> bool:
         answered = {line.call_id for line in self.lines}
         waiting = [call.id for line in self.lines for call in line.calls if call.id not in answered]
         if waiting:
-            self._answer(waiting[which % len(waiting)])
+            self.lines.append(Line(f"r{waiting[0]}", "tool", f"of {waiting[0]}", call_id=waiting[0]))
+        return bool(waiting)
 
     def late(self) -> None:
-        for line in reversed(self.lines):
-            if line.role == "assistant":
-                line.calls.append(call := self._call("task_result"))
-                self._answer(call.id)
-                return
-
-    def _answer(self, call_id: str) -> None:
-        owner = next(place for place, line in enumerate(self.lines) if call_id in [call.id for call in line.calls])
-        order = [call.id for call in self.lines[owner].calls]
-        place = owner + 1
-        while (
-            place < len(self.lines)
-            and (other := self.lines[place].call_id) in order
-            and order.index(other or "") < order.index(call_id)
-        ):
-            place += 1
-        self.lines.insert(place, Line(f"r{call_id}", "tool", f"of {call_id}", call_id=call_id))
+        while self.result():
+            pass
+        self.lines.append(Line(f"l{len(self.lines)}", "assistant", calls=[self._call("task_result")]))
+        self.result()
 
     def _call(self, tool: str) -> Call:
         self._calls += 1
         return Call(f"c{self._calls}", tool, "{}")
+
+    def window(self, limit: int) -> Window:
+        self._read = len(self.lines)
+        return Window(self.now()[-limit:], limit >= len(self.lines))
+
+    def news(self) -> list[Line]:
+        start, self._read = self._read, len(self.lines)
+        return self.now()[start:]
 
     def now(self) -> list[Line]:
         return [Line(each.id, each.role, each.text, list(each.calls), each.call_id) for each in self.lines]
@@ -76,6 +76,7 @@ class Client:
     def has(self) -> list[Any]:
         return [
             (
+                message["id"],
                 message["role"],
                 message.get("content") or "",
                 message.get("toolCallId"),
@@ -86,13 +87,13 @@ class Client:
 
 
 def told(lines: list[Line]) -> list[Any]:
-    return [(line.role, line.text, line.call_id, [call.id for call in line.calls]) for line in lines]
+    return [(line.id, line.role, line.text, line.call_id, [call.id for call in line.calls]) for line in lines]
 
 
 STEP = st.one_of(
     st.tuples(st.just("user"), st.sampled_from(["hi", "yes", "go on"])),
     st.tuples(st.just("says"), st.tuples(st.sampled_from(["", "so", "well"]), st.integers(0, 2))),
-    st.tuples(st.just("result"), st.integers(0, 3)),
+    st.tuples(st.just("result"), st.none()),
     st.tuples(st.just("late"), st.none()),
 )
 
@@ -105,7 +106,7 @@ def step(transcript: Transcript, kind: str, value: Any) -> None:
             text, calls = value
             transcript.says(text if text or calls else "…", calls)
         case "result":
-            transcript.result(value)
+            transcript.result()
         case _:
             transcript.late()
 
@@ -114,44 +115,63 @@ def step(transcript: Transcript, kind: str, value: Any) -> None:
 @given(
     before=st.lists(STEP, max_size=8),
     kept=st.lists(st.booleans(), max_size=12),
+    order=st.randoms(use_true_random=False) | st.none(),
+    limit=st.sampled_from([3, 1_000]),
     own=st.lists(st.sampled_from(["mine", "yes"]), max_size=2),
     after=st.lists(st.tuples(STEP, st.booleans()), max_size=10),
 )
 def test_h3_m4_after_a_run_the_client_has_the_transcript_and_one_result_for_each_call(
-    before: list[Any], kept: list[bool], own: list[str], after: list[Any]
+    before: list[Any], kept: list[bool], order: Any, limit: int, own: list[str], after: list[Any]
 ) -> None:
     transcript = Transcript()
     for kind, value in before:
         step(transcript, kind, value)
     has = [line for line, keep in zip(transcript.now(), kept, strict=False) if keep]
+    if order is not None:
+        order.shuffle(has)
     fresh = [Line(f"own{place}", "user", text, fresh=True) for place, text in enumerate(own)]
     client = Client([*has, *fresh])
-    if client.copy.differs(transcript.now()):
-        client.take([client.copy.replace(transcript.now())])
+    window = transcript.window(limit)
+    client.copy.compare(window)
+    if client.copy.differs:
+        client.take(client.copy.replace())
     for line in fresh:
-        if own and line.text:
-            transcript.user(line.text)
+        transcript.user(line.text, line.id)
     for (kind, value), look in after:
         step(transcript, kind, value)
         if look:
-            client.take(client.copy.catch_up(transcript.now()))
-    client.take(client.copy.catch_up(transcript.now()))
+            client.take(client.copy.catch_up(transcript.news()))
+    client.take(client.copy.catch_up(transcript.news()))
     results = [event["toolCallId"] for event in client.page.of("TOOL_CALL_RESULT")]
     assert len(results) == len(set(results)), "one result for each call"
-    if client.copy.astray or client.copy.differs(transcript.now()):
-        client.take([client.copy.replace(transcript.now())])
-    assert client.has == told(transcript.now())
+    if client.copy.differs:
+        client.take(client.copy.replace())
+    expected = told(transcript.now())
+    if not window.whole:
+        newest = expected[len(before_window(transcript, window)) :]
+        assert client.has[len(client.has) - len(newest) :] == newest
+    else:
+        assert client.has == expected
     assert not client.copy.waiting
+
+
+def before_window(transcript: Transcript, window: Window) -> list[Line]:
+    first = window.lines[0].id
+    return transcript.lines[: [line.id for line in transcript.lines].index(first)]
 
 
 def test_h3_text_that_is_not_what_was_heard_is_put_right() -> None:
     client = Client([])
-    client.take([*client.copy.speak("One, "), *client.copy.speak("two")])
+    client.copy.compare(Window([], True))
+    client.take([*client.copy.speak("a1", "One, "), *client.copy.speak("a1", "two")])
     client.take(client.copy.spoken("One, two, three"))
-    assert client.has == [("assistant", "One, two, three", None, [])]
-    client.take(client.copy.speak("Four"))
+    client.take(client.copy.catch_up([Line("a1", "assistant", "One, two, three")]))
+    assert client.has == [("a1", "assistant", "One, two, three", None, [])]
+    assert not client.copy.differs
+    client.take(client.copy.speak("a2", "Four"))
     client.take(client.copy.spoken("Five"))
-    assert client.copy.astray
-    lines = [Line("m0", "assistant", "One, two, three"), Line("m1", "assistant", "Five")]
-    client.take([client.copy.replace(lines)])
+    lines = [Line("a1", "assistant", "One, two, three"), Line("a2", "assistant", "Five")]
+    client.take(client.copy.catch_up(lines[1:]))
+    assert client.copy.differs
+    client.take(client.copy.replace())
     assert client.has == told(lines)

@@ -22,10 +22,13 @@ INTERRUPT = {
 }
 
 FRAMES = [
-    frames.run_started("t", "r"),
-    frames.run_finished("t", "r", {"type": "success", "pendingToolCallIds": ["c"]}, []),
-    frames.run_finished("t", "r", {"type": "cancelled"}, [{"inputTokens": 1, "outputTokens": 2, "totalTokens": 3}]),
-    frames.run_finished("t", "r", {"type": "interrupt", "interrupts": [INTERRUPT]}, []),
+    frames.run_started("t", "r", "1.0"),
+    frames.run_finished("t", "r", {"outcome": {"type": "success", "pendingToolCallIds": ["c"]}}, []),
+    frames.run_finished(
+        "t", "r", {"outcome": {"type": "cancelled"}}, [{"inputTokens": 1, "outputTokens": 2, "totalTokens": 3}]
+    ),
+    frames.run_finished("t", "r", {"result": {"status": "cancelled"}}, []),
+    frames.run_finished("t", "r", {"outcome": {"type": "interrupt", "interrupts": [INTERRUPT]}}, []),
     frames.run_error(ODD, "turn_failed"),
     frames.text_start("m", "user"),
     frames.text_content("m", ODD),

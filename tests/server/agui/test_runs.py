@@ -321,6 +321,8 @@ async def test_h3_tools_of_one_page_are_nobody_elses() -> None:
         (b"", 400),
         (b"{", 400),
         (b"[" * 5_000, 400),
+        (b"{}", 422),
+        (b"[]", 422),
         ({"threadId": "t", "runId": "r"}, 422),
         ({"threadId": "t", "runId": "", "messages": []}, 422),
         ({"threadId": "t", "runId": "r" * 300, "messages": []}, 422),
@@ -336,6 +338,19 @@ async def test_h3_what_is_no_run_is_refused(body: Any, status: int) -> None:
         assert response.headers["content-type"] == "application/problem+json"
         assert response.json()["status"] == status
         assert "Traceback" not in response.text
+
+
+@pytest.mark.parametrize("media_type", [None, "", "text/plain", "application/x-www-form-urlencoded", "multipart/json"])
+async def test_h3_a_body_that_does_not_say_it_is_json_is_refused(media_type: str | None) -> None:
+    async with site() as s:
+        response = await s.post(s.input("hello"), media_type)
+        assert (response.status_code, response.json()["code"]) == (415, "media_type")
+        assert await (await s.session()).messages() == []
+
+
+async def test_h3_a_media_type_may_have_parameters() -> None:
+    async with site() as s:
+        assert (await s.post(s.input("hello"), "Application/JSON; charset=utf-8")).status_code == 200
 
 
 async def test_h3_a_thread_of_another_user_is_not_there() -> None:
@@ -380,11 +395,11 @@ async def test_h3_without_a_model_a_run_says_so() -> None:
 
 
 async def test_h3_a_run_that_nothing_answers_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def kept(conversation: Conversation, data: Any, given: str | None = None) -> int:
+    async def kept(conversation: Conversation, texts: Any) -> int:
         return 0
 
     monkeypatch.setattr(run, "HEARTBEAT", 0.05)
-    monkeypatch.setattr(Conversation, "hear", kept)  # as if no process could begin a turn
+    monkeypatch.setattr(Conversation, "hear_all", kept)  # as if no process could begin a turn
     async with site() as s:
         end = await Page(s).run("hello")
         assert (end["type"], end["code"]) == ("RUN_ERROR", "not_answered")

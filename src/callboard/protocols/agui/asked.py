@@ -17,19 +17,15 @@ from ag_ui.core import (
     UserMessage,
 )
 
-from ...errors import CallboardError
-from .copy import Call, Line
+from ...tools.context import ClientContext
+from .client_context import client_context, wanted_messages
+from .lines import Call, Line
+from .refused import RunRefused
 
 MAX_ID = 200
 """How long the ids that a client chooses may be."""
 MAX_NEW = 50
 """How many messages of the user may be new in one run. Each is stored by itself, also where the client leaves."""
-
-
-class RunRefused(CallboardError, ValueError):
-    """A run cannot be made of what the client sent. Nothing was done."""
-
-    code = "run_refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +45,12 @@ class Asked:
     tools: Sequence[Tool] = ()
     resume: Sequence[ResumeEntry] = ()
     state: Any = None
+    protocol_version: str | None = None
+    """The version of AG-UI that the client speaks; None: one from before 1.0."""
+    client: ClientContext | None = None
+    """What the client sends along for tools and model."""
+    wanted: int | None = None
+    """How many of the newest messages the page wants to have, if it says so."""
 
 
 def read(given: RunAgentInput) -> Asked:
@@ -71,6 +73,9 @@ def read(given: RunAgentInput) -> Asked:
         given.tools or (),
         given.resume or (),
         given.state,
+        given.protocol_version,
+        client_context(given),
+        wanted_messages(given),
     )
 
 

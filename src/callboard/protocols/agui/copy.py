@@ -1,252 +1,165 @@
-"""The client's copy of a conversation: what it has, what it lacks, and what to send so that it has what the model has.
+"""A client's copy of a conversation: what it has, what it lacks, and what to send so that it has what the thread has.
 
-The transcript is the truth. A client's list of messages is only ever compared with it: ids are the client's own affair,
-what counts is who said what, and which call has its result. Nothing here waits or sends.
+The transcript is the truth. A client's list of messages is only compared with it, by the ids of messages and of calls.
+Nothing here waits or sends.
 """
 
-import secrets
-import sys
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from pydantic_core import to_json
-
-from ...chat.rendering import CUT_OFF
-from ...execution.masking import shown_arguments
-from ...tools.definition import Tool
 from . import frames
-
-PREFIX = "agui-"
-"""What the ids of messages begin with that were made here."""
-ALL = sys.maxsize
-
-
-@dataclass(slots=True)
-class Call:
-    """A call that the model made."""
-
-    id: str
-    tool: str
-    arguments: str
-    """As JSON."""
-
-
-@dataclass(slots=True)
-class Line:
-    """One message: of the user, of the model with its calls, or the result of a call."""
-
-    id: str
-    role: str
-    text: str = ""
-    calls: list[Call] = field(default_factory=list[Call])
-    call_id: str | None = None
-    """Whose result it is."""
-    failed: bool = False
-    fresh: bool = False
-    """Whether the user has just said it, and the model was not told yet."""
-
-    def is_part_of(self, other: "Line") -> bool:
-        """Whether this is the same message, perhaps with fewer calls."""
-        if self.role != other.role:
-            return False
-        if self.role == "tool":
-            return self.call_id == other.call_id
-        mine, theirs = [call.id for call in self.calls], [call.id for call in other.calls]
-        return self.text == other.text and theirs[: len(mine)] == mine
-
-    def is_same(self, other: "Line") -> bool:
-        return self.is_part_of(other) and len(self.calls) == len(other.calls)
-
-    def message(self) -> dict[str, Any]:
-        """As AG-UI writes a message."""
-        shown: dict[str, Any] = {"id": self.id, "role": self.role}
-        if self.role == "tool":
-            return {
-                **shown,
-                "content": self.text,
-                "toolCallId": self.call_id,
-                **({"error": _FAILED} if self.failed else {}),
-            }
-        if self.text or self.role == "user":
-            shown["content"] = self.text
-        if self.calls:
-            shown["toolCalls"] = [
-                {"id": call.id, "type": "function", "function": {"name": call.tool, "arguments": call.arguments}}
-                for call in self.calls
-            ]
-        return shown
-
-
-_FAILED = "The call failed; its content says why."
-
-
-def lines_of(messages: Iterable[dict[str, Any]], find: Callable[[str], Tool | None]) -> list[Line]:
-    """A session's messages. A call that goes on, or waits for a person, has no result yet. Secrets are masked."""
-    lines: list[Line] = []
-    for each in messages:
-        match each["role"]:
-            case "assistant":
-                calls = [
-                    Call(call["call_id"], call["tool"], _arguments(call["arguments"], find(call["tool"])))
-                    for call in each["calls"]
-                ]
-                lines.append(Line(each["id"], "assistant", each["text"], calls))
-            case "tool":
-                if each["content"] != CUT_OFF:
-                    content: Any = each["content"]
-                    text = content if isinstance(content, str) else to_json(content, inf_nan_mode="null").decode()
-                    lines.append(Line(each["id"], "tool", text, call_id=each["call_id"], failed=each["failed"]))
-            case _:
-                lines.append(Line(each["id"], "user", each["text"]))
-    return lines
-
-
-def _arguments(given: Any, tool: Tool | None) -> str:
-    document = to_json(given, inf_nan_mode="strings")
-    return (document if tool is None or not tool.has_secrets else shown_arguments(tool, document)).decode()
+from .lines import Line, Window
 
 
 class Copy:
-    """What one client has, kept up to date by the frames that are sent to it."""
+    """The messages that one client has, in the client's order, kept up to date by the frames that are sent to it."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
         self.lines = list(lines)
-        self._firm = ALL
-        """How many of its messages it has in just this order; after them only a snapshot helps."""
-        self._prefix = f"{PREFIX}{secrets.token_hex(6)}"
-        self._count = 0
+        self._has: dict[tuple[str, str], Line] = {}
+        for line in self.lines:
+            self._has.setdefault(line.key, line)
+        self._told: list[Line] = []
+        """The transcript, from the beginning of the window on."""
+        self._told_keys: set[tuple[str, str]] = set()
+        self._whole = True
         self._speaking: Line | None = None
 
-    @property
-    def astray(self) -> bool:
-        """Whether its order or its words are not those of the transcript."""
-        return self._firm != ALL
+    def compare(self, window: Window) -> None:
+        """Hold it against the newest messages of the thread."""
+        self._told = list(window.lines)
+        self._told_keys = {line.key for line in self._told}
+        self._whole = window.whole
 
     @property
-    def speaking(self) -> bool:
-        """Whether a message of the model is open."""
-        return self._speaking is not None
+    def told(self) -> Sequence[Line]:
+        """The transcript as far as it was compared and sent."""
+        return self._told
+
+    @property
+    def speaking(self) -> str | None:
+        """The id of the message of the model that is open, if one is."""
+        return None if self._speaking is None else self._speaking.id
 
     @property
     def waiting(self) -> bool:
         """Whether the user said something that the model was not told yet."""
-        return any(line.fresh for line in self.lines)
+        return any(line.fresh and line.role == "user" for line in self.lines)
 
-    def differs(self, theirs: Sequence[Line]) -> bool:
-        """Whether it is not the transcript, what the user has just said aside."""
-        mine = [line for line in self.lines if not line.fresh]
-        return len(mine) != len(theirs) or not all(map(Line.is_same, mine, theirs))
+    @property
+    def differs(self) -> bool:
+        """Whether its newest messages are not those of the thread, what it has just brought aside.
 
-    def replace(self, theirs: Sequence[Line], aside: Sequence[dict[str, Any]] = ()) -> bytes:
-        """A snapshot of the whole transcript, after which the client has just that, and what the user has just said.
-
-        A client leaves messages whose ids it knows where they are, and puts the others after them. So what it has in
-        the same order from the beginning keeps its ids, and all the rest gets new ones. `aside` are messages of
-        its own.
+        Where the window is not the whole thread, what the client has from before it is left alone.
         """
-        new: list[Line] = []
-        same = True
-        for place, line in enumerate(theirs):
-            old = self.lines[place] if same and place < min(self._firm, len(self.lines)) else None
-            same = old is not None and not old.fresh and old.is_part_of(line)
-            identity = old.id if same and old is not None else self._new_id()
-            new.append(replace(line, id=identity, calls=list(line.calls)))
-        fresh = [line if same else replace(line, id=self._new_id()) for line in self.lines if line.fresh]
-        self.lines = [*new, *fresh]
-        self._firm = ALL
-        return frames.messages_snapshot([*aside, *(line.message() for line in self.lines)])
+        mine = [line for line in self.lines if not line.fresh]
+        if len(mine) < len(self._told) or (self._whole and len(mine) > len(self._told)):
+            return True
+        newest = mine[len(mine) - len(self._told) :]
+        return not all(map(Line.is_same, newest, self._told))
 
-    def keep(self, line: Line) -> None:
-        """The client has the result of a call already: it stands after the call and its siblings, and is not sent."""
-        for place, each in enumerate(self.lines):
-            if any(call.id == line.call_id for call in each.calls):
-                place += 1
-                while place < len(self.lines) and self.lines[place].role == "tool":
-                    place += 1
-                self.lines.insert(place, line)
-                return
+    def has_response(self, identity: str) -> bool:
+        """Whether it has a message of the model with that id."""
+        return ("assistant", identity) in self._has
 
-    def catch_up(self, theirs: Sequence[Line]) -> list[bytes]:
-        """Frames for what the transcript has and the client has not."""
+    def replace(self, aside: Sequence[dict[str, Any]] = ()) -> list[bytes]:
+        """Snapshots after which it has the window, and what the client has just brought. `aside` are its own messages.
+
+        A client leaves messages whose ids it knows where they are, and appends the others. Where that would give
+        another order, a first snapshot takes away what stands in the wrong place.
+        """
+        target = [self._as_known(line) for line in self._told]
+        target += [line for line in self.lines if line.fresh]
+        order = [line.id for line in target]
+        wanted = set(order)
+        kept = [line.id for line in self.lines if line.id in wanted]
+        firm = next((place for place, both in enumerate(zip(kept, order, strict=False)) if both[0] != both[1]), None)
+        shown = [line.message() for line in target]
+        sent = [] if firm is None else [frames.messages_snapshot([*aside, *shown[:firm]])]
+        self.lines = target
+        self._has = {line.key: line for line in target}
+        return [*sent, frames.messages_snapshot([*aside, *shown])]
+
+    def catch_up(self, news: Sequence[Line]) -> list[bytes]:
+        """Frames for what was added to the transcript and the client does not have."""
         sent: list[bytes] = []
-        for place, line in enumerate(theirs):
-            mine = self.lines[place] if place < len(self.lines) else None
-            if mine is not None and mine.is_part_of(line):
+        for line in news:
+            if line.key in self._told_keys:  # a call has one result
+                continue
+            self._told.append(line)
+            self._told_keys.add(line.key)
+            mine = self._has.get(line.key)
+            if mine is None:
+                self._send(line, sent)
+            else:
                 mine.fresh = False
                 self._add_calls(mine, line, sent)
-            elif (had := self._result(line)) is not None:
-                self.lines.remove(had)
-                self.lines.insert(place, had)
-                self._doubt(place)
-            elif line.role == "tool" or mine is None or mine.fresh:
-                if mine is not None and (line.role != "tool" or mine.role == "tool"):
-                    self._doubt(place)  # a client puts a message at its end, and a result after those of its siblings
-                self.lines.insert(place, self._send(line, sent))
-            else:
-                self._doubt(place)
-                break
         return sent
-
-    def _result(self, line: Line) -> Line | None:
-        """The same result, wherever it stands: a call's is never sent twice."""
-        if line.call_id is None:
-            return None
-        return next((each for each in self.lines if each.call_id == line.call_id), None)
 
     # What the model says, piece by piece
 
-    def speak(self, delta: str) -> list[bytes]:
+    def speak(self, identity: str, delta: str) -> list[bytes]:
         """The next piece of what the model says."""
         sent: list[bytes] = []
         if self._speaking is None:
-            self._speaking = Line(self._new_id(), "assistant")
-            sent.append(frames.text_start(self._speaking.id))
+            self._speaking = self._append(Line(identity, "assistant"))
+            sent.append(frames.text_start(identity))
         self._speaking.text += delta
-        sent.append(frames.text_content(self._speaking.id, delta))
+        sent.append(frames.text_content(identity, delta))
         return sent
 
     def spoken(self, text: str | None) -> list[bytes]:
-        """The message is finished, and this is all of it. None: it was cut off, and nobody knows it."""
+        """The open message is finished, and this is all of it. None: it was cut off, and its end is not known."""
         line, self._speaking = self._speaking, None
         if line is None:
             return []
         sent: list[bytes] = []
-        if text is not None and text != line.text:
-            if text.startswith(line.text):
-                sent.append(frames.text_content(line.id, text[len(line.text) :]))
-            else:
-                self._doubt(len(self.lines))
+        if text is not None and text.startswith(line.text) and text != line.text:
+            sent.append(frames.text_content(line.id, text[len(line.text) :]))
             line.text = text
-        place = next((place for place, each in enumerate(self.lines) if each.fresh), len(self.lines))
-        if place < len(self.lines):
-            self._doubt(place)
-        self.lines.insert(place, line)
         return [*sent, frames.text_end(line.id)]
 
-    def _send(self, line: Line, sent: list[bytes]) -> Line:
+    # Small steps
+
+    def _send(self, line: Line, sent: list[bytes]) -> None:
         """Send a whole message."""
-        made = Line(self._new_id(), line.role, line.text, call_id=line.call_id, failed=line.failed)
         if line.call_id is not None:
-            sent.append(frames.tool_result(made.id, line.call_id, line.text))
-            return made
-        if line.text or not line.calls:
+            sent.append(frames.tool_result(line.id, line.call_id, line.text))
+            self._insert(replace(line))
+            return
+        made = self._append(Line(line.id, line.role, line.text))
+        if line.text:
             sent += [
-                frames.text_start(made.id, made.role),
-                frames.text_content(made.id, line.text),
-                frames.text_end(made.id),
+                frames.text_start(line.id, line.role),
+                frames.text_content(line.id, line.text),
+                frames.text_end(line.id),
             ]
         self._add_calls(made, line, sent)
-        return made
 
     def _add_calls(self, mine: Line, theirs: Line, sent: list[bytes]) -> None:
         for call in theirs.calls[len(mine.calls) :]:
             sent.append(frames.tool_call(call.id, call.tool, call.arguments, mine.id))
             mine.calls.append(call)
 
-    def _doubt(self, place: int) -> None:
-        self._firm = min(place, self._firm)
+    def _append(self, line: Line) -> Line:
+        self.lines.append(line)
+        self._has[line.key] = line
+        return line
 
-    def _new_id(self) -> str:
-        self._count += 1
-        return f"{self._prefix}-{self._count}"
+    def _insert(self, line: Line) -> None:
+        """Put a result where a client puts it: after its call, and the results that stand there."""
+        self._has[line.key] = line
+        for place in range(len(self.lines) - 1, -1, -1):
+            if any(call.id == line.call_id for call in self.lines[place].calls):
+                place += 1
+                while place < len(self.lines) and self.lines[place].role == "tool":
+                    place += 1
+                self.lines.insert(place, line)
+                return
+        self.lines.append(line)
+
+    def _as_known(self, line: Line) -> Line:
+        """A message of the thread; a result under the id that the client has given it."""
+        mine = self._has.get(line.key) if line.call_id is not None else None
+        return replace(line, id=line.id if mine is None else mine.id, calls=list(line.calls))

@@ -11,8 +11,9 @@ from starlette.responses import Response, StreamingResponse
 
 from ...census import has_more_values
 from ...sessions.session import Session
-from .asked import RunRefused, read
+from .asked import read
 from .reading import MAX_BODY_BYTES, MAX_VALUES, NotJSON, read_input
+from .refused import RunRefused
 from .run import Run
 from .thread import Threads
 
@@ -42,12 +43,16 @@ def endpoint(
     taking = take_body or _take_body
 
     async def answer(request: Request) -> Response:
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            return _problem(415, "media_type", "The body must be application/json, and its content-type must say so.")
         try:
             async with taking(request) as body:
                 asked = read(await read_input(body))
         except NotJSON as error:
             return _problem(400, "json_invalid", f"The body is not valid JSON: {error}.")
         except ValidationError as error:
+            if error.errors(include_url=False, include_context=False, include_input=False)[0]["type"] == "json_invalid":
+                return _problem(400, "json_invalid", "The body is not valid JSON.")
             return _problem(422, "run_refused", "The body is not an AG-UI RunAgentInput.", error)
         except BodyRefused as error:
             return _problem(413, error.code, str(error))

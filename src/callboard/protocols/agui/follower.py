@@ -20,9 +20,10 @@ PAGE = 500
 
 
 class Piece(NamedTuple):
-    """Text that the model says, and the message that it is a part of."""
+    """Text that the model says, and the response that it is a part of."""
 
-    message_id: str
+    response: int
+    """Counted from 1; 0 where it is not known."""
     text: str
 
 
@@ -33,8 +34,8 @@ class Follower:
         self._session = session
         self._board = session.board
         self.cursor = session.board.last_seq
-        self._pieces: list[tuple[int, str, list[str]]] = []
-        """After which event each piece came, its message, and its text."""
+        self._pieces: list[tuple[int, int, list[str]]] = []
+        """After which event each piece came, its response, and its text."""
         self._woken = asyncio.Event()
 
     @contextmanager
@@ -46,7 +47,7 @@ class Follower:
     def _hear(self, encoded: bytes) -> None:
         data = from_json(encoded)["data"]
         if delta := data.get("delta"):
-            where = (self._board.last_seq, data.get("message_id", ""))
+            where = (self._board.last_seq, data.get("response") or 0)
             if not self._pieces or self._pieces[-1][:2] != where:
                 self._pieces.append((*where, []))
             self._pieces[-1][2].append(delta)
@@ -81,8 +82,8 @@ class Follower:
 
     def _say(self, until: int, found: list[Event | Piece]) -> None:
         while self._pieces and self._pieces[0][0] <= until:
-            _, message_id, texts = self._pieces.pop(0)
-            found.append(Piece(message_id, "".join(texts)))
+            _, response, texts = self._pieces.pop(0)
+            found.append(Piece(response, "".join(texts)))
 
     async def _events(self) -> Events:
         if self._board.last_seq <= self.cursor:

@@ -7,7 +7,6 @@ long to write; a test holds each frame against its model.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ag_ui.core import PROTOCOL_VERSION
 from pydantic_core import to_json
 
 HEARTBEAT = b":\n\n"
@@ -21,12 +20,14 @@ def _frame(kind: str, fields: Mapping[str, Any]) -> bytes:
 # Runs
 
 
-def run_started(thread_id: str, run_id: str) -> bytes:
-    return _frame("RUN_STARTED", {"threadId": thread_id, "runId": run_id, "protocolVersion": PROTOCOL_VERSION})
+def run_started(thread_id: str, run_id: str, version: str | None) -> bytes:
+    fields: dict[str, Any] = {"threadId": thread_id, "runId": run_id}
+    return _frame("RUN_STARTED", fields if version is None else {**fields, "protocolVersion": version})
 
 
-def run_finished(thread_id: str, run_id: str, outcome: Mapping[str, Any], usage: Sequence[Mapping[str, Any]]) -> bytes:
-    fields: dict[str, Any] = {"threadId": thread_id, "runId": run_id, "outcome": outcome}
+def run_finished(thread_id: str, run_id: str, ended: Mapping[str, Any], usage: Sequence[Mapping[str, Any]]) -> bytes:
+    """The end of a run, and in `ended` how: an outcome, or a result."""
+    fields: dict[str, Any] = {"threadId": thread_id, "runId": run_id, **ended}
     return _frame("RUN_FINISHED", fields if not usage else {**fields, "usage": usage})
 
 

@@ -3,12 +3,12 @@
 Only that is taken. The rest of what a client sends is its copy of the conversation, which is compared and not believed.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ag_ui.core import ResumeEntry
 
-from ...chat.rows import input_call
 from ...errors import ErrorCategory, ToolError
 from ...events.kinds import EventKind
 from ...events.posting import accept
@@ -17,11 +17,17 @@ from ...sessions.requests import RequestClosed
 from ...sessions.session import Session
 from ...storage.rows import RequestRow
 from ...types import Wake
-from .asked import Asked, RunRefused
-from .copy import Copy, Line, lines_of
+from . import arrivals
+from .asked import Asked
+from .copy import Copy
 from .front_end import is_for_page, page_answer
 from .interrupts import answer
+from .lines import MOST, WINDOW, Line, Lines, Window, unanswered
+from .refused import RunRefused
 from .thread import Thread
+
+_ASKED_AT_ONCE = 500
+"""How many ids the store is asked for at once."""
 
 
 @dataclass(slots=True)
@@ -49,94 +55,101 @@ async def call_id_of(session: Session, row: RequestRow) -> str | None:
 
 
 async def is_carried(session: Session, call_id: str) -> bool:
-    """Whether somebody carries out a call that has not ended: its tool may be one that no process knows any more."""
+    """Whether a process carries out a call that has not ended: its tool may be one that no process knows any more."""
     row = await session.calls.stored_call(call_id) if session.durable else None
     return row is None or row.owner is not None
-
-
-async def lines_in(session: Session) -> list[Line]:
-    """The transcript."""
-    return lines_of(await session.messages(), session.tools().get)
-
-
-def unanswered(lines: list[Line]) -> list[str]:
-    """The calls that have no result, in order."""
-    answered = {line.call_id for line in lines}
-    return [call.id for line in lines for call in line.calls if call.id not in answered]
 
 
 class Intake:
     """The beginning of one run."""
 
-    def __init__(self, session: Session, thread: Thread, asked: Asked, copy: Copy) -> None:
+    def __init__(self, session: Session, thread: Thread, asked: Asked, lines: Lines) -> None:
         self._session = session
         self._thread = thread
         self._asked = asked
-        self._copy = copy
+        self._lines = lines
         self._taken = Taken(session.board.last_seq)
         self._wakes = False
 
-    async def take(self) -> tuple[Taken, list[bytes]]:
-        """Take what is new, and give the client what it missed. Raises `RunRefused`, `AnswerInvalid`."""
-        theirs, rows = await lines_in(self._session), await self._session.requests()
-        waiting = unanswered(theirs)
-        inputs = await self._inputs(theirs)
-        results = await self._results(rows)
-        known = {line.id for _, line in results}
-        self._copy.lines = [line for line in self._asked.lines if line.id not in known]
-        sent = [self._copy.replace(theirs, self._asked.aside)] if self._copy.differs(theirs) else []
+    async def take(self) -> tuple[Taken, Copy, list[bytes]]:
+        """Take what is new. Gives the client's copy, and the frames for what the client missed.
+
+        Raises `RunRefused`, `AnswerInvalid`.
+        """
+        given = arrivals.distinct(self._asked.lines)
+        limit = self._asked.wanted or max(WINDOW, len(given))
+        window, rows = await self._lines.window(min(limit, MOST)), await self._session.requests()
+        waiting = unanswered(window.lines)
+        new, pending = await self._inputs(given, window)
+        results = await self._results(given, rows)
+        for line in (*new, *pending, *(line for _, line in results if line.call_id in waiting)):
+            line.fresh = True
+        copy = Copy(given)
+        copy.compare(window)
+        sent = copy.replace(self._asked.aside) if copy.differs else []
         for row, line in results:
             await self._answer(row, page_answer(line.text, self._asked.errors.get(line.call_id or "")), waiting)
-            if not sent:
-                self._copy.keep(line)
         for entry in self._asked.resume:
             await self._resume(entry, rows, waiting)
         answered = {entry.interrupt_id for entry in self._asked.resume} | {row.id for row, _ in results}
         blocked = [row for row in rows if row.id not in answered and await self._call_id(row) in waiting]
         self._taken.turn = self._wakes and not blocked  # a turn waits until all of its calls have their answers
-        for line in inputs:
-            await self._say(line)
-            self._taken.turn = True
-        return self._taken, sent
+        await self._say(new, pending)
+        return self._taken, copy, sent
 
-    async def _inputs(self, theirs: list[Line]) -> list[Line]:
-        found = [
-            line for line in self._thread.new_inputs(self._asked.lines, theirs) if not await self._was_told(line.id)
-        ]
-        for line in found:
-            if reason := self._asked.refused.get(line.id):
-                raise RunRefused(reason)
-            if not line.text.strip():
-                raise RunRefused("A message of the user is empty.")
-            line.fresh = True
-        return found
+    async def _inputs(self, given: Sequence[Line], window: Window) -> tuple[list[Line], list[Line]]:
+        """The messages of the user that are new, and those that were taken and that the model was not told yet."""
+        self._thread.remember(line.id for line in window.lines if line.role == "user")
+        unknown = arrivals.unknown(given, window, self._thread.remembered)
+        ours = {id(line) for line in arrivals.ours(given, window, self._lines.names)}
+        new: list[Line] = []
+        pending: list[Line] = []
+        left = False
+        for start in range(0, len(unknown), _ASKED_AT_ONCE):
+            some = unknown[start : start + _ASKED_AT_ONCE]
+            taken = await self._session.conversation().taken([line.id for line in some])
+            self._thread.remember(identity for identity, told in taken.items() if told)
+            pending += [line for line in some if taken.get(line.id) is False]
+            new += [line for line in some if line.id not in taken and id(line) in ours]
+            left |= any(line.id not in taken and id(line) not in ours for line in some)
+            arrivals.check(new, self._asked)
+        if left and not (new or pending or self._asked.resume or any(line.call_id for line in given)):
+            raise arrivals.MessageNotTaken(
+                "A message of the user stands before a message of an assistant that is not of this thread, so it was "
+                "not taken. Send it again after the messages of this thread."
+            )
+        return new, pending
 
-    async def _was_told(self, message_id: str) -> bool:
-        """Whether the model was told of a message, which any process may have taken."""
-        row = await self._session.calls.stored_call(input_call(message_id)) if self._session.durable else None
-        return row is not None and row.completed_at is not None
+    async def _say(self, new: Sequence[Line], pending: Sequence[Line]) -> None:
+        """Post messages. One that another process has taken, and that the model was not told yet, is waited for."""
+        conversation = self._session.conversation()
+        if new:
+            said = {line.id: accept({"kind": EventKind.USER_INPUT, "text": line.text}, Side.PEOPLE)[1] for line in new}
+            number = await conversation.hear_all({identity: data["text"] for identity, data in said.items()})
+            self._taken.since = max(self._taken.since, number)
+        elif pending:
+            conversation.wake()
+        self._taken.turn |= bool(new or pending)
 
-    async def _say(self, line: Line) -> None:
-        """Post a message. One that another process has taken, and that the model was not told yet, is waited for."""
-        talk = self._session.talk
-        assert talk is not None  # it has given its messages
-        _, data = accept({"kind": EventKind.USER_INPUT, "text": line.text}, Side.PEOPLE)
-        self._taken.since = max(self._taken.since, await talk.hear(data, line.id))
-        self._thread.took(line)
-
-    async def _results(self, rows: list[RequestRow]) -> list[tuple[RequestRow, Line]]:
-        """What the client's page made of calls that wait for it."""
-        given = {line.call_id: line for line in self._asked.lines if line.call_id is not None}
+    async def _results(self, given: Sequence[Line], rows: list[RequestRow]) -> list[tuple[RequestRow, Line]]:
+        """What the client's page made of calls that wait for it. Raises `RunRefused`."""
+        brought: dict[str, list[Line]] = {}
+        for line in given:
+            if line.call_id is not None and not self._lines.names.knows(line.id):
+                brought.setdefault(line.call_id, []).append(line)
         found: list[tuple[RequestRow, Line]] = []
-        for row in rows if given else ():
-            if is_for_page(row) and (line := given.get(await self._call_id(row) or "")) is not None:
-                if reason := self._asked.refused.get(line.id):
-                    raise RunRefused(reason)
-                found.append((row, line))
+        for row in rows if brought else ():
+            if not is_for_page(row) or not (lines := brought.get(await self._call_id(row) or "")):
+                continue
+            if len({line.text for line in lines}) > 1:
+                raise RunRefused(f"Two messages answer the call {lines[0].call_id!r} differently. Nothing was taken.")
+            if reason := self._asked.refused.get(lines[0].id):
+                raise RunRefused(reason)
+            found.append((row, lines[0]))
         return found
 
     async def _resume(self, entry: ResumeEntry, rows: list[RequestRow], waiting: list[str]) -> None:
-        """Answer a request. One that is closed by now is left as it is: whoever resumes twice resumes once."""
+        """Answer a request. One that is closed by now is left as it is: to resume twice is to resume once."""
         row = next((row for row in rows if row.id == entry.interrupt_id), None)
         if row is None:
             await self._check_closed(entry.interrupt_id)

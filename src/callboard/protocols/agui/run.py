@@ -21,9 +21,11 @@ from .asked import Asked
 from .copy import Copy
 from .follower import Follower, Piece
 from .front_end import is_for_page, page_tools
-from .intake import Intake, Taken, call_id_of, is_carried, lines_in, unanswered
+from .intake import Intake, Taken, call_id_of, is_carried
 from .interrupts import interrupt
+from .lines import Lines, unanswered
 from .thread import Thread
+from .version import Version
 
 log = logging.getLogger("callboard.agui")
 
@@ -51,8 +53,10 @@ class Run:
         self._session = session
         self._thread = thread
         self._asked = asked
+        self._version = Version(asked.protocol_version)
         self._follower = Follower(session)
-        self._copy = Copy(asked.lines)
+        self._lines = Lines(session)
+        self._copy = Copy(())
         self._activities = Activities()
         self._joined = self._midway = session.is_processing
         """Whether a turn ran already; whether pieces of a message are left out: its beginning may not have been heard,
@@ -72,14 +76,15 @@ class Run:
 
     async def stream(self) -> AsyncGenerator[bytes]:
         """The frames of the run, as many at once as there are. Whoever leaves after the first has said all he sent."""
-        started = frames.run_started(self._asked.thread_id, self._asked.run_id)
+        started = self._version.started(self._asked.thread_id, self._asked.run_id)
         try:
             with self._follower.reading(), self._thread.lending(self._session, page_tools(self._asked.tools)):
+                self._session.client = self._asked.client
                 taking = self._thread.keep(self._take())
                 yield started
                 started = b""
                 await asyncio.wait([taking])  # which leaves it alone where the client is gone
-                self._taken, sent = taking.result()
+                self._taken, self._copy, sent = taking.result()
                 self._resumes = bool(self._taken.running)
                 if sent:
                     yield b"".join(sent)
@@ -100,11 +105,11 @@ class Run:
             log.exception("an AG-UI run failed")
             yield b"".join([started, *self._copy.spoken(None), frames.run_error(*_FAULT)])
 
-    async def _take(self) -> tuple[Taken, list[bytes]]:
-        """Take in what the client brings. Gives what it caused, and the frames for what the client missed."""
+    async def _take(self) -> tuple[Taken, Copy, list[bytes]]:
+        """Take in what the client brings. Gives what it caused, its copy, and the frames for what the client missed."""
         async with self._thread.starting:
             with patience(PATIENCE):
-                return await Intake(self._session, self._thread, self._asked, self._copy).take()
+                return await Intake(self._session, self._thread, self._asked, self._lines).take()
 
     @property
     def _is_over(self) -> bool:
@@ -137,8 +142,8 @@ class Run:
                 self._midway = False
             self._notice(each)
             changed |= each.kind in _CHANGES
-        if changed and not self._copy.speaking:
-            sent += self._copy.catch_up(await lines_in(self._session))
+        if changed and self._copy.speaking is None:
+            sent += self._copy.catch_up(await self._lines.news())
         if self._end is not None and self._end.kind not in _STOPS and self._copy.waiting:
             self._end = None  # that turn had ended when the user wrote; the next one is told
         return sent
@@ -146,14 +151,14 @@ class Run:
     async def _speak(self, piece: Piece) -> list[bytes]:
         if self._midway:
             return []
-        if self._copy.speaking:
-            return self._copy.speak(piece.text)
-        theirs = await lines_in(self._session)
-        before = self._copy.catch_up(theirs)
-        if any(line.id == piece.message_id for line in theirs):  # it was finished meanwhile, and went out with the rest
+        identity = self._lines.names.response(piece.response)
+        if self._copy.speaking == identity:
+            return self._copy.speak(identity, piece.text)
+        before = [*self._copy.spoken(None), *self._copy.catch_up(await self._lines.news())]
+        if not piece.response or self._copy.has_response(identity):  # it was finished meanwhile, and sent with the rest
             self._midway = True
             return before
-        return [*before, *self._copy.speak(piece.text)]
+        return [*before, *self._copy.speak(identity, piece.text)]
 
     def _notice(self, event: Event) -> None:
         """Remember what an event says about the run."""
@@ -181,14 +186,14 @@ class Run:
 
     async def _finish(self) -> list[bytes]:
         """What the client still lacks, and how the run ends."""
-        theirs, rows = await lines_in(self._session), await self._session.requests()
-        waiting, calls = unanswered(theirs), {row.id: await call_id_of(self._session, row) for row in rows}
+        sent = [*self._copy.spoken(None), *self._copy.catch_up(await self._lines.news())]
+        rows = await self._session.requests()
+        waiting, calls = unanswered(self._copy.told), {row.id: await call_id_of(self._session, row) for row in rows}
         people = [row for row in rows if not is_for_page(row)]
         asked = [interrupt(row, calls[row.id], self._session.tools().get(row.tool)) for row in people]
         paused = any(calls[row.id] in waiting for row in people)
-        sent = [*self._copy.spoken(None), *self._copy.catch_up(theirs)]
-        if paused or self._copy.astray or self._copy.differs(theirs):
-            sent.append(self._copy.replace(theirs, self._asked.aside))
+        if paused or self._copy.differs:
+            sent += self._copy.replace(self._asked.aside)
         if asked:
             sent.append(frames.state_snapshot(self._state(asked)))
         if self._end is not None and self._end.kind == EventKind.TURN_FAILED:
@@ -202,7 +207,7 @@ class Run:
             outcome = {"type": "interrupt", "interrupts": asked}
         elif pending := [call_id for call_id in waiting if call_id in {calls[row.id] for row in rows}]:
             outcome["pendingToolCallIds"] = pending
-        return [*sent, frames.run_finished(self._asked.thread_id, self._asked.run_id, outcome, self._usage())]
+        return [*sent, self._version.finished(self._asked.thread_id, self._asked.run_id, outcome, self._usage())]
 
     def _state(self, asked: list[dict[str, Any]]) -> Any:
         """The client's own state, with what people are asked beside it."""

@@ -7,28 +7,27 @@ store sees to that.
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Generator, Sequence
+from collections.abc import Collection, Coroutine, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from ...sessions.session import Session
 from ...tools.definition import Tool
-from .copy import PREFIX, Line
 
 T = TypeVar("T")
 
 log = logging.getLogger("callboard.agui")
 
-REMEMBERED = 1_000
-"""How many message ids of clients a thread remembers. A store remembers all."""
+REMEMBERED = 5_000
+"""How many ids of messages that the model was told of a thread remembers. The store remembers all of them."""
 
 
 class Thread:
     """One session, as AG-UI sees it. It must not hold that session, which holds it."""
 
     def __init__(self) -> None:
-        self._taken: dict[str, None] = {}
+        self._told: dict[str, None] = {}
         self._tools: dict[object, Sequence[Tool]] = {}
         self._lent = False
         self._kept: set[asyncio.Task[Any]] = set()
@@ -66,30 +65,18 @@ class Thread:
         if not task.cancelled() and (error := task.exception()) is not None:  # whoever wanted to know it may be gone
             log.debug("what a run brought was not taken in: %s", error)
 
-    def new_inputs(self, lines: Sequence[Line], theirs: Sequence[Line]) -> list[Line]:
-        """What the user has just said: the messages at the end of a client's copy that nobody was told of yet.
+    @property
+    def remembered(self) -> Collection[str]:
+        """Ids of messages of the user that the model was told of, so that the store need not be asked for them."""
+        return self._told
 
-        A message is known by its id or, where this process has neither made nor kept it, by its words and its place
-        among the messages of the user in the transcript.
-        """
-        users = [line for line in lines if line.role == "user"]
-        said = [line.text for line in theirs if line.role == "user"]
-        last = max((place for place, line in enumerate(lines) if line.role == "assistant"), default=-1)
-        after = {id(line) for line in lines[last + 1 :]}
-        return [
-            line
-            for place, line in enumerate(users)
-            if id(line) in after and not self._knows(line) and said[place : place + 1] != [line.text]
-        ]
-
-    def _knows(self, line: Line) -> bool:
-        return line.id in self._taken or line.id.startswith(PREFIX)
-
-    def took(self, line: Line) -> None:
-        """Remember that a message was taken."""
-        self._taken[line.id] = None
-        if len(self._taken) > REMEMBERED:
-            del self._taken[next(iter(self._taken))]
+    def remember(self, ids: Iterable[str]) -> None:
+        """Remember messages of the user that the model was told of, the newest ones."""
+        for identity in ids:
+            self._told.pop(identity, None)
+            self._told[identity] = None
+        while len(self._told) > REMEMBERED:
+            del self._told[next(iter(self._told))]
 
 
 class Threads:

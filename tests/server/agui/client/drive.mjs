@@ -19,6 +19,7 @@ async function run(command) {
   const agent = agentOf(command.agent ?? "one");
   for (const message of command.messages ?? []) agent.addMessage(message);
   let finished = null;
+  let result = null;
   const parameters = { tools: command.tools ?? [] };
   if (command.answers) parameters.resume = buildResumeArray(agent.pendingInterrupts, command.answers);
   if (command.resume) parameters.resume = command.resume;
@@ -29,8 +30,9 @@ async function run(command) {
         tell({ event });
         if (event.type === command.leaveAt) agent.abortRun();
       },
-      onRunFinishedEvent: ({ outcome, interrupts, pendingToolCallIds }) => {
+      onRunFinishedEvent: ({ event, outcome, interrupts, pendingToolCallIds }) => {
         finished = { outcome, interrupts, pendingToolCallIds };
+        result = event.result ?? null;
       },
       onRunErrorEvent: ({ event }) => {
         error = { message: event.message, code: event.code };
@@ -40,7 +42,7 @@ async function run(command) {
     error = error ?? { message: String(failure.message ?? failure), thrown: true };
   }
   tell({
-    done: { finished, error, messages: agent.messages, state: agent.state, pending: agent.pendingInterrupts },
+    done: { finished, result, error, messages: agent.messages, state: agent.state, pending: agent.pendingInterrupts },
   });
 }
 

@@ -1,0 +1,148 @@
+"""What a run costs against the length of the conversation: the same from 10 turns to 5,000 (H3)."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+
+from callboard.chat import rendering
+from callboard.chat.transcript import Answered, Began, Input, Said, encode_entry
+from callboard.protocols.agui import frames
+from callboard.protocols.agui.lines import MOST, WINDOW, Lines
+from callboard.storage.port import Change
+from tests.server.agui.stage import Page, Site, site
+
+pytestmark = pytest.mark.anyio
+
+SIZES = [100, 1_000, 5_000]
+"""Turns; each has four messages."""
+
+
+async def grow(s: Site, turns: int, thread: str, text: str = "add gives 3.") -> None:
+    """Give a thread a conversation of so many turns."""
+
+    def entries() -> Iterator[bytes]:
+        for turn in range(1, turns + 1):
+            call = ToolCallPart("add", {"a": 1, "b": 2}, f"c{turn}")
+            yield encode_entry(Began(f"t{turn}", turn))
+            yield encode_entry(Input('add {"a": 1, "b": 2}', 0, "", f"u{turn}"))
+            yield encode_entry(Said(ModelResponse(parts=[call])))
+            yield encode_entry(Answered(f"c{turn}", "add", "3"))
+            yield encode_entry(Said(ModelResponse(parts=[TextPart(text)])))
+
+    session = await s.session(thread)
+    await session.ledger.write(Change(session.id, transcript=list(entries())))
+    await session.conversation().entries()  # which any turn must have read
+
+
+class Work:
+    """Counts what a run renders and sends."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.entries = self.sent = self.rendered = 0
+        one, snapshot, render = Lines._lines, frames.messages_snapshot, rendering.render
+
+        def counted(lines: Lines, *given: Any) -> Any:
+            self.entries += 1
+            return one(lines, *given)
+
+        def sized(messages: Any) -> bytes:
+            frame = snapshot(messages)
+            self.sent += len(frame)
+            return frame
+
+        def whole(entries: Any) -> Any:
+            self.rendered += 1
+            return render(entries)
+
+        monkeypatch.setattr(Lines, "_lines", counted)
+        monkeypatch.setattr(frames, "messages_snapshot", sized)
+        monkeypatch.setattr("callboard.chat.conversation.render", whole, raising=False)
+
+    def take(self) -> tuple[int, int, int]:
+        found = self.entries, self.sent // 1_000, self.rendered
+        self.entries = self.sent = self.rendered = 0
+        return found
+
+
+async def test_h3_a_run_costs_the_same_however_long_the_conversation_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    work = Work(monkeypatch)
+    costs: list[list[tuple[int, int, int]]] = []
+    async with site() as s:
+        for turns in SIZES:
+            thread = f"t{turns}"
+            await grow(s, turns, thread)
+            page = Page(s, thread)
+            work.take()
+            found: list[tuple[int, int, int]] = []
+            await page.run()  # a page that is opened
+            assert page.kinds == ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
+            assert len(page.messages) == WINDOW
+            assert page.messages[-1]["content"] == "add gives 3."
+            found.append(work.take())
+            await page.run()  # a page that has everything
+            assert page.kinds == ["RUN_STARTED", "RUN_FINISHED"]
+            found.append(work.take())
+            costs.append(found)
+    assert costs[0] == costs[1] == costs[2]
+    for entries, _, rendered in costs[0]:
+        assert entries <= 2 * WINDOW
+        assert rendered == 0
+
+
+async def test_h3_a_page_can_ask_for_more_messages_up_to_a_bound() -> None:
+    async with site() as s:
+        await grow(s, 1_000, "t")
+        page = Page(s)
+        await page.run(forwardedProps={"callboard": {"messages": 10}})
+        assert 10 <= len(page.messages) <= 13
+        await page.run(forwardedProps={"callboard": {"messages": MOST}})
+        assert MOST <= len(page.messages) <= MOST + 3
+        assert page.messages[0]["role"] == "user", "the window begins where a message begins"
+        await page.run()
+        assert page.kinds == ["RUN_STARTED", "RUN_FINISHED"], "what it has from before the window is left alone"
+        assert len(page.messages) >= MOST
+
+
+async def test_h3_a_window_is_bounded_in_characters_too() -> None:
+    async with site() as s:
+        await grow(s, 60, "t", "x" * 50_000)
+        page = Page(s)
+        await page.run()
+        assert 60 < len(page.messages) < 120, "some twenty answers of 50,000 characters"
+
+
+async def test_h3_a_page_with_a_long_copy_says_something_and_is_answered() -> None:
+    async with site() as s:
+        page = Page(s)
+        await grow(s, 300, "t")
+        await page.run(forwardedProps={"callboard": {"messages": 500}})
+        had = len(page.messages)
+        assert had > 2 * WINDOW
+        end = await page.run("hello")
+        assert end["outcome"] == {"type": "success"}
+        assert "MESSAGES_SNAPSHOT" not in page.kinds
+        end = await page.run('pay {"amount": 5}')
+        assert end["outcome"]["type"] == "interrupt"
+        assert len(page.messages) == had + 4, "the snapshot before an interrupt takes nothing away"
+
+
+async def test_h3_a_long_transcript_is_read_without_holding_the_loop() -> None:
+    async with site() as s:
+        session = await s.session()
+        turns = 0
+
+        async def others() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        lines = [encode_entry(Input(f"{n}")) for n in range(2_000)]
+        await session.ledger.write(Change(session.id, transcript=lines))
+        beside = asyncio.ensure_future(others())
+        await session.conversation().entries()
+        beside.cancel()
+        assert turns >= 30, "others run between two slices"
