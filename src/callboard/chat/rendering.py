@@ -238,7 +238,7 @@ def _join(messages: list[ModelMessage], more: Iterable[ModelMessage]) -> None:
         last = messages[-1] if messages else None
         if not message.parts:
             continue
-        if (isinstance(last, ModelRequest) and isinstance(message, ModelRequest)) or (isinstance(last, ModelResponse) and isinstance(message, ModelResponse)):
+        if last is not None and last.kind == message.kind:
             messages[-1] = replace(last, parts=[*last.parts, *message.parts])
         else:
             messages.append(message)

@@ -367,7 +367,7 @@ class Session:
 
         It costs the same however long the conversation is.
         """
-        return await self._talk().window(before, most)
+        return await self.conversation().window(before, most)
 
     async def interrupt(self) -> bool:
         """Stop the turn that runs, in whatever process, or that waits for a person. False where there is none."""
