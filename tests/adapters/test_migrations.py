@@ -25,6 +25,7 @@ from tests.contracts.rows import (
     execution_row,
     finished_row,
     key_row,
+    keyed,
     made,
     owner_row,
     posts,
@@ -64,7 +65,13 @@ THIRD = [
 ]
 FOURTH = [*THIRD, "UPDATE sessions SET wake = 'wait'"]
 FIFTH = [*FOURTH, f"UPDATE sessions SET writes = 7, made_at = {NOW}"]
-CONTENTS = {"0001": FIRST, "0002": SECOND, "0003": THIRD, "0004": FOURTH, "0005": FIFTH}
+SEVENTH = [
+    *FIFTH,
+    "INSERT INTO idempotency_keys (session_id, slot, key, fingerprint, seq, answer, at)"
+    " VALUES ('s', 1, 'k', 'f', 3, 'null', 1800000000.0)",
+    "UPDATE sessions SET last_key = 1",
+]
+CONTENTS = {"0001": FIRST, "0002": SECOND, "0003": THIRD, "0004": FOURTH, "0005": FIFTH, "0007": SEVENTH}
 """What a database of each revision holds, as that revision wrote it."""
 
 
@@ -136,6 +143,7 @@ async def test_d2_database_of_every_revision_is_brought_to_the_newest(url: str, 
     try:
         kept = key_row("old", name="laptop", digest="d")
         assert await store.keys() == ([kept] if revision >= "0003" else [])
+        assert await store.idempotency("s", "k") == (keyed(seq=3) if revision >= "0007" else None)
         await check(store, "wait" if revision >= "0004" else None, 7 if revision >= "0005" else 0)
     finally:
         await store.close()

@@ -116,6 +116,25 @@ class RequestRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IdempotencyRow:
+    """A client's id for one write to a session, and what that write came to.
+
+    It is written in one transaction with the change that it names, so a repeated request finds either both or neither.
+    """
+
+    key: str
+    """The client's id; unique within a session."""
+    fingerprint: str
+    """A hash of the request. The same key with another fingerprint is a conflict."""
+    at: float
+    """When it was written. Old keys are forgotten."""
+    answer: bytes = b"null"
+    """What the client is answered beside the number, as a small JSON document."""
+    seq: int | None = None
+    """The number that the client is answered with. None in a change: the store fills in the session's newest event."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OwnerRow:
     """A process that carries executions out, as long as its beat goes on."""
 

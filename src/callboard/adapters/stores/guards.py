@@ -3,7 +3,8 @@
 from collections.abc import Container, Mapping
 from typing import Protocol
 
-from ...storage.port import Change, Conflict
+from ...storage.port import AlreadyWritten, Change, Conflict, IdempotencyConflict
+from ...storage.rows import IdempotencyRow
 
 
 class KnownExecution(Protocol):
@@ -40,6 +41,8 @@ class KnownSession(Protocol):
     def unconsumed(self) -> Container[str]: ...
     @property
     def entries(self) -> int: ...
+    @property
+    def idempotency(self) -> Mapping[str, IdempotencyRow]: ...
 
 
 def refusal(change: Change, session: KnownSession | None, requests: Mapping[str, KnownRequest]) -> Conflict | None:
@@ -53,6 +56,10 @@ def refusal(change: Change, session: KnownSession | None, requests: Mapping[str,
         return Conflict(f"There is no session {change.session_id}.")
     if session is not None and change.made_at is not None and session.made_at != change.made_at:
         return Conflict(f"The session {change.session_id} was deleted, and another has its id now.")
+    if change.idempotency is not None and session is not None:
+        if (known := session.idempotency.get(change.idempotency.key)) is not None:
+            same = known.fingerprint == change.idempotency.fingerprint
+            return AlreadyWritten(known) if same else IdempotencyConflict(known.key)
     if change.entries is not None and change.entries != (0 if session is None else session.entries):
         return Conflict(f"The transcript of session {change.session_id} does not have {change.entries} entries.")
     return (

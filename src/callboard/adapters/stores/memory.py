@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
-from ...storage.port import Change, Conflict, Head, Page
-from ...storage.rows import INPUT, ExecutionRow, KeyRow, OwnerRow, RequestRow, SessionRow
+from ...storage.port import MAX_KEYS, Change, Conflict, Head, Page
+from ...storage.rows import INPUT, ExecutionRow, IdempotencyRow, KeyRow, OwnerRow, RequestRow, SessionRow
 from .encoded import input_of, posted
 from .guards import refusal
 
@@ -16,7 +16,7 @@ from .guards import refusal
 class _Session:
     """A session and all that is its own."""
 
-    __slots__ = ("calls", "events", "executions", "first_seq", "row", "transcript", "unconsumed")
+    __slots__ = ("calls", "events", "executions", "first_seq", "idempotency", "row", "transcript", "unconsumed")
 
     def __init__(self, row: SessionRow) -> None:
         self.row = row
@@ -26,6 +26,7 @@ class _Session:
         self.calls: dict[str, str] = {}
         self.unconsumed: dict[str, None] = {}
         self.transcript: list[bytes] = []
+        self.idempotency: dict[str, IdempotencyRow] = {}
 
     @property
     def user_id(self) -> str:
@@ -67,6 +68,10 @@ class _Session:
                 self.executions[execution_id] = replace(row, cancelling=True)
         self.transcript += change.transcript
         self.events += change.events
+        if (key := change.idempotency) is not None:
+            self.idempotency[key.key] = key if key.seq is not None else replace(key, seq=self.last_seq)
+            if len(self.idempotency) > MAX_KEYS:
+                del self.idempotency[next(iter(self.idempotency))]
 
 
 class MemoryStore:
@@ -181,6 +186,19 @@ class MemoryStore:
     async def transcript(self, session_id: str, after: int = 0) -> list[bytes]:
         session = self._sessions.get(session_id)
         return session.transcript[after:] if session else []
+
+    async def idempotency(self, session_id: str, key: str) -> IdempotencyRow | None:
+        session = self._sessions.get(session_id)
+        return session.idempotency.get(key) if session else None
+
+    async def forget_keys(self, before: float) -> int:
+        forgotten = 0
+        for session in self._sessions.values():
+            old = [key for key, row in session.idempotency.items() if row.at < before]
+            for key in old:
+                del session.idempotency[key]
+            forgotten += len(old)
+        return forgotten
 
     async def join(self, owner: OwnerRow) -> None:
         with self._beating:

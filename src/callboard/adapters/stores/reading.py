@@ -7,9 +7,9 @@ from typing import Any
 from sqlalchemy import BigInteger, ColumnElement, Connection, Dialect, Row, Select, and_, bindparam, case, select
 
 from ...storage.port import Head, Page
-from ...storage.rows import ExecutionRow, OwnerRow, RequestRow, SessionRow
+from ...storage.rows import ExecutionRow, IdempotencyRow, OwnerRow, RequestRow, SessionRow
 from .sheets import among, keys
-from .tables import events, executions, owners, requests, session_tool_state, sessions, transcript
+from .tables import events, executions, idempotency_keys, owners, requests, session_tool_state, sessions, transcript
 
 EXECUTION = [executions.c[name] for name in ExecutionRow.__dataclass_fields__]
 """The columns of an execution, by the names of its fields."""
@@ -46,6 +46,9 @@ class Reading:
             .where(transcript.c.session_id == bindparam("session_id"), transcript.c.position > bindparam("after"))
             .order_by(transcript.c.position)
         )
+        self._idempotency = select(
+            *(idempotency_keys.c[name] for name in ("key", "fingerprint", "at", "answer", "seq"))
+        ).where(idempotency_keys.c.session_id == bindparam("session_id"), idempotency_keys.c.key == bindparam("key"))
         self._owners = select(owners).order_by(owners.c.id)
 
     def session(self, connection: Connection, session_id: str) -> SessionRow | None:
@@ -108,6 +111,10 @@ class Reading:
 
     def transcript(self, connection: Connection, session_id: str, after: int) -> list[bytes]:
         return list(connection.execute(self._transcript, {"session_id": session_id, "after": after}).scalars())
+
+    def idempotency(self, connection: Connection, session_id: str, key: str) -> IdempotencyRow | None:
+        rows = connection.execute(self._idempotency, {"session_id": session_id, "key": key}).mappings()
+        return next((IdempotencyRow(**{**row, "answer": row["answer"].encode()}) for row in rows), None)
 
     def owners(self, connection: Connection) -> list[OwnerRow]:
         return [OwnerRow(**row) for row in connection.execute(self._owners).mappings()]

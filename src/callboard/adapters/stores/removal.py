@@ -5,7 +5,7 @@ from sqlalchemy import Connection, delete, select, update
 from ...events.kinds import EventKind
 from ...storage.rows import INPUT
 from .encoded import input_of
-from .tables import events, executions, sessions
+from .tables import events, executions, idempotency_keys, sessions
 
 
 def remove(connection: Connection, session_id: str, made_at: float | None) -> bool:
@@ -14,6 +14,11 @@ def remove(connection: Connection, session_id: str, made_at: float | None) -> bo
     if made_at is not None:
         removed = removed.where(sessions.c.made_at == made_at)
     return connection.execute(removed).rowcount == 1
+
+
+def forget_keys(connection: Connection, before: float) -> int:
+    """Forget the idempotency keys that are older than a time."""
+    return connection.execute(delete(idempotency_keys).where(idempotency_keys.c.at < before)).rowcount
 
 
 def trim(connection: Connection, session_id: str, keep: int, before: float) -> int:

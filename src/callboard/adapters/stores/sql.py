@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DataError
 
 from ...storage.port import Change, Conflict, Head, Page, StoreError
-from ...storage.rows import ExecutionRow, KeyRow, OwnerRow, RequestRow, SessionRow
+from ...storage.rows import ExecutionRow, IdempotencyRow, KeyRow, OwnerRow, RequestRow, SessionRow
 from . import keys, removal
 from .addresses import postgres_url, sqlite_path
 from .backend import Backend, Watch
@@ -128,6 +128,12 @@ class SqlStore:
 
     async def transcript(self, session_id: str, after: int = 0) -> list[bytes]:
         return await self._read(lambda c: self._reading.transcript(c, session_id, min(after, _MOST)), [])
+
+    async def idempotency(self, session_id: str, key: str) -> IdempotencyRow | None:
+        return await self._read(lambda c: self._reading.idempotency(c, session_id, key), None)
+
+    async def forget_keys(self, before: float) -> int:
+        return await self._write(lambda c: removal.forget_keys(c, before), 0)
 
     async def join(self, owner: OwnerRow) -> None:
         await self._here.writer.do(lambda line: line.run(lambda c: self._ownership.join(c, owner)))
