@@ -34,9 +34,7 @@ async def test_h6_what_comes_again_under_a_key_is_written_once(store: Store) -> 
 
 async def test_h6_a_key_comes_twice_in_one_group(store: Store) -> None:
     await store.commit([made()])
-    first, again, other, free = await store.commit(
-        [said(1), said(1), said(1, fingerprint="g"), said(2, key="another")]
-    )
+    first, again, other, free = await store.commit([said(1), said(1), said(1, fingerprint="g"), said(2, key="another")])
     assert (first, free) == (1, 2)
     assert isinstance(again, AlreadyWritten)
     assert again.row.seq == 1
@@ -73,6 +71,11 @@ async def test_h6_a_key_of_a_change_that_does_not_fit_is_free(store: Store) -> N
     assert isinstance(refused, Conflict)
     assert await store.idempotency("s", "k") is None
     assert await store.commit([said(1)]) == [1]
+
+
+async def test_h6_a_repeat_is_answered_with_the_number_of_the_first_event(store: Store) -> None:
+    assert await store.commit([made(), posts(1), replace(posts(2, 3), idempotency=keyed())]) == [0, 1, 3]
+    assert await store.idempotency("s", "k") == keyed(seq=2)
 
 
 async def test_h6_a_change_with_a_key_alone_is_written_and_a_given_number_is_kept(store: Store) -> None:

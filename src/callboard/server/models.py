@@ -88,6 +88,9 @@ class OfSession(Incoming):
 class Chat(Incoming):
     session_id: Id
     message: str = Field(min_length=1, max_length=200_000)
+    message_id: Id | None = Field(
+        default=None, description="The sender's id of the message: the same again is the same message"
+    )
 
 
 class Queued(Outgoing):
@@ -148,6 +151,7 @@ class RequestInfo(Outgoing):
     tool: str
     payload: Any = Field(description="What is asked")
     answer_schema: Any = Field(description="What an answer must look like")
+    arguments_hash: str = Field(description="What is asked, as a hash that an answer can repeat")
     created_at: datetime
     expires_at: datetime | None
 
@@ -159,6 +163,9 @@ class RequestList(Outgoing):
 class AnswerRequest(Incoming):
     session_id: Id
     answer: Any
+    arguments_hash: Id | None = Field(
+        default=None, description="The request's: an answer that was given for anything else is refused"
+    )
 
 
 # Tools and executions

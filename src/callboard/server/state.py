@@ -10,6 +10,7 @@ from ..events.event import Event, Events
 from ..events.kinds import EventKind
 from ..events.routing import Family
 from ..execution.record import ExecutionRecord
+from ..sessions.answers import arguments_hash
 from ..sessions.session import Session
 from ..sessions.snapshot import SessionSnapshot
 from ..storage.rows import RequestRow
@@ -77,6 +78,7 @@ def request_info(row: RequestRow) -> RequestInfo:
         tool=row.tool,
         payload=from_json(row.payload),
         answer_schema=from_json(row.schema),
+        arguments_hash=arguments_hash(row),
         created_at=datetime.fromtimestamp(row.created_at, UTC),
         expires_at=None if row.expires_at is None else datetime.fromtimestamp(row.expires_at, UTC),
     )

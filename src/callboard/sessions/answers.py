@@ -35,6 +35,12 @@ class AnswerInvalid(CallboardError, ValueError):
         self.problems = list(problems)
 
 
+class ArgumentsMismatch(CallboardError):
+    """An answer was given for other arguments than those that the request asks about. The request stays open."""
+
+    code = "arguments_mismatch"
+
+
 class Approval(BaseModel):
     """How a person answers where a call is to be approved. Nothing but true is a yes."""
 
@@ -110,6 +116,16 @@ def binding(execution: Execution, payload: bytes) -> str:
     """A hash of what would run and of what a person is shown of it: neither may be another afterwards."""
     bound = [execution.name, fingerprint_of(execution.document), fingerprint_of(payload)]
     return hashlib.sha256(to_json(bound)).hexdigest()
+
+
+def arguments_hash(row: RequestRow) -> str:
+    """A hash of what a person is shown of a request: its tool, its call and the arguments, with secrets masked.
+
+    An answer can repeat it, to say what it was given for. Nothing that is not shown goes into it, so that a secret
+    cannot be guessed from it.
+    """
+    shown = [row.kind, row.tool, row.execution_id, fingerprint_of(row.payload)]
+    return hashlib.sha256(to_json(shown)).hexdigest()
 
 
 def shown_answer(row: RequestRow, tool: Tool | None) -> Any:

@@ -131,7 +131,8 @@ class IdempotencyRow:
     answer: bytes = b"null"
     """What the client is answered beside the number, as a small JSON document."""
     seq: int | None = None
-    """The number that the client is answered with. None in a change: the store fills in the session's newest event."""
+    """The number that the client is answered with. None in a change: the store fills in that of the change's first
+    event, or of the session's newest one where the change has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

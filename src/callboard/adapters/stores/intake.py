@@ -137,7 +137,9 @@ class Intake:
             session.last_seq = seq
             session.counted = True
         if change.idempotency is not None:
-            self._take_key(session, change.idempotency)
+            self._take_key(
+                session, change.idempotency, session.last_seq - len(posts) + 1 if posts else session.last_seq
+            )
         return session.last_seq
 
     def _take_state(self, session: Session, change: Change) -> None:
@@ -173,10 +175,10 @@ class Intake:
             self.transcript.append((session.id, session.last_entry, entry))
         session.counted = session.counted or bool(entries or executions)
 
-    def _take_key(self, session: Session, row: IdempotencyRow) -> None:
+    def _take_key(self, session: Session, row: IdempotencyRow, seq: int) -> None:
         """Keep a key in the next slot; the slots are used again in turn, so that a session has so many at most."""
         if row.seq is None:
-            row = replace(row, seq=session.last_seq)
+            row = replace(row, seq=seq)
         session.idempotency[row.key] = row
         session.last_key += 1
         session.counted = True

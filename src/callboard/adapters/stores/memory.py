@@ -69,7 +69,8 @@ class _Session:
         self.transcript += change.transcript
         self.events += change.events
         if (key := change.idempotency) is not None:
-            self.idempotency[key.key] = key if key.seq is not None else replace(key, seq=self.last_seq)
+            first = self.last_seq - len(change.events) + 1 if change.events else self.last_seq
+            self.idempotency[key.key] = key if key.seq is not None else replace(key, seq=first)
             if len(self.idempotency) > MAX_KEYS:
                 del self.idempotency[next(iter(self.idempotency))]
 

@@ -16,7 +16,6 @@ from .intake import EXECUTION, REQUEST, Execution, Intake, Request, Session, can
 from .sheets import Fold, Query, Row, Sheet, among, keys
 from .tables import events, executions, idempotency_keys, requests, session_tool_state, sessions, transcript
 
-
 KEY = ("key", "fingerprint", "seq", "answer", "at")
 """The columns of an idempotency key, beside where it stands."""
 

@@ -1,7 +1,9 @@
 """What people are asked, and their answers."""
 
+from ...storage.rows import IdempotencyRow
 from ..desk import is_id
 from ..endpoint import Call, Nothing, endpoint
+from ..idempotency import key_of, once, row_of, seq_of
 from ..models import AnswerRequest, AskRequests, Queued, RequestList
 from ..problems import not_found
 from ..state import request_info
@@ -20,11 +22,21 @@ async def listed(call: Call[Nothing, AskRequests]) -> RequestList:
 
 
 async def answer(call: Call[AnswerRequest, Nothing]) -> Queued:
-    session = await call.desk.open(call.body.session_id, call.user_id)
+    """Answer a request. An answer that names the `arguments_hash` of another one is refused."""
+    found = await call.desk.find(call.body.session_id, call.user_id)
     request_id = call.path["request_id"]
     if not is_id(request_id):
         raise not_found("request")
-    return Queued(seq=await session.answer(request_id, call.body.answer))
+
+    async def close(row: IdempotencyRow | None) -> Queued:
+        session = await call.desk.open(call.body.session_id, call.user_id)
+        seen = call.body.arguments_hash
+        return Queued(seq=await session.answer(request_id, call.body.answer, arguments_hash=seen, idempotency=row))
+
+    async def again(row: IdempotencyRow) -> Queued:
+        return Queued(seq=seq_of(row))
+
+    return await once(call, found.id, row_of(call, key_of(call)), close, again)
 
 
 ENDPOINTS = [
@@ -45,6 +57,6 @@ ENDPOINTS = [
         body=AnswerRequest,
         answer=Queued,
         status=202,
-        problems=(404, 409),
+        problems=(400, 404, 409),
     ),
 ]
