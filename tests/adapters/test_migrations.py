@@ -103,7 +103,7 @@ def at_revision(engine: Engine, revision: str) -> None:
 async def check(store: Store, wake: str | None, writes: int) -> None:
     """Everything of `CONTENTS` is there, and goes on."""
     fields: dict[str, Any] = {"channel": "voice", "allow": ("t",), "tools": ("t",), "unconsumed": ("y",), "wake": wake}
-    assert await store.sessions() == [session_row(last_seq=3, first_seq=2, writes=writes, **fields)]
+    assert await store.sessions() == [session_row(last_seq=3, first_seq=2, writes=writes, active_at=1.5, **fields)]
     page = await store.events("s", 0, 9)
     assert [json.loads(line)["data"]["n"] for line in page.lines] == [2, 3]
     assert (page.first, page.first_seq, page.last_seq) == (2, 2, 3)

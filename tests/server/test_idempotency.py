@@ -103,6 +103,19 @@ async def test_h6_an_answer_with_a_key_is_given_once(served: Served) -> None:
     assert len(await posted(served, "human_answer")) == 1
 
 
+async def test_m3_an_answer_that_was_given_for_other_arguments_is_refused(served: Served) -> None:
+    await served.session("s")
+    request = await asked(served)
+    path, answer = f"/api/requests/{request['request_id']}/answer", {"session_id": "s", "answer": {"approved": True}}
+    wrong = await served.post(path, {**answer, "arguments_hash": "0" * 64})
+    assert (wrong.status_code, wrong.json()["code"]) == (409, "arguments_mismatch")
+    assert (await served.get("/api/requests", {"session_id": "s"})).json()["requests"] == [request], "it is open still"
+    state = (await served.get("/api/state", {"session_id": "s"})).json()
+    assert state["open_requests"][0]["arguments_hash"] == request["arguments_hash"]
+    right = await served.post(path, {**answer, "arguments_hash": request["arguments_hash"]})
+    assert right.status_code == 202
+
+
 EVENTS: list[dict[str, Any]] = [
     {"kind": "user_input", "text": "what is 1 + 1"},
     {"kind": "user_request", "request_kind": "echo", "payload": {"payload": "x"}},

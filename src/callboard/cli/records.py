@@ -24,6 +24,7 @@ def session_data(row: SessionRow) -> dict[str, Any]:
         "tools": list(row.tools),
         "created_at": _time(row.created_at),
         "updated_at": _time(row.updated_at),
+        "last_activity": _time(row.last_activity),
         "first_seq": row.first_seq,
         "last_seq": row.last_seq,
         "unconsumed": list(row.unconsumed),

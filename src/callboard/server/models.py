@@ -135,6 +135,19 @@ class BoardEvent(Outgoing):
     data: dict[str, Any]
 
 
+class AskEvents(Incoming):
+    session_id: Id
+    before: Annotated[int, Field(ge=1, le=MOST)] | None = Field(
+        default=None, description="The number of an event: only what comes before it; the newest where it is not given"
+    )
+    limit: Annotated[int, Field(ge=1, le=500, description="How many at most")] = 100
+
+
+class EventPage(Outgoing):
+    events: list[BoardEvent] = Field(description="Oldest first; about 1 MB at most")
+    next: Number | None = Field(description="What to give as `before` for earlier ones; null: there are none")
+
+
 # Requests to people
 
 

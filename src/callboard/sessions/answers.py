@@ -25,6 +25,10 @@ MAX_ANSWER_BYTES = 256 * 1024
 """How large an answer may be, as JSON."""
 
 
+REJECTED = "rejected"
+"""The `decision` in the details of the error with which a call ends that a person refused."""
+
+
 class AnswerInvalid(CallboardError, ValueError):
     """An answer is not what the request asks for. `problems` lists path and message; the request stays open."""
 
@@ -139,7 +143,7 @@ def shown_answer(row: RequestRow, tool: Tool | None) -> Any:
 def meaning(row: RequestRow, execution: Execution) -> Answer:
     """What a closed request means for the execution that waits for it."""
     if row.status == "expired":
-        return _refusal("Nobody answered in time; the call did not run.", ErrorCategory.TIMEOUT)
+        return _refusal("Nobody answered in time; the call did not run.", ErrorCategory.TIMEOUT, "expired")
     if row.status not in ("answered", "refused", "used"):
         return _refusal("The request was withdrawn; the call did not run.", ErrorCategory.CANCELLED)
     if row.fingerprint != binding(execution, row.payload):
@@ -155,7 +159,7 @@ def meaning(row: RequestRow, execution: Execution) -> Answer:
     if row.status == "refused" or not (said.get("status") == "confirmed" if wallet else said.get("approved") is True):
         reason = said.get("reason") or said.get("detail")
         why = f" The reason: {reason}" if reason else ""
-        return _refusal(f"A person refused this call; it did not run.{why}", ErrorCategory.PERMISSION)
+        return _refusal(f"A person refused this call; it did not run.{why}", ErrorCategory.PERMISSION, REJECTED)
     if wallet or (edited := said.get("arguments")) is None:
         return Answer()
     document = encode(edited)
@@ -166,5 +170,6 @@ def meaning(row: RequestRow, execution: Execution) -> Answer:
     return Answer(document=document)
 
 
-def _refusal(message: str, category: ErrorCategory) -> Answer:
-    return Answer(ToolError(message, category=category))
+def _refusal(message: str, category: ErrorCategory, decision: str | None = None) -> Answer:
+    details = None if decision is None else {"decision": decision}
+    return Answer(ToolError(message, category=category, details=details))

@@ -39,6 +39,13 @@ class SessionRow:
     """What late results do to it while it is idle; None: what their tools say."""
     writes: int = 0
     """How often it was written: of two, the one with more is the newer. Given by the store."""
+    active_at: float | None = None
+    """When its newest event was posted; None where no event is kept. Given by the store."""
+
+    @property
+    def last_activity(self) -> float:
+        """When anything last happened in it: an event, or a change of the session itself."""
+        return max(self.updated_at, self.active_at or 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,9 +57,9 @@ def refusal(change: Change, session: KnownSession | None, requests: Mapping[str,
     if session is not None and change.made_at is not None and session.made_at != change.made_at:
         return Conflict(f"The session {change.session_id} was deleted, and another has its id now.")
     if change.idempotency is not None and session is not None:
-        if (known := session.idempotency.get(change.idempotency.key)) is not None:
-            same = known.fingerprint == change.idempotency.fingerprint
-            return AlreadyWritten(known) if same else IdempotencyConflict(known.key)
+        known = session.idempotency.get(change.idempotency.key)
+        if known is not None:
+            return repeat(known, change.idempotency)
     if change.entries is not None and change.entries != (0 if session is None else session.entries):
         return Conflict(f"The transcript of session {change.session_id} does not have {change.entries} entries.")
     return (
@@ -67,6 +67,11 @@ def refusal(change: Change, session: KnownSession | None, requests: Mapping[str,
         or (_requests(change, requests) if change.requests else None)
         or (_results(change, session) if change.late or change.taken or change.cancel else None)
     )
+
+
+def repeat(known: IdempotencyRow, row: IdempotencyRow) -> Conflict:
+    """Why a change is not written whose idempotency key is known."""
+    return AlreadyWritten(known) if known.fingerprint == row.fingerprint else IdempotencyConflict(known.key)
 
 
 def _executions(change: Change, session: KnownSession | None) -> Conflict | None:

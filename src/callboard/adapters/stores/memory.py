@@ -45,7 +45,13 @@ class _Session:
         return len(self.transcript)
 
     def stored(self) -> SessionRow:
-        return replace(self.row, last_seq=self.last_seq, first_seq=self.first_seq, unconsumed=tuple(self.unconsumed))
+        return replace(
+            self.row,
+            last_seq=self.last_seq,
+            first_seq=self.first_seq,
+            unconsumed=tuple(self.unconsumed),
+            active_at=posted(self.events[-1]).at if self.events else None,
+        )
 
     def write(self, change: Change) -> None:
         """Take in a change that fits."""

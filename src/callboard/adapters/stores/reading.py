@@ -14,11 +14,18 @@ from .tables import events, executions, idempotency_keys, owners, requests, sess
 EXECUTION = [executions.c[name] for name in ExecutionRow.__dataclass_fields__]
 """The columns of an execution, by the names of its fields."""
 
+_active_at = (
+    select(events.c.at)
+    .where(events.c.session_id == sessions.c.id, events.c.seq == sessions.c.last_seq)
+    .correlate(sessions)
+    .scalar_subquery()
+    .label("active_at")
+)
 _SESSION = select(
     *(sessions.c.id, session_tool_state.c.user_id, session_tool_state.c.namespaces, sessions.c.channel),
     *(sessions.c.allow, session_tool_state.c.available_tools, sessions.c.open, session_tool_state.c.created_at),
     *(session_tool_state.c.updated_at, sessions.c.last_seq, sessions.c.first_seq),
-    *(session_tool_state.c.unconsumed_results, sessions.c.wake, sessions.c.writes),
+    *(session_tool_state.c.unconsumed_results, sessions.c.wake, sessions.c.writes, _active_at),
 ).join(session_tool_state, session_tool_state.c.session_id == sessions.c.id)
 
 _REQUEST = select(*(requests.c[name] for name in RequestRow.__dataclass_fields__))
@@ -148,6 +155,7 @@ def _session(row: Row[*tuple[Any, ...]]) -> SessionRow:
         unconsumed=_names(row.unconsumed_results) or (),
         wake=row.wake,
         writes=row.writes,
+        active_at=row.active_at,
     )
 
 

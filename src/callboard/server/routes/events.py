@@ -3,8 +3,9 @@
 from ...events.routing import Side
 from ...storage.rows import IdempotencyRow
 from ..endpoint import Call, Nothing, endpoint
+from ..history import events_before
 from ..idempotency import key_of, once, row_of, seq_of
-from ..models import EventQueued, PostEvent
+from ..models import AskEvents, EventPage, EventQueued, PostEvent
 
 
 async def post(call: Call[PostEvent, Nothing]) -> EventQueued:
@@ -23,7 +24,22 @@ async def post(call: Call[PostEvent, Nothing]) -> EventQueued:
     return await once(call, found.id, row_of(call, key_of(call)), post_it, again)
 
 
+async def listed(call: Call[Nothing, AskEvents]) -> EventPage:
+    """Events of the past, from the newest backwards."""
+    session = await call.desk.find(call.query.session_id, call.user_id)
+    return await events_before(call.desk, session, call.query.before, call.query.limit)
+
+
 ENDPOINTS = [
+    endpoint(
+        "GET",
+        "/api/events",
+        listed,
+        "Events of the past, page by page from the newest backwards",
+        query=AskEvents,
+        answer=EventPage,
+        problems=(404,),
+    ),
     endpoint(
         "POST",
         "/api/system/event",
