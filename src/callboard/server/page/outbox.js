@@ -7,6 +7,7 @@ import { Problem, post } from "./api.js";
 const PREFIX = "callboard.outbox.";
 const PATIENCE = 15_000; // milliseconds that the server may take to answer
 const LONGEST = 15_000; // between two attempts
+const MOMENT = 1_500;
 const EXPIRES = 12 * 3_600_000; // after that a person decides: the server forgets ids after a day
 const AGAIN = new Set([401, 408, 425, 429]);
 
@@ -14,7 +15,7 @@ export class Outbox {
   #running = false;
   #failures = 0;
   #wake = null;
-  #closed = false;
+  #started = false;
 
   /** `changed` is called whenever `items` are to be drawn anew; `denied` when the server wants a token. */
   constructor(sessionId, { changed, denied }) {
@@ -22,18 +23,15 @@ export class Outbox {
     this.changed = changed;
     this.denied = denied;
     this.items = this.#stored().map((each) => ({ ...each, state: "kept" }));
+    // the board may have them already, and then they are not shown twice for the moment until that is known
+    setTimeout(() => this.items.forEach((item) => item.state === "kept" && this.#become(item, "sending")), MOMENT);
   }
 
-  /** Begin to send what was left, and what comes. */
+  /** The session is there: begin to send what was left, and what comes. */
   start() {
     for (const item of this.items) if (Date.now() - item.at > EXPIRES) this.#fail(item, "It was written long ago.");
-    this.#run();
-  }
-
-  /** Send nothing more from here, unless it is started again. */
-  close() {
-    this.#closed = true;
-    this.#wake?.();
+    this.#started = true;
+    this.hurry();
   }
 
   add(text) {
@@ -76,18 +74,15 @@ export class Outbox {
   }
 
   async #run() {
-    if (this.#running || this.#closed) return;
+    if (this.#running || !this.#started) return;
     this.#running = true;
-    for (let item; !this.#closed && (item = this.items.find((each) => !["sent", "failed"].includes(each.state))); ) {
-      await this.#send(item);
-    }
+    for (let item; (item = this.items.find((each) => !["sent", "failed"].includes(each.state))); ) await this.#send(item);
     this.#running = false;
   }
 
   async #send(item) {
     if (item.state !== "kept") item.state = "sending";
     this.changed();
-    const slow = setTimeout(() => item.state === "kept" && this.#become(item, "sending"), 1000);
     try {
       const body = { session_id: this.sessionId, message: item.text, message_id: item.id };
       const { seq } = await post("/api/chat", body, { patience: PATIENCE });
@@ -103,8 +98,6 @@ export class Outbox {
       this.#become(item, "waiting");
       if (problem.status === 401) this.denied();
       await this.#pause(problem.status === 401 ? Infinity : Math.min(LONGEST, 500 * 2 ** this.#failures++));
-    } finally {
-      clearTimeout(slow);
     }
   }
 

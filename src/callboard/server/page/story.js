@@ -10,15 +10,13 @@ export function told(events) {
   for (const { kind, at, data } of events) {
     if (kind === "tool_started") story.begun = true;
     else if (kind === "tool_executing") {
-      if (attempt && !attempt.error) cutOff(story, attempt);
-      attempt = { number: data.attempt, maximum: data.maximum, at, partials: [], error: null };
-      story.attempts.push(attempt);
+      attempt = { number: data.attempt, maximum: data.maximum, at, partials: [] };
+      story.attempts.push(attempt); // what an earlier one brought comes again, and is not shown twice
       Object.assign(story, { stage: "", message: "", fraction: null, retryIn: null, partials: attempt.partials });
     } else if (kind === "tool_progress") {
       Object.assign(story, { stage: data.stage, message: data.message ?? "", fraction: data.fraction ?? null });
     } else if (kind === "tool_partial") (attempt?.partials ?? story.partials).push(data.value);
     else if (kind === "tool_retrying") {
-      if (attempt) attempt.error = data.error;
       story.errors.push(data.error);
       story.retryIn = data.delay;
     } else if (kind === "human_request" || kind === "wallet_tx_request") asked = { at, payload: data.payload };
@@ -30,14 +28,6 @@ export function told(events) {
     }
   }
   return story;
-}
-
-/** An attempt that ended without a word: its server did. What it had brought comes again with the next one. */
-function cutOff(story, attempt) {
-  const kept = attempt.partials.length;
-  const lost = kept ? ` ${kept} partial ${kept === 1 ? "result" : "results"} of it came again.` : "";
-  attempt.error = { category: "interrupted", message: `The server stopped while it ran.${lost}` };
-  story.errors.push(attempt.error);
 }
 
 function decided(answer, asked, at) {
