@@ -2,7 +2,7 @@
 
 import argparse
 
-from bench import conversation, dispatch, environments, execution, imports, results, schemas, server, stores
+from bench import attacks, conversation, dispatch, environments, execution, imports, results, schemas, server, stores
 from bench.question import Options, Question
 
 QUESTIONS: dict[str, Question] = {
@@ -13,6 +13,7 @@ QUESTIONS: dict[str, Question] = {
     "stores": stores,
     "conversation": conversation,
     "server": server,
+    "attacks": attacks,
 }
 
 

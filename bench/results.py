@@ -65,14 +65,22 @@ def save(name: str, data: Data, options: Options) -> None:
 
 
 def write(questions: Mapping[str, Question], page: Path = PAGE) -> None:
-    """Write the page from everything that is kept."""
+    """Write the page from everything that is kept. Sections of which nothing is kept here stay as they are."""
     parts = ["# Results", "Written by `python -m bench`; the method is in `README.md`. Medians, with quartiles."]
+    before = _sections(page.read_text()) if page.exists() else {}
     for name, question in questions.items():
         if (KEPT / f"{name}.json").exists():
             kept = json.loads((KEPT / f"{name}.json").read_text())
             tables = question.report(kept["data"]), verdict_table(judge(question, kept["data"]))
             parts += [f"## {question.TITLE}", kept["taken"], *map(markdown, tables)]
+        elif question.TITLE in before:
+            parts += [f"## {question.TITLE}", before[question.TITLE]]
     page.write_text("\n\n".join(parts) + "\n")
+
+
+def _sections(text: str) -> dict[str, str]:
+    """The sections of a page by their titles."""
+    return {title: rest.strip() for title, _, rest in (part.partition("\n") for part in text.split("\n## ")[1:])}
 
 
 def _circumstances(options: Options) -> str:

@@ -1,0 +1,197 @@
+"""Real servers under attack, a bystander who must not notice, and what is measured.
+
+A test starts one or two nodes (`callboard serve` as a process of its own) on one store, lets a bystander call, attacks
+as another user, and asks for the verdict. `report` keeps the figures for the table in `bench/RESULTS.md`.
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import httpx2
+
+from callboard.adapters.stores import open_store
+from callboard.storage.keys import new_key
+
+ROOT = Path(__file__).parents[2]
+DEADLINE = 60.0
+"""Seconds that anything may take before a test gives up."""
+LONGEST_DELAY = 0.25
+"""Seconds that a bystander's call may take, at worst, while an attack goes on."""
+REPORT = "CALLBOARD_ATTACKS_REPORT"
+"""The variable that names the file to which figures are appended, a line of JSON each."""
+
+
+class Node:
+    """One `callboard serve`. Started again, it has the same address."""
+
+    def __init__(self, folder: Path, store: str, *options: str, **environment: str) -> None:
+        folder.mkdir(exist_ok=True)
+        self.folder = folder
+        self._store = store
+        self._options = options
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("CALLBOARD_")}
+        self._environment = {**inherited, "PYTHONUNBUFFERED": "1", "PYTHONPATH": str(ROOT), **environment}
+        self._process: subprocess.Popen[str] | None = None
+        self.port = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def log(self) -> str:
+        """What it has written to standard error."""
+        return (self.folder / "stderr").read_text()
+
+    def start(self) -> None:
+        """Start it, and wait until it listens."""
+        command = [sys.executable, "-c", "from callboard.cli import main; main()", "serve", "--grace", "1"]
+        command += ["--port", str(self.port), "--store", self._store, "--tools", "tests.attacks.tools:registry"]
+        with (self.folder / "stderr").open("a") as log:
+            self._process = subprocess.Popen(
+                [*command, *self._options],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                cwd=self.folder,
+                env=self._environment,
+                text=True,
+                start_new_session=True,
+            )
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if found := re.search(r"http://127\.0\.0\.1:(\d+)", line):
+                self.port = int(found[1])
+                return
+        raise AssertionError(f"callboard serve ended: {self.log}")
+
+    def send(self, number: signal.Signals) -> None:
+        os.kill(self.pid, number)
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
+        """End or kill it, and wait until it is gone."""
+        if self._process is None:
+            return
+        process, self._process = self._process, None
+        process.send_signal(signal.SIGCONT)
+        process.send_signal(number)
+        try:
+            process.wait(DEADLINE)
+        finally:
+            process.kill()
+            process.wait()
+            assert process.stdout is not None
+            process.stdout.close()
+
+    def memory(self) -> float:
+        """What it holds now, in MB."""
+        return self._status("VmRSS")
+
+    def peak(self) -> float:
+        """The most that it has held, in MB."""
+        return self._status("VmHWM")
+
+    def _status(self, name: str) -> float:
+        text = Path(f"/proc/{self.pid}/status").read_text()
+        found = re.search(rf"^{name}:\s+(\d+) kB", text, re.MULTILINE)
+        assert found is not None
+        return int(found[1]) / 1024
+
+
+@dataclass
+class User:
+    """A user with a key, and with a client for each node."""
+
+    name: str
+    key: str
+
+    def client(self, node: Node, timeout: float = DEADLINE) -> httpx2.AsyncClient:
+        headers = {"authorization": f"Bearer {self.key}"}
+        return httpx2.AsyncClient(base_url=node.url, headers=headers, timeout=timeout, verify=False)
+
+
+async def make_users(store: str, *names: str) -> list[User]:
+    """Users with a key each. From the first one on, the servers of this store ask for keys."""
+    opened = open_store(store)
+    await opened.open(lambda session_id: None)
+    try:
+        users: list[User] = []
+        for name in names:
+            row, text = new_key(name, time.time())
+            await opened.add_key(row)
+            users.append(User(name, text))
+        return users
+    finally:
+        await opened.close()
+
+
+@dataclass
+class Seen:
+    """What a bystander saw, known when its `with` has ended."""
+
+    delays: list[float] = field(default_factory=list[float])
+    failures: list[str] = field(default_factory=list[str])
+
+    @property
+    def worst(self) -> float:
+        """The longest that a call took, in seconds."""
+        return max(self.delays)
+
+    def unharmed(self, longest: float = LONGEST_DELAY) -> None:
+        """Fail the test if a call failed or took too long."""
+        assert not self.failures, self.failures[:3]
+        assert self.worst <= longest, f"a call took {self.worst * 1e3:.0f} ms; {len(self.delays)} were made"
+
+
+@contextmanager
+def bystander(node: Node, user: User, session_id: str = "bystander", timeout: float = DEADLINE) -> Generator[Seen]:
+    """Have a user call all the time, from before the attack until after it. Its session must exist."""
+    seen = Seen()
+    with subprocess.Popen(
+        [sys.executable, "-I", str(Path(__file__).with_name("bystander.py"))],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            orders = {"host": "127.0.0.1", "port": node.port, "key": user.key, "session_id": session_id}
+            process.stdin.write(json.dumps({**orders, "timeout": timeout}) + "\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == "ready\n"
+            yield seen
+            process.stdin.close()
+            found = _last_line(process.stdout)
+            seen.delays, seen.failures = found["delays"], found["failures"]
+        finally:
+            process.kill()
+
+
+def report(attack: str, store: str, seen: Seen, **figures: float) -> None:
+    """Keep what was measured, where the benchmark asks for it. Memory is in MB."""
+    if path := os.environ.get(REPORT):
+        kind = "SQLite" if store.startswith("sqlite") else "PostgreSQL"
+        row = {"attack": attack, "store": kind, "calls": len(seen.delays), "worst": seen.worst, **figures}
+        with Path(path).open("a") as file:
+            file.write(json.dumps(row) + "\n")
+
+
+def _last_line(stream: IO[str]) -> dict[str, Any]:
+    return json.loads(stream.read().splitlines()[-1])

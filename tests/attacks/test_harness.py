@@ -1,0 +1,34 @@
+"""The harness itself: a bystander notices a server that stalls, and does not notice one that works."""
+
+import asyncio
+import signal
+
+import pytest
+
+from .conftest import Users
+from .harness import LONGEST_DELAY, Node, bystander
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_h5_a_bystander_of_a_busy_server_is_served(node: Node, users: Users) -> None:
+    async with users.attacker.client(node) as client:
+        assert (await client.post("/api/sessions", json={"session_id": "mine"})).status_code == 201
+        with bystander(node, users.victim) as seen:
+            for _ in range(20):
+                done = await client.post(
+                    "/api/executions", json={"session_id": "mine", "tool": "tick", "arguments": {}}
+                )
+                assert done.json()["status"] == "succeeded"
+        seen.unharmed(4 * LONGEST_DELAY)
+        assert len(seen.delays) > 1
+    assert node.memory() <= node.peak()
+
+
+async def test_h5_a_bystander_notices_a_server_that_stalls(node: Node, users: Users) -> None:
+    with bystander(node, users.victim) as seen:
+        node.send(signal.SIGSTOP)
+        await asyncio.sleep(2 * LONGEST_DELAY)  # nothing tells that a stopped process has been stopped for a while
+        node.send(signal.SIGCONT)
+    with pytest.raises(AssertionError, match="a call took"):
+        seen.unharmed()
