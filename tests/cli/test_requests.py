@@ -164,6 +164,18 @@ def test_m3_a_refused_call_never_runs_and_the_model_learns_why(shared: str, run:
     assert "The call ends in " in done.err
 
 
+def test_m3_an_answer_to_other_arguments_is_refused(run: Command, url: str) -> None:
+    left_behind(url, "pay")
+    [shown] = json.loads(run("requests", "list", "--json").out)
+    refused = run("requests", "answer", asked(url), "--approve", "--arguments-hash", "0" * 64)
+    assert (refused.code, refused.out) == (1, "")
+    assert "other arguments" in refused.err
+    assert [row.status for row in requests(url)] == ["open"]
+    done = run("requests", "answer", asked(url), "--approve", "--arguments-hash", shown["arguments_hash"])
+    assert done.code == 0
+    assert carried_on(url).value == "paid 5 to bob"
+
+
 def test_m3_a_typed_answer_is_the_result(run: Command, url: str) -> None:
     left_behind(url, "choose")
     done = run("requests", "answer", asked(url), '{"colour": "red", "amount": 4}', "--json")

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic_core import from_json
 
 from callboard import RetryPolicy, Runtime, Session, Tool, ToolContext, ToolError, tool
 from callboard.sessions.answers import MAX_ANSWER_BYTES, AnswerInvalid, ArgumentsMismatch, arguments_hash
@@ -193,6 +194,33 @@ async def test_m3_hash_of_the_arguments_says_nothing_of_secrets(make: Make) -> N
         await session.call("unlock", {"pin": "1234"}, call_id="a")
         [row] = await session.requests()
         assert arguments_hash(row) == arguments_hash(replace(row, fingerprint="of another pin"))
+
+
+async def test_m3_edited_arguments_keep_the_secrets_that_were_not_shown(make: Make) -> None:
+    used: list[Any] = []
+
+    class Card(BaseModel):
+        number: SecretStr = Field(description="Its number")
+        limit: int = Field(description="How much it may pay")
+
+    @tool(mode="human")
+    async def charge(pin: Annotated[SecretStr, "The pin"], cards: Annotated[list[Card], "Cards"]) -> str:
+        """Charge cards."""
+        used.append((pin.get_secret_value(), [(each.number.get_secret_value(), each.limit) for each in cards]))
+        return "charged"
+
+    async with make(charge) as runtime:
+        session = await runtime.open("s", "ann")
+        cards = [{"number": "4111", "limit": 5}, {"number": "4222", "limit": 6}]
+        outcome = await session.call("charge", {"pin": "1234", "cards": cards}, call_id="a")
+        [row] = await session.requests()
+        shown = from_json(row.payload)
+        assert "1234" not in row.payload.decode()
+        shown["cards"][0]["limit"] = 1
+        shown["cards"][1]["number"] = "4333"
+        await session.answer(row.id, {"approved": True, "arguments": shown}, arguments_hash=arguments_hash(row))
+        assert (await ended(session, outcome.execution_id)).value == "charged"
+        assert used == [("1234", [("4111", 1), ("4333", 6)])]
 
 
 async def test_m3_edited_arguments_are_validated_again_and_are_what_runs(make: Make) -> None:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from ..errors import ErrorCategory, ToolError
 from ..runtime import Runtime
-from ..sessions.answers import AnswerInvalid
+from ..sessions.answers import AnswerInvalid, arguments_hash
 from ..sessions.requests import RequestClosed
 from ..storage.port import Store
 from ..storage.rows import RequestRow
@@ -53,6 +53,15 @@ def answer_request(
     arguments: Annotated[
         str | None,
         typer.Option(metavar="JSON", help="With --approve: other arguments, with which it runs.", show_default=False),
+    ] = None,
+    seen: Annotated[
+        str | None,
+        typer.Option(
+            "--arguments-hash",
+            metavar="HASH",
+            help="Answer only if the request is about these arguments; requests list --json shows the hash.",
+            show_default=False,
+        ),
     ] = None,
     source: Annotated[
         str | None,
@@ -100,7 +109,7 @@ def answer_request(
             find_tool(registry, row.tool)  # by whose types it will be judged
         execution = await store.execution(row.session_id, row.execution_id)
         owners = {owner.id: owner for owner in await store.owners()}
-        number = await give(runtime, row, said)
+        number = await give(runtime, row, said, arguments_hash(row) if seen is None else seen)
         held_by = None if execution is None else holder(execution, owners)
         running = tuple(sorted(owner.id for owner in owners.values() if lives(owner)))
         return Answered(await store.request(row.id) or row, number, held_by, running)

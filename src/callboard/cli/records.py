@@ -9,6 +9,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from ..execution.lifecycle import Status
+from ..sessions.answers import arguments_hash
 from ..storage.keys import key_state
 from ..storage.rows import ExecutionRow, KeyRow, RequestRow, SessionRow
 
@@ -73,6 +74,7 @@ def request_data(row: RequestRow, now: float) -> dict[str, Any]:
         "status": request_status(row, now),
         "payload": from_json(row.payload),
         "answer_schema": from_json(row.schema),
+        "arguments_hash": arguments_hash(row),
         "answer": _document(row.answer),
         "created_at": _time(row.created_at),
         "expires_at": _time(row.expires_at),

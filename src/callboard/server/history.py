@@ -40,7 +40,7 @@ async def _lines(desk: Desk, session: Session, after: int, end: int) -> tuple[in
     """The number of the oldest event that is kept, and those of the events after a number that are."""
     if session.durable:
         page = await desk.runtime.store.events(session.id, after, end - after)
-        return page.first_seq, list(enumerate(page.lines, page.first))
+        return page.first_seq, [(seq, line) for seq, line in enumerate(page.lines, page.first) if seq <= end]
     try:
         events = session.board.read(after, end - after)
     except CursorExpired as expired:

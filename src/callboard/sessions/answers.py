@@ -16,6 +16,7 @@ from ..execution.execution import Answer, Execution
 from ..execution.masking import shown_arguments
 from ..execution.storing import fingerprint_of
 from ..nesting import DEEPEST, is_deeper
+from ..schemas.secrets import MASK
 from ..storage.rows import RequestRow
 from ..tools.definition import Tool
 from ..tools.document import encode
@@ -162,12 +163,32 @@ def meaning(row: RequestRow, execution: Execution) -> Answer:
         return _refusal(f"A person refused this call; it did not run.{why}", ErrorCategory.PERMISSION, REJECTED)
     if wallet or (edited := said.get("arguments")) is None:
         return Answer()
+    if tool.has_secrets:
+        edited = _with_secrets(edited, from_json(row.payload), from_json(execution.document))
     document = encode(edited)
     try:
         tool.arguments.parse(tool.name, document)
     except ToolError as error:
         return Answer(error)
     return Answer(document=document)
+
+
+def _with_secrets(edited: Any, shown: Any, original: Any) -> Any:
+    """Edited arguments in which a mask that the person left as it was shown stands for the secret behind it."""
+    if shown == MASK:
+        return original if edited == MASK else edited
+    if isinstance(edited, dict) and isinstance(shown, dict) and isinstance(original, dict):
+        given, seen, sent = (cast("dict[str, Any]", each) for each in (edited, shown, original))
+        known = seen.keys() & sent.keys()
+        return {
+            name: _with_secrets(value, seen[name], sent[name]) if name in known else value
+            for name, value in given.items()
+        }
+    if isinstance(edited, list) and isinstance(shown, list) and isinstance(original, list):
+        items, seen_items, sent_items = (cast("list[Any]", each) for each in (edited, shown, original))
+        if len(items) == len(seen_items) == len(sent_items):
+            return [_with_secrets(*each) for each in zip(items, seen_items, sent_items, strict=True)]
+    return edited
 
 
 def _refusal(message: str, category: ErrorCategory, decision: str | None = None) -> Answer:

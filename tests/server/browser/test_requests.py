@@ -13,11 +13,17 @@ from tests.server.browser.tab import Tab
 PAY = "pay 25 EUR to Ada for lunch"
 
 
-RED = "(() => { $('#error').hidden = false; const red = getComputedStyle($('#error')).color; $('#error').hidden = true; return red; })()"
-COLOURS = "[$('.card'), ...$$('.card *')].filter(seen).flatMap((each) => [getComputedStyle(each).color, getComputedStyle(each).borderLeftColor])"
-APPROVALS = (
-    "$$('button').filter((each) => seen(each) && /approve/i.test(each.textContent)).map((each) => each.textContent)"
-)
+RED = """(() => {
+  $('#error').hidden = false;
+  const red = getComputedStyle($('#error')).color;
+  $('#error').hidden = true;
+  return red;
+})()"""
+COLOURS = """[$('.card'), ...$$('.card *')].filter(seen)
+  .map((each) => getComputedStyle(each))
+  .flatMap((style) => [style.color, style.borderLeftColor])"""
+APPROVALS = """$$('button').filter((each) => seen(each) && /approve/i.test(each.textContent))
+  .map((each) => each.textContent)"""
 
 
 def asked(tab: Tab, url: str, text: str = PAY) -> None:
