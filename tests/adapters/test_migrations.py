@@ -27,6 +27,7 @@ from tests.contracts.rows import (
     execution_row,
     finished_row,
     key_row,
+    keyed,
     made,
     owner_row,
     posts,
@@ -70,7 +71,13 @@ THIRD = [
 FOURTH = [*THIRD, "UPDATE sessions SET wake = 'wait'"]
 FIFTH = [*FOURTH, f"UPDATE sessions SET writes = 7, made_at = {NOW}"]
 SIXTH = [*FIFTH, f"UPDATE executions SET retry_at = {NOW + 20} WHERE id = 'x'"]
-NINTH = [*SIXTH, "INSERT INTO notifications (instance, session_ids) VALUES ('other', '[\"s\"]')"]
+SEVENTH = [
+    *SIXTH,
+    "INSERT INTO idempotency_keys (session_id, slot, key, fingerprint, seq, answer, at)"
+    " VALUES ('s', 1, 'k', 'f', 3, 'null', 1800000000.0)",
+    "UPDATE sessions SET last_key = 1",
+]
+NINTH = [*SEVENTH, "INSERT INTO notifications (instance, session_ids) VALUES ('other', '[\"s\"]')"]
 CONTENTS = {
     "0001": FIRST,
     "0002": SECOND,
@@ -78,7 +85,8 @@ CONTENTS = {
     "0004": FOURTH,
     "0005": FIFTH,
     "0006": SIXTH,
-    "0008": SIXTH,
+    "0007": SEVENTH,
+    "0008": SEVENTH,
     "0009": NINTH,
 }
 """What a database of each revision holds, as that revision wrote it."""
@@ -112,7 +120,7 @@ def at_revision(engine: Engine, revision: str) -> None:
 async def check(store: Store, wake: str | None, writes: int, retry_at: float | None) -> None:
     """Everything of `CONTENTS` is there, and goes on."""
     fields: dict[str, Any] = {"channel": "voice", "allow": ("t",), "tools": ("t",), "unconsumed": ("y",), "wake": wake}
-    assert await store.sessions() == [session_row(last_seq=3, first_seq=2, writes=writes, **fields)]
+    assert await store.sessions() == [session_row(last_seq=3, first_seq=2, writes=writes, active_at=1.5, **fields)]
     page = await store.events("s", 0, 9)
     assert [json.loads(line)["data"]["n"] for line in page.lines] == [2, 3]
     assert (page.first, page.first_seq, page.last_seq) == (2, 2, 3)
@@ -153,6 +161,7 @@ async def test_d2_database_of_every_revision_is_brought_to_the_newest(url: str, 
     try:
         kept = key_row("old", name="laptop", digest="d")
         assert await store.keys() == ([kept] if revision >= "0003" else [])
+        assert await store.idempotency("s", "k") == (keyed(seq=3) if revision >= "0007" else None)
         wake, writes = "wait" if revision >= "0004" else None, 7 if revision >= "0005" else 0
         await check(store, wake, writes, NOW + 20 if revision >= "0006" else None)
     finally:

@@ -16,15 +16,17 @@ from callboard.adapters.stores import open_store
 from callboard.adapters.stores.listening import LONGEST, written
 from callboard.adapters.stores.sql import SqlStore
 from callboard.storage.port import (
+    AlreadyWritten,
     Change,
     Conflict,
     Group,
     GroupWithdrawn,
+    IdempotencyConflict,
     Store,
     StoreError,
     StoreUnavailable,
 )
-from tests.contracts.rows import event, execution_row, made, new, owner_row, posts
+from tests.contracts.rows import event, execution_row, keyed, made, new, owner_row, posts
 from tests.servers import OwnPostgres
 
 from .relay import relayed
@@ -173,6 +175,22 @@ async def test_b6_group_that_was_cut_off_before_its_commit_is_withdrawn_for_cert
             with pytest.raises(GroupWithdrawn):
                 await store.commit(group)
             assert await everything(store) == []
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_h6_repeats_in_a_commit_that_was_cut_off_are_answered_as_such(postgres_url: str, when: Any) -> None:
+    first = replace(posts(1), idempotency=keyed(answer='{"a": "ä"}'.encode()))
+    with relayed(postgres_url) as relay:
+        async with opened(relay.url) as store:
+            await store.commit([made(), first])
+            relay.cut(COMMIT, when)
+            group = [first, replace(posts(2), idempotency=keyed(fingerprint="g")), posts(3)]
+            repeated, conflict, written = await store.commit(group)
+            assert relay.cuts_left == 0
+            assert isinstance(repeated, AlreadyWritten)
+            assert repeated.row == keyed(answer='{"a": "ä"}'.encode(), seq=1)
+            assert isinstance(conflict, IdempotencyConflict)
+            assert (conflict.key, written) == ("k", 2)
 
 
 async def test_e5_group_after_one_that_was_given_up_is_written(postgres_url: str) -> None:

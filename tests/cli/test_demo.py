@@ -210,7 +210,11 @@ def test_m3_a_person_approves_edits_and_refuses_where_he_chats() -> None:
         terminal.type("pay 30 EUR to Bob\r")
         terminal.until("send_payment: run it?")
         terminal.type("e\r")
-        terminal.until('arguments > {"amount"')
+        terminal.until('run it with (or: later) > {"amount"')
+        terminal.type('\x15{"to": "Bob", "amount": "-3"}\r')
+        terminal.until("amount: ")  # it is refused, and can be corrected: nothing else is approved meanwhile
+        terminal.type("\x15y\r")
+        terminal.until("That is not JSON")
         terminal.type('\x15{"to": "Bob", "amount": "3"}\r')
         terminal.until("3.00 EUR went to Bob")
         terminal.type("pay 900 EUR to Mallory\r")
@@ -301,6 +305,15 @@ def test_arguments_that_are_not_json_answer_nothing() -> None:
     assert inquiry.question.begin == '{"amount": 1}'
     assert inquiry.take("{") is None
     assert inquiry.problem
+    assert not inquiry.idle, "what was edited is still there to be corrected"
+    assert inquiry.question.begin == "{"
+    assert inquiry.take("y") is None, "and the old arguments are not approved meanwhile"
+    assert "not JSON" in inquiry.problem
+    answer = inquiry.take('{"amount": 2}')
+    assert answer is not None
+    assert answer.value == {"approved": True, "arguments": {"amount": 2}}
+    assert inquiry.question.begin == '{"amount": 2}', "where it is refused, it can be corrected"
+    assert inquiry.take("later") is None
     assert inquiry.idle
 
 

@@ -125,6 +125,24 @@ def test_m3_an_answer_from_another_process_completes_the_call(shared: str) -> No
     assert re.fullmatch(r"The call goes on in \S+\.\n", done.err)
 
 
+def test_m3_an_answer_beside_a_server_that_found_the_request_is_said_to_go_on(shared: str) -> None:
+    with server(shared, "pay") as earlier:
+        assert earlier.end().code == 0
+    with server(shared) as running:
+        with callboard(shared, "requests", "answer", asked(shared), "--approve", "--json") as command:
+            done = command.end()
+        running.until("pay succeeded paid 5 to bob")
+    assert json.loads(done.out)["goes_on"] is True
+    with server(shared, "pay") as earlier:
+        assert earlier.end().code == 0
+    [row] = [row for row in requests(shared) if row.status == "open"]
+    with server(shared) as running:
+        with callboard(shared, "requests", "answer", row.id, "--approve") as command:
+            done = command.end()
+        running.until("pay succeeded paid 5 to bob")
+    assert re.fullmatch(r"The call goes on in \S+\.\n", done.err)
+
+
 @pytest.mark.parametrize("end", ["ended", "killed"])
 def test_m3_an_answer_while_nobody_runs_waits_for_the_next_process(run: Command, url: str, end: str) -> None:
     with server(url, "pay") as running:
@@ -146,6 +164,18 @@ def test_m3_a_refused_call_never_runs_and_the_model_learns_why(shared: str, run:
     assert "The call ends in " in done.err
 
 
+def test_m3_an_answer_to_other_arguments_is_refused(run: Command, url: str) -> None:
+    left_behind(url, "pay")
+    [shown] = json.loads(run("requests", "list", "--json").out)
+    refused = run("requests", "answer", asked(url), "--approve", "--arguments-hash", "0" * 64)
+    assert (refused.code, refused.out) == (1, "")
+    assert "other arguments" in refused.err
+    assert [row.status for row in requests(url)] == ["open"]
+    done = run("requests", "answer", asked(url), "--approve", "--arguments-hash", shown["arguments_hash"])
+    assert done.code == 0
+    assert carried_on(url).value == "paid 5 to bob"
+
+
 def test_m3_a_typed_answer_is_the_result(run: Command, url: str) -> None:
     left_behind(url, "choose")
     done = run("requests", "answer", asked(url), '{"colour": "red", "amount": 4}', "--json")
@@ -159,6 +189,7 @@ def test_m3_a_typed_answer_is_the_result(run: Command, url: str) -> None:
         "status": "answered",
         "event": stored(url, lambda store: store.heads(["s1"]))["s1"].last_seq,
         "held_by": None,
+        "goes_on": False,
     }
     assert carried_on(url).value == {"colour": "red", "amount": 4}
 

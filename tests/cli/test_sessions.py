@@ -4,6 +4,7 @@ import json
 import os
 import re
 import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,10 @@ from typing import Any
 import pytest
 
 from callboard.cli.words import span
-from callboard.storage.port import Store
+from callboard.storage.port import Change, Store
 from callboard.storage.rows import ExecutionRow, SessionRow
 from tests.cli.commands import HERE, Command, callboard, left_behind, post, server, stored
+from tests.contracts.rows import event, session_row
 
 
 @pytest.fixture
@@ -127,9 +129,20 @@ def test_o3_sessions_are_listed_with_what_waits_in_them(run: Command, url: str) 
     done = run("sessions", "list")
     assert (done.code, done.err) == (0, "")
     header, *rows = done.out.splitlines()
-    assert header.split() == ["session", "user", "state", "events", "asked", "results", "changed"]
+    assert header.split() == ["session", "user", "state", "events", "asked", "results", "last", "activity"]
     assert re.fullmatch(r"another +ann +open +\d+ \w+ ago", rows[0])
     assert re.fullmatch(rf"s1 +ann +open +{session(url).last_seq} +2 +1 +\d+ s ago", rows[1])
+
+
+def test_o3_sessions_are_listed_with_their_last_activity(run: Command, url: str) -> None:
+    now = time.time()
+    events = [event(at=now - 900), event(at=now - 125)]
+    old = session_row("s1", created_at=now - 9 * 86_400, updated_at=now - 9 * 86_400)
+    stored(url, lambda store: store.commit([Change("s1", session=old), Change("s1", events=events)]))
+    assert run("sessions", "list").out.splitlines()[1].endswith(" 2 min ago"), "and not nine days"
+    [shown] = json.loads(run("sessions", "list", "--json").out)
+    assert shown["last_activity"] > shown["updated_at"]
+    assert re.search(r"^active .*, 2 min ago$", run("sessions", "show", "s1").out, re.MULTILINE)
 
 
 def test_o3_sessions_are_narrowed_to_a_user_and_given_to_programs(run: Command, url: str) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 from callboard.events.event import encode_event
 from callboard.storage.port import Change, Claim, ExecutionWrite, RequestWrite
-from callboard.storage.rows import ExecutionRow, KeyRow, OwnerRow, RequestRow, SessionRow
+from callboard.storage.rows import ExecutionRow, IdempotencyRow, KeyRow, OwnerRow, RequestRow, SessionRow
 
 NOW = 1_800_000_000.0
 
@@ -87,6 +87,10 @@ def key_row(key_id: str = "k", **fields: Any) -> KeyRow:
         "expires_at": None,
     }
     return KeyRow(id=key_id, **filled | fields)
+
+
+def keyed(key: str = "k", fingerprint: str = "f", **fields: Any) -> IdempotencyRow:
+    return IdempotencyRow(key=key, fingerprint=fingerprint, **{"at": NOW} | fields)
 
 
 def event(number: int = 0, kind: str = "system_notice", at: float = NOW) -> bytes:

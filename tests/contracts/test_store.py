@@ -92,6 +92,20 @@ async def test_e7_where_its_board_stands_is_not_the_writers_to_say(store: Store)
     assert await store.session("s") == session_row()
 
 
+async def test_e7_a_session_says_when_its_newest_event_was_posted(store: Store) -> None:
+    await one(store, made(updated_at=NOW + 1))
+    row = await store.session("s")
+    assert row is not None
+    assert (row.active_at, row.last_activity) == (None, NOW + 1)
+    await one(store, Change("s", events=[event(at=NOW + 5), event(at=NOW + 7.5)]))
+    await one(store, made("t"))
+    rows = await store.sessions()
+    assert [(row.active_at, row.last_activity) for row in rows] == [(NOW + 7.5, NOW + 7.5), (None, NOW)]
+    await store.trim("s", keep=0, before=0.0)
+    [row, _] = await store.sessions()
+    assert (row.active_at, row.last_activity) == (None, NOW + 1), "nothing is known of what is forgotten"
+
+
 async def test_e2_session_is_written_again_by_its_user_alone(store: Store) -> None:
     await one(store, made())
     later = session_row(tools=("x",), open=False, created_at=NOW + 5, updated_at=NOW + 5)
@@ -619,7 +633,7 @@ async def test_e5_everything_of_a_change_is_written(store: Store) -> None:
         events=[event(1), event(2)],
     )
     assert await one(store, change) == 2
-    assert await store.session("s") == session_row(last_seq=2, unconsumed=("x",))
+    assert await store.session("s") == session_row(last_seq=2, active_at=NOW, unconsumed=("x",))
     assert await store.executions("s") == [finished_row(), execution_row("y", cancelling=True)]
     assert await store.requests() == [request_row(execution_id="y")]
     assert await store.transcript("s") == [b"1", b"2"]
@@ -785,7 +799,7 @@ async def test_e2_names_are_never_taken_for_anything_else(store: Store, names: s
     await one(store, new(execution))
     await one(store, asks(request))
     assert await one(store, Change(names, late=[names], cancel=[names], events=[event()])) == 1
-    assert await store.session(names) == replace(row, last_seq=1, unconsumed=(names,))
+    assert await store.session(names) == replace(row, last_seq=1, active_at=NOW, unconsumed=(names,))
     assert await store.execution(names, names) == replace(execution, cancelling=True)
     assert await store.execution_of_call(names, names) == replace(execution, cancelling=True)
     assert await store.requests(session_id=names, user_id=names) == [request]

@@ -12,7 +12,7 @@ from callboard.adapters.stores.memory import MemoryStore
 from callboard.storage.port import Change, Conflict, ExecutionWrite, RequestWrite, Store
 from tests.examples import examples
 
-from .rows import NOW, event, execution_row, owner_row, request_row, session_row
+from .rows import NOW, event, execution_row, keyed, owner_row, request_row, session_row
 
 pytestmark = pytest.mark.anyio
 
@@ -67,6 +67,7 @@ def changes(draw: st.DrawFn) -> Change:
         taken=draw(few),
         cancel=draw(st.lists(st.sampled_from(EXECUTIONS), max_size=1)),
         transcript=draw(st.lists(st.sampled_from([b"1", b'"t"']), max_size=2)),
+        idempotency=draw(st.none() | st.builds(keyed, st.sampled_from("kl"), st.sampled_from("fg"))),
         events=[event(at=NOW + second) for second in draw(st.lists(st.integers(0, 3), max_size=3))],
     )
 
@@ -146,6 +147,7 @@ async def everything(store: Store) -> dict[str, Any]:
             "unfinished": await store.executions(session_id, unfinished=True, limit=2),
             "of call": await store.execution_of_call(session_id, "c"),
             "transcript": await store.transcript(session_id, 1),
+            "keys": [await store.idempotency(session_id, key) for key in "kl"],
         }
     return found
 

@@ -7,9 +7,10 @@ from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic_core import from_json
 
 from callboard import RetryPolicy, Runtime, Session, Tool, ToolContext, ToolError, tool
-from callboard.sessions.answers import MAX_ANSWER_BYTES, AnswerInvalid
+from callboard.sessions.answers import MAX_ANSWER_BYTES, AnswerInvalid, ArgumentsMismatch, arguments_hash
 from callboard.sessions.ids import SessionNotFound
 from callboard.sessions.requests import RequestClosed
 from callboard.storage.port import Change, ExecutionWrite
@@ -147,8 +148,79 @@ async def test_m3_refused_call_never_runs(make: Make) -> None:
             assert result.error is not None
             assert (result.status, result.error.category) == ("failed", "permission")
             assert result.error.message == message
+            assert result.error.details == {"decision": "rejected"}, "a page can tell it from a failure"
         assert runs == []
         assert "tool_executing" not in [event.kind for event in await board_of(session)]
+
+
+async def test_m3_answer_that_was_given_for_other_arguments_is_refused(make: Make) -> None:
+    async with make(*TOOLS) as runtime:
+        session = await runtime.open("s", "ann")
+        first = await session.call("pay", BOB, call_id="a")
+        second = await session.call("pay", {"to": "eve", "amount": 900}, call_id="b")
+        small, large = await session.requests()
+        assert arguments_hash(small) != arguments_hash(large)
+        approvals: list[dict[str, Any]] = [
+            {"approved": True},
+            {"approved": True, "arguments": BOB},
+            {"approved": False},
+        ]
+        for approval in approvals:
+            with pytest.raises(ArgumentsMismatch, match="other arguments"):
+                await session.answer(large.id, approval, arguments_hash=arguments_hash(small))
+            event = {"kind": "human_answer", "request_id": large.id, "answer": approval, "arguments_hash": "x"}
+            with pytest.raises(ArgumentsMismatch):
+                await session.post(event)
+        assert len(await session.requests()) == 2, "both are open still"
+        [shown] = [
+            event.data["arguments_hash"]
+            for event in await board_of(session)
+            if event.kind == "human_request" and event.data["request_id"] == large.id
+        ]
+        await session.answer(large.id, {"approved": True}, arguments_hash=shown)
+        assert (await ended(session, second.execution_id)).value == "900 to eve"
+        await session.answer(small.id, {"approved": True, "arguments": {"to": "bob", "amount": 1}})
+        assert (await ended(session, first.execution_id)).value == "1 to bob"
+
+
+async def test_m3_hash_of_the_arguments_says_nothing_of_secrets(make: Make) -> None:
+    @tool(mode="human")
+    async def unlock(pin: Annotated[SecretStr, "The pin"]) -> str:
+        """Open the door."""
+        return "open"
+
+    async with make(unlock) as runtime:
+        session = await runtime.open("s", "ann")
+        await session.call("unlock", {"pin": "1234"}, call_id="a")
+        [row] = await session.requests()
+        assert arguments_hash(row) == arguments_hash(replace(row, fingerprint="of another pin"))
+
+
+async def test_m3_edited_arguments_keep_the_secrets_that_were_not_shown(make: Make) -> None:
+    used: list[Any] = []
+
+    class Card(BaseModel):
+        number: SecretStr = Field(description="Its number")
+        limit: int = Field(description="How much it may pay")
+
+    @tool(mode="human")
+    async def charge(pin: Annotated[SecretStr, "The pin"], cards: Annotated[list[Card], "Cards"]) -> str:
+        """Charge cards."""
+        used.append((pin.get_secret_value(), [(each.number.get_secret_value(), each.limit) for each in cards]))
+        return "charged"
+
+    async with make(charge) as runtime:
+        session = await runtime.open("s", "ann")
+        cards = [{"number": "4111", "limit": 5}, {"number": "4222", "limit": 6}]
+        outcome = await session.call("charge", {"pin": "1234", "cards": cards}, call_id="a")
+        [row] = await session.requests()
+        shown = from_json(row.payload)
+        assert "1234" not in row.payload.decode()
+        shown["cards"][0]["limit"] = 1
+        shown["cards"][1]["number"] = "4333"
+        await session.answer(row.id, {"approved": True, "arguments": shown}, arguments_hash=arguments_hash(row))
+        assert (await ended(session, outcome.execution_id)).value == "charged"
+        assert used == [("1234", [("4111", 1), ("4333", 6)])]
 
 
 async def test_m3_edited_arguments_are_validated_again_and_are_what_runs(make: Make) -> None:

@@ -8,7 +8,7 @@ go on. Whoever writes meanwhile is answered: the open call is acknowledged, and 
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -22,8 +22,16 @@ from ..events.kinds import EventKind
 from ..execution.execution import Execution
 from ..sessions.seat import Seat
 from ..storage.patience import confirmed
-from ..storage.port import Change, Conflict, ExecutionWrite, StoreUnavailable, StoreUnconfirmed
-from ..storage.rows import ExecutionRow
+from ..storage.port import (
+    AlreadyWritten,
+    Change,
+    Conflict,
+    ExecutionWrite,
+    IdempotencyConflict,
+    StoreUnavailable,
+    StoreUnconfirmed,
+)
+from ..storage.rows import ExecutionRow, IdempotencyRow
 from ..turns import LimitReached, Turn, TurnLimits, TurnStatus, Usage, check_session
 from ..types import Wake
 from .completion import complete
@@ -110,18 +118,24 @@ class Conversation:
             if self._leaving() or self._session.gone:
                 return Turn("", TurnStatus.INTERRUPTED, "", Usage())
 
-    async def hear(self, data: Mapping[str, Any], given: str | None = None) -> int:
+    async def hear(
+        self, data: Mapping[str, Any], given: str | None = None, *, idempotency: IdempotencyRow | None = None
+    ) -> int:
         """Post what the user wrote. Returns the number of its event, once it is stored: then the model is told of it,
         whatever becomes of this process.
 
-        What has an id that its sender gave it is taken once, in whatever process: 0 where it was taken before.
+        What has an id that its sender gave it is taken once, in whatever process: 0 where it was taken before. Raises
+        `AlreadyWritten` or `IdempotencyConflict` where the idempotency key was stored before.
         """
         self._session.touch()
         row = new_input(self._seat, given)
-        event = encode_event(EventKind.USER_INPUT, self._seat.now(), to_json({**data, "input_id": row.id}))
+        said = {name: value for name, value in data.items() if value is not None}
+        event = encode_event(EventKind.USER_INPUT, self._seat.now(), to_json({**said, "input_id": row.id}))
         rows = [ExecutionWrite(row, row.owner, new=True)]
         try:
-            number = await self._stored(Change(self._session.id, executions=rows, events=(event,)))
+            number = await self._stored(
+                Change(self._session.id, executions=rows, events=(event,), idempotency=idempotency)
+            )
         except Conflict:
             if given is None or await self._session.calls.stored_call(row.call_id) is None:
                 raise
@@ -209,23 +223,43 @@ class Conversation:
         self._handed_over.set()
         self._go(0.0)
 
-    async def interrupt(self) -> bool:
-        """Stop the turn that runs, wherever it runs, or that waits for a person. False where there is none."""
-        if self.is_processing and self._task is not None and not self._elsewhere:
-            self.stop()
-            await asyncio.wait([self._task])
+    async def interrupt(self, idempotency: IdempotencyRow | None = None) -> bool:
+        """Stop the turn that runs, wherever it runs, or that waits for a person. False where there is none.
+
+        The idempotency key is stored with the mark that the turn is to stop, so that a repeat never stops a later turn.
+        Raises `AlreadyWritten` or `IdempotencyConflict` where the key was stored before.
+        """
+        if self.is_processing and (task := self._task) is not None and not self._elsewhere:
+            if idempotency is not None:
+                await self._mark(self._floor.stored if self._session.durable else None, idempotency, stopped=True)
+            if self._task is task:  # else it ended meanwhile, and the next one is not meant
+                self.stop()
+                await asyncio.wait([task])
             return True
         after = self._session.board.last_seq
         if (row := await self._floor.holder()) is not None:
-            with suppress(Conflict):  # it is deleted, and the turn with it
-                await self._session.ledger.write(Change(self._session.id, cancel=[row.id]))
+            await self._mark(row.id, idempotency, stopped=True)
             await self._ended_elsewhere(after)
             return True
-        if self._session.gone or not self._history.open_calls():
-            return False
-        self._stopping = True
-        await asyncio.wait([self._go(0.0)])
-        return True
+        waits = not self._session.gone and bool(self._history.open_calls())
+        if waits:
+            self._stopping = True
+            await asyncio.wait([self._go(0.0)])
+        if idempotency is not None:
+            await self._mark(None, idempotency, stopped=waits)
+        return waits
+
+    async def _mark(self, turn: str | None, idempotency: IdempotencyRow | None, *, stopped: bool) -> None:
+        """Store that a turn is to stop, and the client's id of the request."""
+        if idempotency is not None:
+            idempotency = replace(idempotency, answer=to_json({"interrupted": stopped}))
+        change = Change(self._session.id, cancel=[] if turn is None else [turn], idempotency=idempotency)
+        try:
+            await self._session.ledger.write(change)
+        except (AlreadyWritten, IdempotencyConflict):
+            raise
+        except Conflict:  # the session is deleted, and the turn with it
+            pass
 
     def stop(self) -> None:
         """Stop the turn that runs here. Whoever says it twice says it once."""

@@ -55,6 +55,11 @@ class Floor:
     def held(self) -> bool:
         return self._row is not None
 
+    @property
+    def stored(self) -> str | None:
+        """The id of the turn's row, if a turn runs here and its row is stored."""
+        return None if self._row is None or self._began is not None else self._row.id
+
     async def holder(self) -> ExecutionRow | None:
         """The turn that runs in another process, if one does."""
         await self._history.refresh()

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from ..errors import ErrorCategory, ToolError
 from ..runtime import Runtime
-from ..sessions.answers import AnswerInvalid
+from ..sessions.answers import AnswerInvalid, arguments_hash
 from ..sessions.requests import RequestClosed
 from ..storage.port import Store
 from ..storage.rows import RequestRow
@@ -19,7 +19,7 @@ from .exits import Exit
 from .loading import find_tool, load_registry
 from .records import request_status
 from .report import show_problems
-from .standing import holder, process_name
+from .standing import holder, lives, process_name
 from .store import DEFAULT, Address, require, say, visit_opened
 from .verdict import check, give, verdict
 from .words import one_line, span
@@ -32,7 +32,9 @@ class Answered(NamedTuple):
     number: int
     """The number of the event."""
     held_by: str | None
-    """The process that carries it on; None where none does at the moment."""
+    """The process that waits for the answer; None where none does."""
+    running: tuple[str, ...]
+    """The processes that work with the store: one of them goes on with a call that no process holds."""
 
 
 def answer_request(
@@ -51,6 +53,15 @@ def answer_request(
     arguments: Annotated[
         str | None,
         typer.Option(metavar="JSON", help="With --approve: other arguments, with which it runs.", show_default=False),
+    ] = None,
+    seen: Annotated[
+        str | None,
+        typer.Option(
+            "--arguments-hash",
+            metavar="HASH",
+            help="Answer only if the request is about these arguments; requests list --json shows the hash.",
+            show_default=False,
+        ),
     ] = None,
     source: Annotated[
         str | None,
@@ -98,9 +109,10 @@ def answer_request(
             find_tool(registry, row.tool)  # by whose types it will be judged
         execution = await store.execution(row.session_id, row.execution_id)
         owners = {owner.id: owner for owner in await store.owners()}
-        number = await give(runtime, row, said)
+        number = await give(runtime, row, said, arguments_hash(row) if seen is None else seen)
         held_by = None if execution is None else holder(execution, owners)
-        return Answered(await store.request(row.id) or row, number, held_by)
+        running = tuple(sorted(owner.id for owner in owners.values() if lives(owner)))
+        return Answered(await store.request(row.id) or row, number, held_by, running)
 
     try:
         answered = visit_opened(runtime.store, close)
@@ -158,6 +170,7 @@ def _show(answered: Answered, as_json: bool) -> None:
                 "status": "refused" if refused else "answered",
                 "event": answered.number,
                 "held_by": answered.held_by,
+                "goes_on": bool(answered.held_by or answered.running),
             }
         )
         return
@@ -165,10 +178,12 @@ def _show(answered: Answered, as_json: bool) -> None:
     where = one_line(f"in session {row.session_id}, as event {answered.number:,}.")
     print_line(Text.assemble((one_line(row.tool), "bold"), " is ", what, " ", where))
     verb = "ends" if refused else "goes on"
-    if answered.held_by is None:
-        hint = f"No process waits for it now; the call {verb} when a runtime is started with this store."
+    if answered.held_by is not None or len(answered.running) == 1:
+        hint = f"The call {verb} in {process_name(answered.held_by or answered.running[0])}."
+    elif answered.running:
+        hint = f"The call {verb} in one of the {len(answered.running)} processes that work with this store."
     else:
-        hint = f"The call {verb} in {process_name(answered.held_by)}."
+        hint = f"No process waits for it now; the call {verb} when a runtime is started with this store."
     err.print(Text(hint, "dim"), soft_wrap=True)
 
 

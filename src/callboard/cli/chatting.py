@@ -12,7 +12,7 @@ from rich.text import Text
 from ..errors import CallboardError
 from ..events.event import Event
 from ..events.kinds import EventKind
-from ..sessions.answers import AnswerInvalid
+from ..sessions.answers import AnswerInvalid, arguments_hash
 from ..sessions.session import Session
 from .console import out, print_line
 from .dialogue import LiveScreen
@@ -58,6 +58,7 @@ class Chat:
                     request.tool,
                     from_json(request.payload),
                     from_json(request.schema),
+                    arguments_hash(request),
                 )
             following = asyncio.ensure_future(self._follow(after))
             try:
@@ -92,10 +93,11 @@ class Chat:
             self._keyboard.line.put("" if inquiry.idle else inquiry.question.begin)
             return
         try:
-            await self._session.answer(inquiry.request_id, answer.value)
+            await self._session.answer(inquiry.request_id, answer.value, arguments_hash=inquiry.arguments_hash)
         except AnswerInvalid as error:  # it is still open
             said = [f"{each.get('path')}: {each.get('message')}" for each in error.problems]
             print_line(Text(f"       {one_line('; '.join(said) or str(error))}", "yellow"))
+            self._keyboard.line.put("" if inquiry.idle else inquiry.question.begin)
         except CallboardError:
             self._inquiries.pop(inquiry.request_id, None)
             raise
@@ -113,7 +115,8 @@ class Chat:
         match event.kind:
             case EventKind.HUMAN_REQUEST | EventKind.WALLET_TX_REQUEST:
                 asked = data.get("payload", {})
-                self._ask(data["request_id"], data["execution_id"], data["tool"], asked, data["answer_schema"])
+                seen = data.get("arguments_hash")
+                self._ask(data["request_id"], data["execution_id"], data["tool"], asked, data["answer_schema"], seen)
             case EventKind.HUMAN_ANSWER | EventKind.WALLET_TX_RESPONSE:  # perhaps by somebody else
                 self._inquiries.pop(data["request_id"], None)
             case EventKind.TOOL_RESULT:
@@ -122,8 +125,10 @@ class Chat:
             case _:
                 pass
 
-    def _ask(self, request_id: str, execution_id: str, tool: str, payload: Any, schema: dict[str, Any]) -> None:
-        self._inquiries[request_id] = Inquiry(request_id, execution_id, tool, payload, schema)
+    def _ask(
+        self, request_id: str, execution_id: str, tool: str, payload: Any, schema: dict[str, Any], seen: str | None
+    ) -> None:
+        self._inquiries[request_id] = Inquiry(request_id, execution_id, tool, payload, schema, seen)
 
     def _inquiry(self) -> Inquiry | None:
         return next(iter(self._inquiries.values()), None)

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from ..events.event import Event
 from ..events.kinds import EventKind
+from ..sessions.answers import REJECTED
 from .console import err, out, print_line
 from .progress import Running
 from .words import blame, compact, one_line, safe, told
@@ -133,6 +134,8 @@ def line_of(event: Event) -> Text | None:
             return _line("·", "dim", data["tool"], told(event) or "")
         case EventKind.TOOL_RETRYING:
             return _line("↻", "yellow", data["tool"], told(event) or "")
+        case EventKind.TOOL_RESULT if _is_rejected(data.get("error")):
+            return _line("–", "dim", data["tool"], one_line(data["error"]["message"]))
         case EventKind.TOOL_RESULT if data.get("error"):
             return _line("✗", "red", data["tool"], blame(data["error"]))
         case EventKind.TOOL_RESULT:
@@ -173,6 +176,12 @@ def _answered(answer: Any) -> str:
     if fields["approved"]:
         return "yes" if edited is None else f"yes, with {_fields(edited)}"
     return f"no: {compact(reason, SHORT)}" if reason else "no"
+
+
+def _is_rejected(error: Any) -> bool:
+    """Whether a call ended because a person refused it, which is no failure."""
+    details = _mapping((_mapping(error) or {}).get("details")) or {}
+    return details.get("decision") == REJECTED
 
 
 def _mapping(value: Any) -> Mapping[str, Any] | None:

@@ -23,11 +23,23 @@ class Question(NamedTuple):
 class Inquiry:
     """One request, until it is answered. `question` is what is asked now; `take` gives the answer once there is one."""
 
-    def __init__(self, request_id: str, execution_id: str, tool: str, payload: Any, schema: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        request_id: str,
+        execution_id: str,
+        tool: str,
+        payload: Any,
+        schema: Mapping[str, Any],
+        arguments_hash: str | None = None,
+    ) -> None:
         self.request_id = request_id
         self.execution_id = execution_id
         self.tool = one_line(tool)
+        self.arguments_hash = arguments_hash
+        """Of what the person is shown; it goes with the answer."""
         self._payload = payload
+        self._draft: str | None = None
+        """Arguments that were typed, and not taken yet."""
         self._schema = schema
         self._step = ""
         self._given: dict[str, Any] = {}
@@ -50,7 +62,8 @@ class Inquiry:
         if self._step == "reason":
             return Question("why not (Enter: no reason) > ")
         if self._step == "edit":
-            return Question("arguments > ", json.dumps(self._payload, ensure_ascii=False))
+            draft = json.dumps(self._payload, ensure_ascii=False) if self._draft is None else self._draft
+            return Question(f"run it with (or: {LATER}) > ", draft)
         if self._step == "":
             words = "run it? y(es), n(o), e(dit)" if self.is_approval else "a(nswer) it?"
             return Question(f"{self.tool}: {words} > ")
@@ -65,9 +78,13 @@ class Inquiry:
         return not self.idle or line.strip().lower() in words
 
     def take(self, line: str) -> Answer | None:
-        """Take a line that concerns this. Where the answer is refused, it can be given again from the start."""
+        """Take a line that concerns this. Where the answer is refused, it can be given again.
+
+        Edited arguments that are refused can be edited further: nothing else is approved until they are given up.
+        """
         self.problem = ""
-        if (answer := self._take(line)) is not None:
+        answer = self._take(line)
+        if answer is not None and self._step != "edit":
             self._begin_again()
         return answer
 
@@ -94,14 +111,14 @@ class Inquiry:
         return None
 
     def _begin_again(self) -> None:
-        self._step, self._given = "", {}
+        self._step, self._given, self._draft = "", {}, None
 
     def _edited(self, text: str) -> Answer | None:
+        self._draft = text
         try:
             arguments = json.loads(text)
         except (ValueError, RecursionError):
-            self._step = ""
-            self.problem = "That is not JSON; nothing was answered."
+            self.problem = f"That is not JSON; nothing was answered. Correct it, or type {LATER} to leave it as it was."
             return None
         return Answer({"approved": True, "arguments": arguments})
 

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from ..execution.lifecycle import Status
+from ..sessions.answers import arguments_hash
 from ..storage.keys import key_state
 from ..storage.rows import ExecutionRow, KeyRow, RequestRow, SessionRow
 
@@ -24,6 +25,7 @@ def session_data(row: SessionRow) -> dict[str, Any]:
         "tools": list(row.tools),
         "created_at": _time(row.created_at),
         "updated_at": _time(row.updated_at),
+        "last_activity": _time(row.last_activity),
         "first_seq": row.first_seq,
         "last_seq": row.last_seq,
         "unconsumed": list(row.unconsumed),
@@ -72,6 +74,7 @@ def request_data(row: RequestRow, now: float) -> dict[str, Any]:
         "status": request_status(row, now),
         "payload": from_json(row.payload),
         "answer_schema": from_json(row.schema),
+        "arguments_hash": arguments_hash(row),
         "answer": _document(row.answer),
         "created_at": _time(row.created_at),
         "expires_at": _time(row.expires_at),

@@ -37,7 +37,7 @@ _LISTED = (
     Column("events"),
     Column("asked"),
     Column("results"),
-    Column("changed", "dim"),
+    Column("last activity", "dim"),
 )
 _UNFINISHED = (
     Column("execution", "cyan"),
@@ -64,7 +64,7 @@ def list_sessions(
     as_json: AsJson = False,
     store: Address = DEFAULT,
 ) -> None:
-    """List the sessions: open or closed, their events, open requests to people, and results that nobody has taken."""
+    """List the sessions: open or closed, events, open requests to people, results not taken, and last activity."""
 
     async def look(store: Store) -> tuple[list[SessionRow], Counter[str]]:
         rows: list[SessionRow] = []
@@ -159,7 +159,7 @@ def _to_stop(registry: Registry, rows: Sequence[ExecutionRow]) -> list[Execution
 
 def _listed(row: SessionRow, asked: int, now: float) -> tuple[str | Text, ...]:
     counts = (f"{number:,}" if number else "" for number in (row.last_seq, asked, len(row.unconsumed)))
-    return one_line(row.id), one_line(row.user_id), _state(row), *counts, f"{span(now - row.updated_at)} ago"
+    return one_line(row.id), one_line(row.user_id), _state(row), *counts, f"{span(now - row.last_activity)} ago"
 
 
 def _state(row: SessionRow) -> Text:
@@ -178,6 +178,7 @@ def _show(standing: Standing) -> None:
         **({} if row.allow is None else {"only": _names(row.allow, "")}),
         "created": f"{when(row.created_at)}, {span(now - row.created_at)} ago",
         "changed": f"{when(row.updated_at)}, {span(now - row.updated_at)} ago",
+        "active": f"{when(row.last_activity)}, {span(now - row.last_activity)} ago",
         "last event": f"{row.last_seq:,}{kept}" if row.last_seq else "none",
     }
     for name, value in facts.items():

@@ -51,7 +51,12 @@ async def look_at(store: Store, session_id: str) -> Standing:
 def holder(row: ExecutionRow, owners: Mapping[str, OwnerRow]) -> str | None:
     """The process that carries an execution out; None where nobody does, or where it is known to be gone."""
     owner = None if row.owner is None else owners.get(row.owner)
-    return None if owner is None or owner.beat < 0 or is_dead(owner) else owner.id
+    return owner.id if owner is not None and lives(owner) else None
+
+
+def lives(owner: OwnerRow) -> bool:
+    """Whether a process still works with the store, as far as that can be known from here."""
+    return owner.beat >= 0 and not is_dead(owner)
 
 
 def process_name(owner: str) -> str:

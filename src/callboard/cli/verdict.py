@@ -36,19 +36,19 @@ def check(row: RequestRow, answer: Any) -> None:
         raise AnswerInvalid("The answer is not what is asked for.", problems)
 
 
-async def give(runtime: Runtime, row: RequestRow, answer: Any) -> int:
-    """Close a request with an answer. Returns the number of its event, once it is stored.
+async def give(runtime: Runtime, row: RequestRow, answer: Any, seen: str) -> int:
+    """Close a request with an answer that was given for what has a hash. Returns the number of its event, once stored.
 
     Only the runtime's store has to be open: its tools are not started, and nothing runs in it. The session is read and
-    not opened, so that nobody is logged in by an answer. Raises `RequestClosed`, or `AnswerInvalid`, after which the
-    request is still open.
+    not opened, so that nobody is logged in by an answer. Raises `RequestClosed`, or `ArgumentsMismatch` and
+    `AnswerInvalid`, after which the request is still open.
     """
     await runtime.sessions.start()
     try:
         session = await runtime.sessions.load(row.session_id)
         if session is None:
             raise SessionNotFound(f"The session {row.session_id!r} was removed.")
-        return await session.answer(row.id, answer)
+        return await session.answer(row.id, answer, arguments_hash=seen)
     finally:
         await runtime.sessions.stop()
 

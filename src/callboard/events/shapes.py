@@ -151,6 +151,7 @@ class RequestShape(Shape):
     tool: str = Field(description="The name of the tool")
     answer_schema: dict[str, JsonValue] | None = Field(default=None, description="JSON schema of an answer")
     expires_at: AwareDatetime | None = Field(default=None, description="When it stops waiting, if it does")
+    arguments_hash: str | None = Field(default=None, description="What is asked, as a hash that an answer can repeat")
 
 
 class HumanRequestEvent(RequestShape):
@@ -166,6 +167,7 @@ class HumanAnswerEvent(Shape):
     kind: Literal[EventKind.HUMAN_ANSWER]
     request_id: Id = Field(description="The request that is answered")
     answer: JsonValue = Field(description="The answer, in the form that the request's schema says")
+    arguments_hash: Id | None = Field(default=None, description="The request's, to refuse an answer to anything else")
 
 
 class WalletTxRequestEvent(RequestShape):
@@ -189,6 +191,7 @@ class WalletTxResponseEvent(Shape):
     status: Literal["confirmed", "rejected", "failed"] = Field(description="What became of it")
     transaction_hash: Id | None = Field(default=None, description="Its hash, where it was sent")
     detail: str | None = Field(default=None, description="More for the model, such as why it was rejected")
+    arguments_hash: Id | None = Field(default=None, description="The request's, to refuse an answer to anything else")
 
 
 # Requests of people
@@ -251,6 +254,7 @@ class UserInputEvent(Shape):
 
     kind: Literal[EventKind.USER_INPUT]
     text: Said = Field(description="What is said")
+    message_id: Id | None = Field(default=None, description="The sender's id of the message")
 
 
 class TurnShape(Shape):

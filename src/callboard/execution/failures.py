@@ -81,9 +81,13 @@ def conflict(known: Execution, name: str) -> Outcome:
     return Outcome(OutcomeStatus.FAILED, known.id, known.call_id, name, None, error)
 
 
-def call_id_conflict(call_id: str, name: str) -> ToolError:
+class CallIdConflict(ToolError):
+    """A call id was used before, for something else."""
+
+
+def call_id_conflict(call_id: str, name: str) -> CallIdConflict:
     """An id was used before, for something else."""
-    return ToolError(
+    return CallIdConflict(
         f"The call id {call_id!r} was used before, for {name} with other arguments. Use a new id.",
         category=ErrorCategory.VALIDATION,
     )

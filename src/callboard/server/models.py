@@ -97,6 +97,9 @@ class OfSession(Incoming):
 class Chat(Incoming):
     session_id: Id
     message: str = Field(min_length=1, max_length=200_000)
+    message_id: Id | None = Field(
+        default=None, description="The sender's id of the message: the same again is the same message"
+    )
 
 
 class Queued(Outgoing):
@@ -155,6 +158,19 @@ class BoardEvent(Outgoing):
     data: dict[str, Any]
 
 
+class AskEvents(Incoming):
+    session_id: Id
+    before: Annotated[int, Field(ge=1, le=MOST)] | None = Field(
+        default=None, description="The number of an event: only what comes before it; the newest where it is not given"
+    )
+    limit: Annotated[int, Field(ge=1, le=500, description="How many at most")] = 100
+
+
+class EventPage(Outgoing):
+    events: list[BoardEvent] = Field(description="Oldest first; about 1 MB at most")
+    next: Number | None = Field(description="What to give as `before` for earlier ones; null: there are none")
+
+
 # Requests to people
 
 
@@ -172,6 +188,7 @@ class RequestInfo(Outgoing):
     tool: str
     payload: Any = Field(description="What is asked")
     answer_schema: Any = Field(description="What an answer must look like")
+    arguments_hash: str = Field(description="What is asked, as a hash that an answer can repeat")
     created_at: datetime
     expires_at: datetime | None
     cut: dict[str, CutInfo] | None = Field(default=None, description="What was left out, by field")
@@ -185,6 +202,9 @@ class RequestList(Outgoing):
 class AnswerRequest(Incoming):
     session_id: Id
     answer: Any
+    arguments_hash: Id | None = Field(
+        default=None, description="The request's: an answer that was given for anything else is refused"
+    )
 
 
 # Tools and executions

@@ -9,6 +9,7 @@ from pydantic.json_schema import models_json_schema
 
 import callboard
 
+from ..sessions.ids import MAX_ID
 from .endpoint import JSON, Endpoint, Nothing
 from .models import ProblemDocument
 from .problems import MEDIA_TYPE
@@ -71,7 +72,7 @@ def _operation(each: Endpoint, references: dict[type[BaseModel], dict[str, Any]]
     made: dict[str, Any] = {
         "operationId": f"{each.handler.__module__.rpartition('.')[2]}_{each.handler.__name__}",
         "summary": each.summary,
-        "parameters": [*_path_parameters(each), *_query_parameters(each)],
+        "parameters": [*_path_parameters(each), *_query_parameters(each), *_header_parameters(each)],
         "responses": dict(_responses(each, references)),
     }
     if each.body is not Nothing:
@@ -83,6 +84,13 @@ def _operation(each: Endpoint, references: dict[type[BaseModel], dict[str, Any]]
 def _path_parameters(each: Endpoint) -> Iterator[dict[str, Any]]:
     for name in _NAME.findall(each.path):
         yield {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+
+
+def _header_parameters(each: Endpoint) -> Iterator[dict[str, Any]]:
+    if each.method == "POST":
+        schema = {"type": "string", "minLength": 1, "maxLength": MAX_ID}
+        said = "The client's id of the request: the same again is carried out once"
+        yield {"name": "Idempotency-Key", "in": "header", "required": False, "schema": schema, "description": said}
 
 
 def _query_parameters(each: Endpoint) -> Iterator[dict[str, Any]]:

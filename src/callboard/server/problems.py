@@ -16,10 +16,10 @@ from starlette.responses import Response
 from ..errors import CallboardError, ErrorCategory, ToolError
 from ..events.posting import PostingRefused
 from ..events.problems import EventInvalid, EventTooLarge
-from ..sessions.answers import AnswerInvalid
+from ..sessions.answers import AnswerInvalid, ArgumentsMismatch
 from ..sessions.ids import CallIdInvalid, SessionIdInvalid, SessionNotFound
 from ..sessions.requests import RequestClosed
-from ..storage.port import Conflict, StoreError, StoreUnavailable, StoreUnconfirmed
+from ..storage.port import Conflict, IdempotencyConflict, StoreError, StoreUnavailable, StoreUnconfirmed
 from ..tools.document import shorten
 
 log = logging.getLogger("callboard.server")
@@ -104,6 +104,8 @@ def problem_of(error: Exception) -> Problem:
             return error
         case HTTPException():
             return _of_http(error)
+        case IdempotencyConflict():
+            return Problem(409, error.code, "The key was used for something else", str(error))
         case SessionNotFound() | Conflict():  # nothing can be written to one that was deleted meanwhile
             return not_found("session")
         case ToolError() if error.category is ErrorCategory.NOT_FOUND:
@@ -118,6 +120,8 @@ def problem_of(error: Exception) -> Problem:
             return Problem(422, error.code, "Not valid", str(error), errors=_printable(error.problems))
         case RequestClosed():
             return Problem(409, error.code, "Not open any more", str(error))
+        case ArgumentsMismatch():
+            return Problem(409, error.code, "Not what was asked", str(error))
         case SessionIdInvalid() | CallIdInvalid():
             return Problem(422, error.code, "Not valid", str(error))
         case StoreUnconfirmed():

@@ -14,6 +14,7 @@ from ..events.event import Event, Events
 from ..events.kinds import EventKind
 from ..events.routing import Family
 from ..execution.record import ExecutionRecord
+from ..sessions.answers import arguments_hash
 from ..sessions.services import Messages
 from ..sessions.session import Session
 from ..sessions.snapshot import BriefSnapshot
@@ -101,6 +102,7 @@ def request_info(row: RequestRow, cut: Mapping[str, Cut] | None = None) -> Reque
         tool=row.tool,
         payload=from_json(row.payload),
         answer_schema=from_json(row.schema),
+        arguments_hash=arguments_hash(row),
         created_at=datetime.fromtimestamp(row.created_at, UTC),
         expires_at=None if row.expires_at is None else datetime.fromtimestamp(row.expires_at, UTC),
         cut=_cut_info(cut, f"/api/requests/{quote(row.id, safe='')}", row.session_id),

@@ -16,6 +16,7 @@ from ..execution.execution import Answer, Execution
 from ..execution.masking import shown_arguments
 from ..execution.storing import fingerprint_of
 from ..nesting import DEEPEST, is_deeper
+from ..schemas.secrets import MASK
 from ..storage.rows import RequestRow
 from ..tools.definition import Tool
 from ..tools.document import encode
@@ -23,6 +24,10 @@ from ..tools.problems import problems_of
 
 MAX_ANSWER_BYTES = 256 * 1024
 """How large an answer may be, as JSON."""
+
+
+REJECTED = "rejected"
+"""The `decision` in the details of the error with which a call ends that a person refused."""
 
 
 class AnswerInvalid(CallboardError, ValueError):
@@ -33,6 +38,12 @@ class AnswerInvalid(CallboardError, ValueError):
     def __init__(self, message: str, problems: Sequence[Mapping[str, Any]] = ()) -> None:
         super().__init__(message)
         self.problems = list(problems)
+
+
+class ArgumentsMismatch(CallboardError):
+    """An answer was given for other arguments than those that the request asks about. The request stays open."""
+
+    code = "arguments_mismatch"
 
 
 class Approval(BaseModel):
@@ -112,6 +123,16 @@ def binding(execution: Execution, payload: bytes) -> str:
     return hashlib.sha256(to_json(bound)).hexdigest()
 
 
+def arguments_hash(row: RequestRow) -> str:
+    """A hash of what a person is shown of a request: its tool, its call and the arguments, with secrets masked.
+
+    An answer can repeat it, to say what it was given for. Nothing that is not shown goes into it, so that a secret
+    cannot be guessed from it.
+    """
+    shown = [row.kind, row.tool, row.execution_id, fingerprint_of(row.payload)]
+    return hashlib.sha256(to_json(shown)).hexdigest()
+
+
 def shown_answer(row: RequestRow, tool: Tool | None) -> Any:
     """An answer as people may see it: edited arguments without their secrets."""
     answer = from_json(row.answer or b"null")
@@ -123,7 +144,7 @@ def shown_answer(row: RequestRow, tool: Tool | None) -> Any:
 def meaning(row: RequestRow, execution: Execution) -> Answer:
     """What a closed request means for the execution that waits for it."""
     if row.status == "expired":
-        return _refusal("Nobody answered in time; the call did not run.", ErrorCategory.TIMEOUT)
+        return _refusal("Nobody answered in time; the call did not run.", ErrorCategory.TIMEOUT, "expired")
     if row.status not in ("answered", "refused", "used"):
         return _refusal("The request was withdrawn; the call did not run.", ErrorCategory.CANCELLED)
     if row.fingerprint != binding(execution, row.payload):
@@ -139,9 +160,11 @@ def meaning(row: RequestRow, execution: Execution) -> Answer:
     if row.status == "refused" or not (said.get("status") == "confirmed" if wallet else said.get("approved") is True):
         reason = said.get("reason") or said.get("detail")
         why = f" The reason: {reason}" if reason else ""
-        return _refusal(f"A person refused this call; it did not run.{why}", ErrorCategory.PERMISSION)
+        return _refusal(f"A person refused this call; it did not run.{why}", ErrorCategory.PERMISSION, REJECTED)
     if wallet or (edited := said.get("arguments")) is None:
         return Answer()
+    if tool.has_secrets:
+        edited = _with_secrets(edited, from_json(row.payload), from_json(execution.document))
     document = encode(edited)
     try:
         tool.arguments.parse(tool.name, document)
@@ -150,5 +173,24 @@ def meaning(row: RequestRow, execution: Execution) -> Answer:
     return Answer(document=document)
 
 
-def _refusal(message: str, category: ErrorCategory) -> Answer:
-    return Answer(ToolError(message, category=category))
+def _with_secrets(edited: Any, shown: Any, original: Any) -> Any:
+    """Edited arguments in which a mask that the person left as it was shown stands for the secret behind it."""
+    if shown == MASK:
+        return original if edited == MASK else edited
+    if isinstance(edited, dict) and isinstance(shown, dict) and isinstance(original, dict):
+        given, seen, sent = (cast("dict[str, Any]", each) for each in (edited, shown, original))
+        known = seen.keys() & sent.keys()
+        return {
+            name: _with_secrets(value, seen[name], sent[name]) if name in known else value
+            for name, value in given.items()
+        }
+    if isinstance(edited, list) and isinstance(shown, list) and isinstance(original, list):
+        items, seen_items, sent_items = (cast("list[Any]", each) for each in (edited, shown, original))
+        if len(items) == len(seen_items) == len(sent_items):
+            return [_with_secrets(*each) for each in zip(items, seen_items, sent_items, strict=True)]
+    return edited
+
+
+def _refusal(message: str, category: ErrorCategory, decision: str | None = None) -> Answer:
+    details = None if decision is None else {"decision": decision}
+    return Answer(ToolError(message, category=category, details=details))

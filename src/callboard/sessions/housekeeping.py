@@ -12,6 +12,10 @@ AT_ONCE = 200
 """How many of the stored sessions are looked at each time. All of them have their turn, also those nobody opens."""
 
 
+KEEP_KEYS = 86_400.0
+"""Seconds for which a client's idempotency key is kept: a request that is repeated later counts as a new one."""
+
+
 class Housekeeping:
     """Clears away, a little at a time."""
 
@@ -43,6 +47,10 @@ class Housekeeping:
         self._after = others[-1] if others else ""
         for session_id in {*in_memory, *others}:
             await self._store.trim(session_id, keep=keep, before=before)
+
+    async def forget_keys(self) -> None:
+        """Forget idempotency keys that are too old."""
+        await self._store.forget_keys(self._clock.time() - KEEP_KEYS)
 
     async def expire(self) -> float | None:
         """Close requests whose time is over and for which no process waits. Returns when the next one expires."""

@@ -16,8 +16,8 @@ from ..events.board import Board
 from ..execution.book import Book
 from ..execution.manager import ExecutionManager
 from ..execution.usage import Usage, UserUsage
-from ..storage.port import Change, Conflict, Store, StoreError
-from ..storage.rows import OwnerRow, SessionRow
+from ..storage.port import AlreadyWritten, Change, Conflict, IdempotencyConflict, Store, StoreError
+from ..storage.rows import IdempotencyRow, OwnerRow, SessionRow
 from ..storage.text import is_storable
 from ..storage.writer import Writer
 from ..tools.definition import Tool
@@ -214,8 +214,13 @@ class Keeper:
         channel: str | None = None,
         allow: Collection[str] | None = None,
         wake: Wake | str | None = None,
+        idempotency: IdempotencyRow | None = None,
     ) -> Session:
-        """The session of that id, made or brought back if need be. Raises `SessionNotFound` for another user's."""
+        """The session of that id, made or brought back if need be. Raises `SessionNotFound` for another user's.
+
+        `idempotency` is stored with that. Where its key was stored before, nothing is done: raises `AlreadyWritten` or
+        `IdempotencyConflict`.
+        """
         check_id("session_id", session_id)
         check_id("user_id", user_id)
         if channel is not None and not is_storable(channel):
@@ -227,7 +232,7 @@ class Keeper:
             session = await self.bring(session_id)
             if session is None:
                 self._make_room(self._services.usage.of(user_id))
-                return await self._create(session_id, user_id, view, quiet)
+                return await self._create(session_id, user_id, view, quiet, idempotency)
             if session.user_id != user_id:
                 raise _not_found(session_id)
             given = View.of(
@@ -236,10 +241,15 @@ class Keeper:
                 session.view.allow if allow is None else allow,
             )
             quiet = quiet or session.wake
+            if idempotency is not None and (known := await self._store.idempotency(session_id, idempotency.key)):
+                same = known.fingerprint == idempotency.fingerprint
+                raise AlreadyWritten(known) if same else IdempotencyConflict(known.key)
             if given != session.view or quiet is not session.wake or not session.open:
                 session.view, session.wake, session.open = given, quiet, True
                 session.forget_tools()
-                await self._write(session)
+                await self._write(session, idempotency)
+            elif idempotency is not None:
+                await session.ledger.write(Change(session_id, idempotency=idempotency))
             if session.results:
                 self._recovery.wake(session)
             return session
@@ -308,15 +318,17 @@ class Keeper:
             raise
         self.restored += 1
 
-    async def _create(self, session_id: str, user_id: str, view: View, wake: Wake | None) -> Session:
+    async def _create(
+        self, session_id: str, user_id: str, view: View, wake: Wake | None, idempotency: IdempotencyRow | None
+    ) -> Session:
         session = self._make(session_id, user_id, view, None)
         session.wake = wake
         try:
-            await session.ledger.write(Change(session_id, session=session.row()))
+            await session.ledger.write(Change(session_id, session=session.row(), idempotency=idempotency))
         except (Conflict, StoreError) as error:
             self._leave(session)
             self._known.pop(session_id, None)
-            if isinstance(error, StoreError):
+            if isinstance(error, StoreError | IdempotencyConflict):
                 raise
             other = await self.load(session_id)  # another process was faster
             if other is None or other.user_id != user_id:
@@ -328,11 +340,11 @@ class Keeper:
             session.take_over(row)
         return session
 
-    async def _write(self, session: Session) -> None:
+    async def _write(self, session: Session, idempotency: IdempotencyRow | None = None) -> None:
         """Store a session itself, and be as it is stored then: another process may write it in the same moment."""
         try:
-            await session.ledger.write(Change(session.id, session=session.row()))
-        except StoreError:
+            await session.ledger.write(Change(session.id, session=session.row(), idempotency=idempotency))
+        except (Conflict, StoreError):  # as in `log_out`, another process may have written it in the same moment
             self._doubt(session)
             raise
         if self._durable:
@@ -402,13 +414,18 @@ class Keeper:
 
     # Logout, and sessions that nobody uses
 
-    async def log_out(self, session: Session, grace: float) -> None:
+    async def log_out(self, session: Session, grace: float, idempotency: IdempotencyRow | None = None) -> None:
         """End a session for now. See `Session.close`."""
         await finish_work(session, grace, self._manager, self._clock)
         await session.ledger.settle()
         session.open = False
+        closed = Change(session.id, session=session.row(), made_at=session.created_at, idempotency=idempotency)
         try:
-            await session.ledger.write(Change(session.id, session=session.row(), made_at=session.created_at))
+            await session.ledger.write(closed)
+        except (AlreadyWritten, IdempotencyConflict):
+            session.open = True
+            self._unsure.add(session.id)  # another process wrote it in the same moment: it is read again
+            raise
         except Conflict:  # it is deleted, and must not be made anew
             self.close(session)
         except StoreError:
@@ -446,6 +463,7 @@ class Keeper:
 
     def _sweep(self) -> None:
         """Let sessions go that nobody has used for a while, and see to what is too old."""
+        self.errands.run(self._housekeeping.forget_keys())
         if self._durable:
             self.errands.run(self._housekeeping.trim(tuple(self._sessions)))
             self.errands.run(self._recovery.stop_cancelled(self._known.get))

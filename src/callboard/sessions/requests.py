@@ -23,11 +23,11 @@ from ..execution.execution import Answer, Execution
 from ..execution.storing import fingerprint_of, row_of
 from ..execution.story import opening
 from ..storage import patience
-from ..storage.port import Change, Conflict, ExecutionWrite, RequestWrite, Store
-from ..storage.rows import RequestRow
+from ..storage.port import AlreadyWritten, Change, Conflict, ExecutionWrite, IdempotencyConflict, RequestWrite, Store
+from ..storage.rows import IdempotencyRow, RequestRow
 from ..tools.definition import Tool
 from ..tools.document import shorten
-from .answers import answer_schema, binding, judge, meaning, shown_answer
+from .answers import ArgumentsMismatch, answer_schema, arguments_hash, binding, judge, meaning, shown_answer
 
 if TYPE_CHECKING:
     from .session import Session
@@ -179,16 +179,30 @@ class Requests:
 
     # The answering side
 
-    async def answer(self, session: "Session", request_id: str, answer: Any) -> int:
+    async def answer(
+        self,
+        session: "Session",
+        request_id: str,
+        answer: Any,
+        *,
+        seen: str | None = None,
+        idempotency: IdempotencyRow | None = None,
+    ) -> int:
         """Close a request with an answer. Returns the number of its event, once it is stored.
 
-        Raises `ToolError` (not_found), `RequestClosed`, or `AnswerInvalid`, after which it is still open.
+        `seen` is the `arguments_hash` of what the person was shown. Raises `ToolError` (not_found), `RequestClosed`,
+        or `ArgumentsMismatch` and `AnswerInvalid`, after which it is still open.
         """
         row = await self._row(session, request_id)
+        if seen is not None and seen != arguments_hash(row):
+            raise ArgumentsMismatch(
+                "The answer was given for other arguments than those that the request asks about. Read the request "
+                "again, and answer what it shows."
+            )
         tool = self._find(row.tool)
         status, value = judge(row, tool, answer)
         closed = replace(row, status=status, answer=value, answered_at=self._clock.time())
-        return await self._close(session, closed, _answered(closed, tool, self._clock.time()))
+        return await self._close(session, closed, _answered(closed, tool, self._clock.time()), idempotency)
 
     async def expire(self, request_id: str) -> None:
         """Close a request to which nobody answered in time, unless somebody just did."""
@@ -227,9 +241,16 @@ class Requests:
     def _is_over(self, row: RequestRow) -> bool:
         return row.expires_at is not None and row.expires_at <= self._clock.time()
 
-    async def _close(self, session: "Session", row: RequestRow, event: bytes | None) -> int:
+    async def _close(
+        self, session: "Session", row: RequestRow, event: bytes | None, idempotency: IdempotencyRow | None = None
+    ) -> int:
         """Close it and tell the execution that waits, also if whoever closes it does not wait for that."""
-        change = Change(session.id, requests=[RequestWrite(row, "open")], events=() if event is None else (event,))
+        change = Change(
+            session.id,
+            requests=[RequestWrite(row, "open")],
+            events=() if event is None else (event,),
+            idempotency=idempotency,
+        )
         written = session.ledger.write(change, lasting=True)
         closing = asyncio.get_running_loop().create_task(self._closed(row, written))
         self._closing.add(closing)
@@ -244,6 +265,8 @@ class Requests:
     async def _closed(self, row: RequestRow, written: "asyncio.Future[int]") -> int:
         try:
             number = await written
+        except (AlreadyWritten, IdempotencyConflict):
+            raise
         except Conflict:
             raise RequestClosed("The request is not open any more: somebody else was faster.") from None
         self._tell(row)
@@ -266,6 +289,7 @@ def _asking(row: RequestRow, execution: Execution, at: float) -> bytes:
         "tool": execution.name,
         "answer_schema": from_json(row.schema),
         "expires_at": None if row.expires_at is None else datetime.fromtimestamp(row.expires_at, UTC),
+        "arguments_hash": arguments_hash(row),
     }
     arguments = from_json(row.payload)
     asked = arguments if row.kind == EventKind.WALLET_TX_REQUEST else {"payload": arguments}

@@ -10,7 +10,7 @@ from ..execution.execution import Execution
 from ..execution.manager import ExecutionManager
 from ..execution.usage import Usage
 from ..storage.port import Store
-from ..storage.rows import ExecutionRow
+from ..storage.rows import ExecutionRow, IdempotencyRow
 from ..tools.registry import Registry
 from ..turns import Turn
 from .requests import Requests
@@ -36,7 +36,7 @@ class Services:
     """This process, as the store knows it."""
     catch_up: Callable[[str, Board], Awaitable[None]]
     """Gives the board of a session what other processes have written."""
-    log_out: "Callable[[Session, float], Awaitable[None]]"
+    log_out: "Callable[[Session, float, IdempotencyRow | None], Awaitable[None]]"
     look_around: Callable[[], None]
     """See soon whether there is work that nobody holds."""
     conversation: "Callable[[Session], Talk | None]"
@@ -79,7 +79,9 @@ class Talk(Protocol):
 
     async def say(self, text: str) -> Turn: ...
 
-    async def hear(self, data: Mapping[str, Any], given: str | None = None) -> int:
+    async def hear(
+        self, data: Mapping[str, Any], given: str | None = None, *, idempotency: IdempotencyRow | None = None
+    ) -> int:
         """Post what the user wrote, and see to it that the model is told. Returns the number of its event.
 
         What has an id that its sender gave it is taken once: 0 where it was taken before.
@@ -111,7 +113,7 @@ class Talk(Protocol):
         """The newest messages, or those before a place."""
         ...
 
-    async def interrupt(self) -> bool: ...
+    async def interrupt(self, idempotency: IdempotencyRow | None = None) -> bool: ...
 
     def stop(self) -> None:
         """Stop the turn that runs here, without waiting for that."""

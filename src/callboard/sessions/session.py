@@ -7,6 +7,7 @@ for which it is the scope of its calls; what it writes goes through its ledger. 
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -24,7 +25,7 @@ from ..execution.outcome import Outcome
 from ..execution.record import ExecutionRecord
 from ..storage import patience
 from ..storage.port import Change, StoreUnavailable, StoreUnconfirmed
-from ..storage.rows import RequestRow, SessionRow
+from ..storage.rows import IdempotencyRow, RequestRow, SessionRow
 from ..tools.context import ClientContext
 from ..tools.definition import Tool
 from ..tools.document import encode, shorten
@@ -260,9 +261,13 @@ class Session:
             outcome, self.lent(outcome.tool) or self._registry.get(outcome.tool), self.view.channel, offset
         )
 
-    async def cancel(self, execution_id: str) -> bool:
+    async def cancel(self, execution_id: str, *, idempotency: IdempotencyRow | None = None) -> bool:
         """Stop an execution, wherever it runs. False where it had ended. Raises `ToolError` (not_found)."""
-        return await self.calls.cancel(execution_id)
+        cancelled = await self.calls.cancel(execution_id)
+        if idempotency is not None:
+            answer = to_json({"cancelled": cancelled})
+            await self.ledger.write(Change(self.id, idempotency=replace(idempotency, answer=answer)))
+        return cancelled
 
     async def cancel_call(self, call_id: str) -> bool:
         """Stop the execution of a call, by the caller's id."""
@@ -294,34 +299,56 @@ class Session:
 
     # People and the system
 
-    async def post(self, event: Mapping[str, Any], *, side: Side | str = Side.PEOPLE) -> int:
+    async def post(
+        self,
+        event: Mapping[str, Any],
+        *,
+        side: Side | str = Side.PEOPLE,
+        idempotency: IdempotencyRow | None = None,
+    ) -> int:
         """Post an event: its kind and the fields of that kind. Returns its number, once it is stored.
 
-        Raises `PostingRefused` for a kind that one's side may not post, `EventInvalid` for a wrong shape, and what
-        `answer` raises for an answer.
+        `idempotency` is stored with the event; where its key was stored before, nothing is posted, and `AlreadyWritten`
+        or `IdempotencyConflict` is raised. Raises `PostingRefused` for a kind that the side may not post,
+        `EventInvalid` for a wrong shape, and what `answer` raises for an answer.
         """
         from ..events.posting import accept
 
         kind, data = accept(event, Side(side))
         if kind == EventKind.USER_REQUEST:
-            return await self._services.workers.handle(self, data)
+            return await self._services.workers.handle(self, data, idempotency)
         if kind == EventKind.HUMAN_ANSWER:
-            return await self.answer(data["request_id"], data["answer"])
+            seen = data.get("arguments_hash")
+            return await self.answer(data["request_id"], data["answer"], arguments_hash=seen, idempotency=idempotency)
         if kind == EventKind.WALLET_TX_RESPONSE:
-            request_id = data.pop("request_id")
-            return await self.answer(request_id, {name: value for name, value in data.items() if value is not None})
-        if kind == EventKind.USER_INPUT and (talk := self._services.conversation(self)) is not None:
-            return await talk.hear(data)
-        return await self._post(kind, data)
+            request_id, seen = data.pop("request_id"), data.pop("arguments_hash", None)
+            said = {name: value for name, value in data.items() if value is not None}
+            return await self.answer(request_id, said, arguments_hash=seen, idempotency=idempotency)
+        if kind == EventKind.USER_INPUT:
+            data = {name: value for name, value in data.items() if value is not None}
+            if (talk := self._services.conversation(self)) is not None:
+                return await talk.hear(data, idempotency=idempotency)
+        return await self._post(kind, data, idempotency)
 
-    async def answer(self, request_id: str, answer: Any) -> int:
+    async def answer(
+        self,
+        request_id: str,
+        answer: Any,
+        *,
+        arguments_hash: str | None = None,
+        idempotency: IdempotencyRow | None = None,
+    ) -> int:
         """Answer what a person is asked: `{"approved": True}`, or what the tool asks for. Returns the event's number.
 
-        Raises `ToolError` (not_found), `RequestClosed`, or `AnswerInvalid`, after which the request is still open.
+        `arguments_hash` is the one of the request as the person saw it; an answer that was given for other arguments is
+        refused. Raises `ToolError` (not_found), `RequestClosed`, or `ArgumentsMismatch` and `AnswerInvalid`, after
+        which the request is still open.
         """
         self.touch()
         try:
-            return await self._services.requests.answer(self, request_id, answer)
+            return await self._services.requests.answer(
+                self, request_id, answer, seen=arguments_hash, idempotency=idempotency
+            )
         finally:
             if self.durable:
                 self._services.look_around()  # nobody may hold the execution that waits for it
@@ -336,10 +363,10 @@ class Session:
         """Tell the people of this session something. Returns the event's number."""
         return await self._post(EventKind.SYSTEM_NOTICE, {"message": message, **details})
 
-    async def _post(self, kind: str, data: Mapping[str, Any]) -> int:
+    async def _post(self, kind: str, data: Mapping[str, Any], idempotency: IdempotencyRow | None = None) -> int:
         self.touch()
         event = encode_event(kind, self._services.clock.time(), to_json(data))
-        return await self.ledger.write(Change(self.id, events=(event,)))
+        return await self.ledger.write(Change(self.id, events=(event,), idempotency=idempotency))
 
     # The conversation
 
@@ -369,10 +396,10 @@ class Session:
         """
         return await self.conversation().window(before, most)
 
-    async def interrupt(self) -> bool:
+    async def interrupt(self, *, idempotency: IdempotencyRow | None = None) -> bool:
         """Stop the turn that runs, in whatever process, or that waits for a person. False where there is none."""
         talk = self._services.conversation(self)
-        return talk is not None and await talk.interrupt()
+        return talk is not None and await talk.interrupt(idempotency)
 
     def conversation(self) -> Talk:
         """Its conversation with the model. Raises `CallboardError` where there is no model."""
@@ -422,12 +449,12 @@ class Session:
 
     # Its end
 
-    async def close(self, grace: float = 30.0) -> None:
+    async def close(self, grace: float = 30.0, *, idempotency: IdempotencyRow | None = None) -> None:
         """Log out: wait for what runs, as each tool says, at most the grace time; then free the memory.
 
         What then still runs ends as failed (timeout), with a notice. Everything is kept, and found at the next login.
         """
-        await self._services.log_out(self, grace)
+        await self._services.log_out(self, grace, idempotency)
 
     # For the keeper of sessions
 

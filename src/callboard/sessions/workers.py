@@ -21,8 +21,8 @@ from ..execution.execution import Execution, Priority
 from ..execution.manager import ExecutionManager
 from ..execution.storing import fingerprint_of, row_of
 from ..storage import patience
-from ..storage.port import Change, Conflict, ExecutionWrite
-from ..storage.rows import WORKER
+from ..storage.port import AlreadyWritten, Change, Conflict, ExecutionWrite, IdempotencyConflict
+from ..storage.rows import WORKER, IdempotencyRow
 from ..tools.definition import Tool
 from ..tools.document import encode, shorten
 from ..types import Mode
@@ -55,7 +55,9 @@ class Workers:
     def get(self, kind: str) -> Tool | None:
         return self._by_kind.get(kind)
 
-    async def handle(self, session: "Session", request: Mapping[str, Any]) -> int:
+    async def handle(
+        self, session: "Session", request: Mapping[str, Any], idempotency: IdempotencyRow | None = None
+    ) -> int:
         """Post a request and have it answered. Returns the number of its event, once it is stored.
 
         The same request id again is the same request: it is neither posted nor carried out a second time, and the
@@ -70,7 +72,8 @@ class Workers:
             error = ToolError(f"Nobody handles {shorten(kind, 80)!r} requests.", category=ErrorCategory.NOT_FOUND)
             answer = {"request_id": request_id, "request_kind": kind, "payload": None, "error": error.to_model()}
             refusal = encode_event(EventKind.USER_RESPONSE, at, to_json(answer))
-            return await session.ledger.write(Change(session.id, events=(event, refusal))) - 1
+            written = Change(session.id, events=(event, refusal), idempotency=idempotency)
+            return await session.ledger.write(written) - 1
         document = encode({} if request["payload"] is None else request["payload"])
         if (known := session.book.by_call(request_id)) is not None:
             await session.ledger.settle()  # it may have been posted in this very moment
@@ -79,7 +82,8 @@ class Workers:
         execution = self._manager.prepare(session, worker, document, request_id, Priority[request["priority"].upper()])
         begun = ExecutionWrite(row_of(execution, self._owner), self._owner, new=True)
         execution.stored = True  # or it will be, before anything else is told of it: it may be stopped at once
-        written = session.ledger.write(Change(session.id, executions=[begun], events=(event,)), lasting=True)
+        change = Change(session.id, executions=[begun], events=(event,), idempotency=idempotency)
+        written = session.ledger.write(change, lasting=True)
         beginning = asyncio.get_running_loop().create_task(self._begin(session, execution, written))
         self._beginning.add(beginning)
         beginning.add_done_callback(self._let_go)
@@ -94,6 +98,9 @@ class Workers:
     async def _begin(self, session: "Session", execution: Execution, written: "asyncio.Future[int]") -> int:
         try:
             number = await written
+        except (AlreadyWritten, IdempotencyConflict):
+            self._manager.disown(execution)
+            raise
         except Conflict:  # the same id was used before, in another process or an earlier time
             self._manager.disown(execution)
             row = await session.calls.stored_call(execution.call_id)

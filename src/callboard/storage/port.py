@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from ..errors import CallboardError
 from .brief import Brief
-from .rows import ExecutionRow, KeyRow, OwnerRow, RequestRow, SessionRow
+from .rows import ExecutionRow, IdempotencyRow, KeyRow, OwnerRow, RequestRow, SessionRow
 
 
 class StoreError(CallboardError):
@@ -59,6 +59,27 @@ class Conflict(CallboardError):
     code = "conflict"
 
 
+class AlreadyWritten(Conflict):
+    """The same request was written before, under the same idempotency key. Nothing was written again."""
+
+    code = "already_written"
+
+    def __init__(self, row: IdempotencyRow) -> None:
+        super().__init__(f"The idempotency key {row.key!r} was written before, for the same request.")
+        self.row = row
+        """What the first request came to."""
+
+
+class IdempotencyConflict(Conflict):
+    """An idempotency key was used before, for another request. Nothing was written."""
+
+    code = "idempotency_conflict"
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"The idempotency key {key!r} was used before, for another request. Use a new key.")
+        self.key = key
+
+
 class ExecutionWrite(NamedTuple):
     """An execution as it is now. `Conflict` where it is not there, unless it is new."""
 
@@ -100,6 +121,9 @@ class Change:
     """How many entries the transcript must have before these; `Conflict` where somebody else has written some."""
     made_at: float | None = None
     """When the session was made that this is meant for; `Conflict` where there is none, or another by now."""
+    idempotency: IdempotencyRow | None = None
+    """The client's id of this change. Where the session has the key already, nothing is written: `AlreadyWritten` for
+    the same fingerprint, `IdempotencyConflict` for another one. The newest `MAX_KEYS` keys of a session are kept."""
     events: Sequence[bytes] = field(default=())
     """Encoded events (see `events.event.encode_event`) for the end of the board: `{"kind":…,"at":…,"data":{…}}`."""
 
@@ -236,6 +260,10 @@ class Keys(Protocol):
 
 PAGE_BYTES = 4 * 1024 * 1024
 """About how many bytes of events are read at once: with large ones a page has fewer than were asked for."""
+
+MAX_KEYS = 1_000
+"""How many idempotency keys a session keeps. A new one takes the place of the oldest."""
+
 EVERYTHING = 1 << 60
 """A limit that is none."""
 
@@ -388,6 +416,14 @@ class Store(Keys, Protocol):
 
     async def transcript_before(self, session_id: str, before: int | None, limit: int) -> tuple[int, list[bytes]]:
         """The newest `limit` entries, or those before a position, oldest first; and the position of the first."""
+        ...
+
+    async def idempotency(self, session_id: str, key: str) -> IdempotencyRow | None:
+        """What a client's id was used for in a session; None where it is unknown, or forgotten."""
+        ...
+
+    async def forget_keys(self, before: float) -> int:
+        """Forget the idempotency keys of all sessions that are older than a time. Returns how many those were."""
         ...
 
     async def join(self, owner: OwnerRow) -> None:

@@ -39,6 +39,13 @@ class SessionRow:
     """What late results do to it while it is idle; None: what their tools say."""
     writes: int = 0
     """How often it was written: of two, the one with more is the newer. Given by the store."""
+    active_at: float | None = None
+    """When its newest event was posted; None where no event is kept. Given by the store."""
+
+    @property
+    def last_activity(self) -> float:
+        """When anything last happened in it: an event, or a change of the session itself."""
+        return max(self.updated_at, self.active_at or 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +122,26 @@ class RequestRow:
     created_at: float
     expires_at: float | None
     answered_at: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdempotencyRow:
+    """A client's id for one write to a session, and what that write came to.
+
+    It is written in one transaction with the change that it names, so a repeated request finds either both or neither.
+    """
+
+    key: str
+    """The client's id; unique within a session."""
+    fingerprint: str
+    """A hash of the request. The same key with another fingerprint is a conflict."""
+    at: float
+    """When it was written. Old keys are forgotten."""
+    answer: bytes = b"null"
+    """What the client is answered beside the number, as a small JSON document."""
+    seq: int | None = None
+    """The number that the client is answered with. None in a change: the store fills in that of the change's first
+    event, or of the session's newest one where the change has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,6 +57,11 @@ class Serving:
             if self._said is not None:
                 self._said.close()
 
+    def signal(self, number: int) -> None:
+        """Send it a signal, such as one that holds it up."""
+        assert self._process is not None
+        self._process.send_signal(number)
+
     def run(self, *command: str) -> str:
         """What another command says that uses the same store."""
         return forked.run(*command, cwd=self._folder, env=self._environment).strip()

@@ -54,6 +54,8 @@ class Tab:
         """What the browser complained of: errors, exceptions, whatever its policies stopped, dialogs."""
         self.network: list[str] = []
         """Requests that failed or were refused, which it complains of too."""
+        self.paused: list[dict[str, Any]] = []
+        """Requests that are held up, in the order in which they were made; see `hold`."""
         browser.hearing(self._id, self._heard)
         for domain in ("Page", "Runtime", "Log"):
             self.call(f"{domain}.enable")
@@ -80,6 +82,19 @@ class Tab:
 
     def connected(self) -> None:
         self.until("$('#connection').dataset.state === 'connected' && (seen($('#welcome')) || $('#timeline > li'))")
+
+    def hold(self, path: str, stage: str = "Request") -> None:
+        """Hold requests to a path up, before they are sent or (`Response`) before their answers arrive."""
+        self.call("Fetch.enable", patterns=[{"urlPattern": f"*{path}", "requestStage": stage}])
+
+    def held(self, number: int = 1) -> dict[str, Any]:
+        """Wait until so many requests were held up. Returns the newest."""
+        self._browser.wait(lambda: len(self.paused) >= number)
+        return self.paused[-1]
+
+    def release(self) -> None:
+        """Let everything through again."""
+        self.call("Fetch.disable")
 
     # Looking
 
@@ -165,6 +180,8 @@ class Tab:
         match name:
             case "Page.loadEventFired":
                 self._loaded += 1
+            case "Fetch.requestPaused":
+                self.paused.append(fields)
             case "Page.javascriptDialogOpening":
                 self.complaints.append(f"a dialog: {fields['message']}")
             case "Runtime.exceptionThrown":

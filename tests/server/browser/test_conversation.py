@@ -84,6 +84,12 @@ def test_h2_a_call_that_is_tried_again_shows_why_and_ends_with_its_result(offlin
     tab.until_said("There are 35 pieces of lamps in stock.")
     assert tab.see("$('.card .result').innerText").split() == ["Item", "lamps", "Pieces", "35"]
     assert tab.see("!seen($('.card progress')) && !seen($('.card button'))")
+    before = tab.see("$('.card').innerText")
+    assert "done (attempt 2 of 3) in" in before or "done (attempt 3 of 3) in" in before
+    tab.reload()
+    tab.connected()
+    tab.until("seen($('.troubles'))")
+    assert tab.see("$('.card').innerText") == before, "attempts, errors and times are there after a reload"
 
 
 def test_h2_work_in_the_background_shows_how_far_it_is_and_is_reported_by_itself(offline: str, tab: Tab) -> None:
@@ -101,9 +107,12 @@ def test_h2_work_in_the_background_shows_how_far_it_is_and_is_reported_by_itself
     shown = tab.timeline()
     assert [who for who, _ in shown] == ["user", "build_report", "model", "user", "calculate", "model", "model"]
     assert [status for tool, status in shown if tool in ("build_report", "calculate")] == ["succeeded", "succeeded"]
+    before = tab.see("$('.card').innerText")
     tab.reload()
     tab.connected()
     assert tab.timeline() == shown
+    tab.until("$$('.partials li').length === 2")
+    assert tab.see("$('.card').innerText") == before
 
 
 def test_h1_work_in_the_background_is_cancelled_on_its_card(offline: str, tab: Tab) -> None:

@@ -2,11 +2,28 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+from tests.cli import office
+from tests.server.browser.chromium import Browser
+from tests.server.browser.process import Serving
 from tests.server.browser.tab import Tab
 
 PAY = "pay 25 EUR to Ada for lunch"
+
+
+RED = """(() => {
+  $('#error').hidden = false;
+  const red = getComputedStyle($('#error')).color;
+  $('#error').hidden = true;
+  return red;
+})()"""
+COLOURS = """[$('.card'), ...$$('.card *')].filter(seen)
+  .map((each) => getComputedStyle(each))
+  .flatMap((style) => [style.color, style.borderLeftColor])"""
+APPROVALS = """$$('button').filter((each) => seen(each) && /approve/i.test(each.textContent))
+  .map((each) => each.textContent)"""
 
 
 def asked(tab: Tab, url: str, text: str = PAY) -> None:
@@ -34,9 +51,16 @@ def test_h1_a_rejection_tells_the_model_why(offline: str, tab: Tab) -> None:
     assert tab.see("document.activeElement.labels[0].textContent") == "Reason"
     tab.write("Too dear for a lunch.")
     tab.push("Reject")
-    tab.until_status("send_payment", "failed")
+    tab.until_status("send_payment", "rejected")
     tab.until_said("Too dear for a lunch.")
     assert "went to Ada" not in tab.see("$('#timeline').innerText")
+    for _ in range(2):
+        assert tab.see("$('.card .status').textContent") == "rejected", "without the time that the person took"
+        assert tab.see(RED) not in tab.see(COLOURS), "it is a decision, and no failure"
+        tab.until("$('.card .decision')?.textContent.startsWith('Rejected after')")
+        assert "Too dear for a lunch." in tab.see("$('.card .result').textContent")
+        tab.reload()
+        tab.connected()
 
 
 def test_h1_what_is_approved_can_be_changed_first(offline: str, tab: Tab) -> None:
@@ -54,6 +78,83 @@ def test_h1_what_is_approved_can_be_changed_first(offline: str, tab: Tab) -> Non
     tab.until_said("12.50 EUR went to Grace")
 
 
+def test_m3_there_is_one_way_to_approve_and_it_sends_what_is_seen(offline: str, tab: Tab) -> None:
+    asked(tab, offline)
+    assert tab.see(APPROVALS) == ["Approve"]
+    tab.push("Edit…")
+    assert tab.see(APPROVALS) == ["Approve with these"], "the old arguments cannot be approved while they are edited"
+    given: dict[str, Any] = json.loads(tab.see("document.activeElement.value"))
+    tab.select_all()
+    tab.write(json.dumps({**given, "amount": "1"}))
+    tab.press("Escape")
+    assert tab.see(APPROVALS) == ["Approve"]
+    assert tab.see("document.activeElement.textContent") == "Edit…"
+    tab.push("Reject…")
+    assert tab.see(APPROVALS) == []
+    tab.push("Back")
+    tab.push("Edit…")
+    assert json.loads(tab.see("document.activeElement.value")) == given, "what was given up is forgotten"
+    tab.select_all()
+    tab.write(json.dumps({**given, "amount": "12.50"}))
+    tab.hold("*/answer")
+    tab.push("Approve with these")
+    sent = json.loads(tab.held()["request"]["postData"])
+    assert sent["answer"] == {"approved": True, "arguments": {**given, "amount": "12.50"}}
+    assert len(sent["arguments_hash"]) == 64, "it says which arguments it is for"
+    tab.release()
+    tab.until_said("12.50 EUR went to Ada")
+
+
+def test_m3_a_card_keeps_what_was_decided_and_changed_over_a_reload(offline: str, tab: Tab) -> None:
+    asked(tab, offline)
+    tab.push("Edit…")
+    given: dict[str, Any] = json.loads(tab.see("document.activeElement.value"))
+    tab.select_all()
+    tab.write(json.dumps({**given, "amount": "12.50", "to": "Grace"}))
+    tab.push("Approve with these")
+    tab.until_said("12.50 EUR went to Grace")
+    before = tab.see("$('.card').innerText")
+    assert "Approved with changes after" in before
+    assert tab.see("$$('.decision dt').map((each) => each.innerText)") == ["Amount", "To"]
+    assert tab.see("$$('.decision dd').map((each) => each.textContent)") == ["was 25 → is 12.50", "was Ada → is Grace"]
+    tab.reload()
+    tab.connected()
+    tab.until("seen($('.card .decision'))")
+    assert tab.see("$('.card').innerText") == before
+
+
+def test_b2_nothing_is_chosen_for_the_person_in_a_wallets_form(
+    browser: Browser, tabs: Callable[..., Tab], tmp_path: Path
+) -> None:
+    with Serving(tmp_path / "served", "--tools", "office:registry") as server:
+        (tmp_path / "served" / "office.py").write_text(Path(office.__file__).read_text())
+        tab = tabs()
+        tab.open(server.start())
+        call = {"tool": "send", "arguments": office.ARGUMENTS["send"]}
+        tab.see(f"""fetch("/api/executions", {{
+          method: "POST",
+          headers: {{ "content-type": "application/json" }},
+          body: JSON.stringify({{ session_id: localStorage["callboard.session"], ...{json.dumps(call)} }}),
+        }}).then(() => null)""")
+        tab.until("seen($('.asked select'))")
+        assert tab.see("$('.asked select').selectedOptions[0].textContent") == "Choose…"
+        assert tab.see("[...$('.asked select').options].map((each) => each.textContent)") == [
+            "Choose…",
+            "confirmed",
+            "rejected",
+            "failed",
+        ]
+        tab.push("Answer")
+        assert tab.see("$('.asked select').validity.valueMissing && seen($('.asked form'))"), "it has to be chosen"
+        tab.see("$('.asked select').focus()")
+        for _ in range(2):
+            tab.press("ArrowDown")
+        tab.push("Answer")
+        tab.until_status("send", "succeeded")
+        assert tab.see("$('.card .decision').innerText").startswith("Rejected after")
+        assert tab.network == []
+
+
 def test_h1_an_answer_that_the_server_refuses_can_be_given_again(offline: str, tab: Tab) -> None:
     asked(tab, offline)
     tab.push("Edit…")
@@ -63,6 +164,8 @@ def test_h1_an_answer_that_the_server_refuses_can_be_given_again(offline: str, t
     tab.push("Approve with these")
     said = tab.until("seen($('.card .notice.error')) && $('.card .notice.error').textContent")
     assert "amount" in said
+    tab.push("Back")
+    assert not tab.see("seen($('.card .notice.error'))")
     tab.push("Approve")
     tab.until_said("25.00 EUR went to Ada")
     assert len(tab.network) == 1
@@ -73,6 +176,7 @@ def test_h1_a_question_is_answered_in_a_form(offline: str, tab: Tab) -> None:
     asked(tab, offline, "deliver the lamp")
     tab.see("$('.asked select').focus()")
     tab.press("ArrowDown")  # the list itself is no part of the page
+    tab.press("ArrowDown")  # nothing was chosen before
     tab.click("$('.asked input[type=checkbox]')")
     tab.click("$('.asked input[type=text], .asked textarea')")
     tab.write("Beware of the <dog>.")

@@ -4,8 +4,8 @@ from collections.abc import Callable, Container, Mapping
 from operator import attrgetter
 from typing import Protocol
 
-from ...storage.port import Change, Conflict
-from ...storage.rows import ExecutionRow, RequestRow
+from ...storage.port import AlreadyWritten, Change, Conflict, IdempotencyConflict
+from ...storage.rows import ExecutionRow, IdempotencyRow, RequestRow
 from ...storage.text import is_storable
 
 _execution_texts: Callable[[ExecutionRow], tuple[str, ...]] = attrgetter(
@@ -50,6 +50,8 @@ class KnownSession(Protocol):
     def unconsumed(self) -> Container[str]: ...
     @property
     def entries(self) -> int: ...
+    @property
+    def idempotency(self) -> Mapping[str, IdempotencyRow]: ...
 
 
 def refusal(change: Change, session: KnownSession | None, requests: Mapping[str, KnownRequest]) -> Conflict | None:
@@ -65,6 +67,10 @@ def refusal(change: Change, session: KnownSession | None, requests: Mapping[str,
         return Conflict(f"There is no session {change.session_id}.")
     if session is not None and change.made_at is not None and session.made_at != change.made_at:
         return Conflict(f"The session {change.session_id} was deleted, and another has its id now.")
+    if change.idempotency is not None and session is not None:
+        known = session.idempotency.get(change.idempotency.key)
+        if known is not None:
+            return repeat(known, change.idempotency)
     if change.entries is not None and change.entries != (0 if session is None else session.entries):
         return Conflict(f"The transcript of session {change.session_id} does not have {change.entries} entries.")
     return (
@@ -79,12 +85,19 @@ def has_storable_text(change: Change) -> bool:
     texts = [change.session_id, *change.late, *change.cancel]
     if change.session is not None:
         texts += (change.session.id, change.session.user_id, change.session.channel or "", change.session.wake or "")
+    if change.idempotency is not None:
+        texts += (change.idempotency.key, change.idempotency.fingerprint)
     for write in change.executions:
         texts += _execution_texts(write.row)
         texts += (write.row.parent_id or "", write.row.owner or "")
     for write in change.requests:
         texts += _request_texts(write.row)
     return is_storable("".join(texts))
+
+
+def repeat(known: IdempotencyRow, row: IdempotencyRow) -> Conflict:
+    """Why a change is not written whose idempotency key is known."""
+    return AlreadyWritten(known) if known.fingerprint == row.fingerprint else IdempotencyConflict(known.key)
 
 
 def _executions(change: Change, session: KnownSession | None) -> Conflict | None:

@@ -4,11 +4,12 @@ What a group of changes speaks of is read before and put into an `Intake`; each 
 and alters what the next one is judged by. In the end the intake holds the rows that are to be written.
 """
 
+from dataclasses import replace
 from operator import attrgetter
 from typing import NamedTuple
 
-from ...storage.port import Change, Conflict
-from ...storage.rows import ExecutionRow, SessionRow
+from ...storage.port import MAX_KEYS, Change, Conflict
+from ...storage.rows import ExecutionRow, IdempotencyRow, SessionRow
 from .encoded import posted
 from .guards import refusal
 from .sheets import Row
@@ -61,17 +62,25 @@ class Session:
     """A session that is written to, as it will be."""
 
     __slots__ = (
-        *("calls", "counted", "executions", "id", "last_entry", "last_execution", "last_seq", "made_at", "row"),
-        *("there", "unconsumed", "unconsumed_before", "user_id", "writes"),
+        *("calls", "counted", "executions", "id", "idempotency", "last_entry", "last_execution", "last_key"),
+        *("last_seq", "made_at", "row", "there", "unconsumed", "unconsumed_before", "user_id", "writes"),
     )
 
     def __init__(
-        self, session_id: str, last_seq: int, last_entry: int, last_execution: int, writes: int, made_at: float
+        self,
+        session_id: str,
+        last_seq: int,
+        last_entry: int,
+        last_execution: int,
+        last_key: int,
+        writes: int,
+        made_at: float,
     ) -> None:
         self.id = session_id
         self.last_seq = last_seq
         self.last_entry = last_entry
         self.last_execution = last_execution
+        self.last_key = last_key
         self.writes = writes
         self.made_at = made_at
         self.there = True
@@ -80,6 +89,7 @@ class Session:
         self.unconsumed_before: tuple[str, ...] = ()
         self.executions: dict[str, Execution] = {}
         self.calls: set[str] = set()
+        self.idempotency: dict[str, IdempotencyRow] = {}
         self.row: SessionRow | None = None
         """What is to be written of it."""
         self.counted = False
@@ -99,6 +109,8 @@ class Intake:
         self.requests: dict[str, Row] = {}
         self.transcript: list[Row] = []
         self.events: list[Row] = []
+        self.keys: dict[tuple[str, int], Row] = {}
+        """Idempotency keys, by session and slot."""
 
     def take(self, change: Change) -> int | Conflict:
         """Judge a change and, if it fits, take it in."""
@@ -121,6 +133,10 @@ class Intake:
                 self.events.append((session.id, seq, kind, at, body))
             session.last_seq = seq
             session.counted = True
+        if change.idempotency is not None:
+            self._take_key(
+                session, change.idempotency, session.last_seq - len(posts) + 1 if posts else session.last_seq
+            )
         return session.last_seq
 
     def _take_state(self, session: Session, change: Change) -> None:
@@ -156,6 +172,16 @@ class Intake:
             self.transcript.append((session.id, session.last_entry, entry))
         session.counted = session.counted or bool(entries or executions)
 
+    def _take_key(self, session: Session, row: IdempotencyRow, seq: int) -> None:
+        """Keep a key in the next slot; the slots are used again in turn, so that a session has so many at most."""
+        if row.seq is None:
+            row = replace(row, seq=seq)
+        session.idempotency[row.key] = row
+        session.last_key += 1
+        session.counted = True
+        slot = session.last_key % MAX_KEYS
+        self.keys[session.id, slot] = (session.id, slot, row.key, row.fingerprint, row.seq, row.answer.decode(), row.at)
+
     def _take_execution(self, session: Session, row: ExecutionRow, values: Row) -> None:
         execution = session.executions.get(row.id)
         if execution is None:
@@ -178,6 +204,7 @@ def speaks_of_more(change: Change) -> bool:
         or change.taken
         or change.cancel
         or change.transcript
+        or change.idempotency
     )
 
 

@@ -9,8 +9,20 @@ from dataclasses import replace
 from itertools import accumulate
 
 from ...storage.brief import Brief, brief
-from ...storage.port import LEFT, PAGE_BYTES, TAKEN, Change, Claim, Conflict, Head, Page, Recovered, Stopping
-from ...storage.rows import INPUT, ExecutionRow, KeyRow, OwnerRow, RequestRow, SessionRow
+from ...storage.port import (
+    LEFT,
+    MAX_KEYS,
+    PAGE_BYTES,
+    TAKEN,
+    Change,
+    Claim,
+    Conflict,
+    Head,
+    Page,
+    Recovered,
+    Stopping,
+)
+from ...storage.rows import INPUT, ExecutionRow, IdempotencyRow, KeyRow, OwnerRow, RequestRow, SessionRow
 from .encoded import input_of, posted
 from .guards import refusal
 
@@ -21,7 +33,7 @@ CLOSED_REQUESTS = 10_000
 class _Session:
     """A session and all that is its own."""
 
-    __slots__ = ("calls", "events", "executions", "first_seq", "row", "transcript", "unconsumed")
+    __slots__ = ("calls", "events", "executions", "first_seq", "idempotency", "row", "transcript", "unconsumed")
 
     def __init__(self, row: SessionRow) -> None:
         self.row = row
@@ -31,6 +43,7 @@ class _Session:
         self.calls: dict[str, str] = {}
         self.unconsumed: dict[str, None] = {}
         self.transcript: list[bytes] = []
+        self.idempotency: dict[str, IdempotencyRow] = {}
 
     @property
     def user_id(self) -> str:
@@ -49,7 +62,13 @@ class _Session:
         return len(self.transcript)
 
     def stored(self) -> SessionRow:
-        return replace(self.row, last_seq=self.last_seq, first_seq=self.first_seq, unconsumed=tuple(self.unconsumed))
+        return replace(
+            self.row,
+            last_seq=self.last_seq,
+            first_seq=self.first_seq,
+            unconsumed=tuple(self.unconsumed),
+            active_at=posted(self.events[-1]).at if self.events else None,
+        )
 
     def write(self, change: Change) -> None:
         """Take in a change that fits."""
@@ -72,6 +91,11 @@ class _Session:
                 self.executions[execution_id] = replace(row, cancelling=True)
         self.transcript += change.transcript
         self.events += change.events
+        if (key := change.idempotency) is not None:
+            first = self.last_seq - len(change.events) + 1 if change.events else self.last_seq
+            self.idempotency[key.key] = key if key.seq is not None else replace(key, seq=first)
+            if len(self.idempotency) > MAX_KEYS:
+                del self.idempotency[next(iter(self.idempotency))]
 
 
 class MemoryStore:
@@ -272,6 +296,19 @@ class MemoryStore:
         end = len(entries) if before is None else min(len(entries), before - 1)
         start = max(0, end - limit)
         return start + 1, entries[start:end]
+
+    async def idempotency(self, session_id: str, key: str) -> IdempotencyRow | None:
+        session = self._sessions.get(session_id)
+        return session.idempotency.get(key) if session else None
+
+    async def forget_keys(self, before: float) -> int:
+        forgotten = 0
+        for session in self._sessions.values():
+            old = [key for key, row in session.idempotency.items() if row.at < before]
+            for key in old:
+                del session.idempotency[key]
+            forgotten += len(old)
+        return forgotten
 
     async def join(self, owner: OwnerRow) -> None:
         with self._beating:

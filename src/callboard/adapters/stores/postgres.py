@@ -6,6 +6,7 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import psycopg
@@ -26,7 +27,8 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.exc import DBAPIError
 
-from ...storage.port import Conflict, StoreError, StoreUnavailable
+from ...storage.port import AlreadyWritten, Conflict, IdempotencyConflict, StoreError, StoreUnavailable
+from ...storage.rows import IdempotencyRow
 from .advisory_locks import AdvisoryLocks
 from .lines import Line
 from .listening import CHANNEL, Listener, written
@@ -239,7 +241,7 @@ class PostgresDatabase:
         row = connection.execute(mine).one_or_none()
         if row is None or row.number != number:
             return None
-        return [Conflict(result) if isinstance(result, str) else result for result in json.loads(row.results)]
+        return [_result(noted) for noted in json.loads(row.results)]
 
     def tell(
         self,
@@ -250,7 +252,7 @@ class PostgresDatabase:
         fold: Fold,
     ) -> None:
         """Note a group with its results, and say to other processes what it is about, when it is committed."""
-        noted = json.dumps([str(result) if isinstance(result, Conflict) else result for result in results])
+        noted = json.dumps([_note(result) for result in results])
         messages = json.dumps(written(self.instance, session_ids))
         values = {"who": self.instance, "group": number, "found": noted, "now": time.time(), "messages": messages}
         if self._telling is None:
@@ -264,6 +266,31 @@ class PostgresDatabase:
 
     def notify(self, connection: Connection, session_ids: Sequence[str]) -> None:
         connection.execute(_notified, {"messages": json.dumps(written(self.instance, session_ids))})
+
+
+def _note(result: int | Conflict) -> Any:
+    """A result of a change as JSON data, from which `_result` makes it again."""
+    match result:
+        case int():
+            return result
+        case AlreadyWritten(row=row):
+            return {"already_written": {**asdict(row), "answer": row.answer.decode()}}
+        case IdempotencyConflict(key=key):
+            return {"idempotency_conflict": key}
+        case _:
+            return str(result)
+
+
+def _result(noted: Any) -> int | Conflict:
+    match noted:
+        case {"already_written": row}:
+            return AlreadyWritten(IdempotencyRow(**{**row, "answer": row["answer"].encode()}))
+        case {"idempotency_conflict": key}:
+            return IdempotencyConflict(key)
+        case str():
+            return Conflict(noted)
+        case _:
+            return noted
 
 
 def _state(error: Exception) -> str | None:

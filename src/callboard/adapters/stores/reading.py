@@ -19,18 +19,36 @@ from sqlalchemy import (
 )
 
 from ...storage.port import Head, Page, Stopping
-from ...storage.rows import ExecutionRow, OwnerRow, RequestRow, SessionRow
+from ...storage.rows import ExecutionRow, IdempotencyRow, OwnerRow, RequestRow, SessionRow
 from .sheets import among, keys
-from .tables import events, executions, made_at, owners, requests, session_tool_state, sessions, stopping, transcript
+from .tables import (
+    events,
+    executions,
+    idempotency_keys,
+    made_at,
+    owners,
+    requests,
+    session_tool_state,
+    sessions,
+    stopping,
+    transcript,
+)
 
 EXECUTION = [executions.c[name] for name in ExecutionRow.__dataclass_fields__]
 """The columns of an execution, by the names of its fields."""
 
+_active_at = (
+    select(events.c.at)
+    .where(events.c.session_id == sessions.c.id, events.c.seq == sessions.c.last_seq)
+    .correlate(sessions)
+    .scalar_subquery()
+    .label("active_at")
+)
 _SESSION = select(
     *(sessions.c.id, session_tool_state.c.user_id, session_tool_state.c.namespaces, sessions.c.channel),
     *(sessions.c.allow, session_tool_state.c.available_tools, sessions.c.open, session_tool_state.c.created_at),
     *(session_tool_state.c.updated_at, sessions.c.last_seq, sessions.c.first_seq),
-    *(session_tool_state.c.unconsumed_results, sessions.c.wake, sessions.c.writes),
+    *(session_tool_state.c.unconsumed_results, sessions.c.wake, sessions.c.writes, _active_at),
 ).join(session_tool_state, session_tool_state.c.session_id == sessions.c.id)
 
 _REQUEST = select(*(requests.c[name] for name in RequestRow.__dataclass_fields__))
@@ -75,6 +93,9 @@ class Reading:
             .order_by(transcript.c.position.desc())
             .limit(bindparam("limit"))
         )
+        self._idempotency = select(
+            *(idempotency_keys.c[name] for name in ("key", "fingerprint", "at", "answer", "seq"))
+        ).where(idempotency_keys.c.session_id == bindparam("session_id"), idempotency_keys.c.key == bindparam("key"))
         self._owners = select(owners).order_by(owners.c.id)
 
     def session(self, connection: Connection, session_id: str) -> SessionRow | None:
@@ -186,6 +207,10 @@ class Reading:
         rows = connection.execute(self._transcript_before, wanted).all()[::-1]
         return (rows[0].position, [row.entry for row in rows]) if rows else (1, [])
 
+    def idempotency(self, connection: Connection, session_id: str, key: str) -> IdempotencyRow | None:
+        rows = connection.execute(self._idempotency, {"session_id": session_id, "key": key}).mappings()
+        return next((IdempotencyRow(**{**row, "answer": row["answer"].encode()}) for row in rows), None)
+
     def owners(self, connection: Connection) -> list[OwnerRow]:
         return [OwnerRow(**row) for row in connection.execute(self._owners).mappings()]
 
@@ -218,6 +243,7 @@ def _session(row: Row[*tuple[Any, ...]]) -> SessionRow:
         unconsumed=_names(row.unconsumed_results) or (),
         wake=row.wake,
         writes=row.writes,
+        active_at=row.active_at,
     )
 
 

@@ -5,7 +5,7 @@ from sqlalchemy import Connection, delete, select, update
 from ...events.kinds import EventKind
 from ...storage.rows import INPUT
 from .encoded import input_of
-from .tables import events, executions, made_at, sessions
+from .tables import events, executions, idempotency_keys, made_at, sessions
 
 
 def remove(connection: Connection, session_id: str, when: float | None) -> bool:
@@ -14,6 +14,11 @@ def remove(connection: Connection, session_id: str, when: float | None) -> bool:
     if when is not None:
         removed = removed.where(made_at == when)
     return connection.execute(removed).rowcount == 1
+
+
+def forget_keys(connection: Connection, before: float) -> int:
+    """Forget the idempotency keys that are older than a time."""
+    return connection.execute(delete(idempotency_keys).where(idempotency_keys.c.at < before)).rowcount
 
 
 def trim(connection: Connection, session_id: str, keep: int, before: float) -> int:

@@ -15,7 +15,7 @@ from sqlalchemy.exc import DataError
 from ...storage import patience
 from ...storage.brief import Brief
 from ...storage.port import PAGE_BYTES, Change, Conflict, Head, Page, Recovered, Stopping, StoreError
-from ...storage.rows import ExecutionRow, KeyRow, OwnerRow, RequestRow, SessionRow
+from ...storage.rows import ExecutionRow, IdempotencyRow, KeyRow, OwnerRow, RequestRow, SessionRow
 from . import keys, removal, revisions
 from .addresses import postgres_url, sqlite_path
 from .backend import Backend, Watch
@@ -182,6 +182,12 @@ class SqlStore:
     async def transcript_before(self, session_id: str, before: int | None, limit: int) -> tuple[int, list[bytes]]:
         end = _MOST if before is None else min(before, _MOST)
         return await self._read(lambda c: self._reading.transcript_before(c, session_id, end, limit), (1, []))
+
+    async def idempotency(self, session_id: str, key: str) -> IdempotencyRow | None:
+        return await self._read(lambda c: self._reading.idempotency(c, session_id, key), None)
+
+    async def forget_keys(self, before: float) -> int:
+        return await self._write(lambda c: removal.forget_keys(c, before), 0)
 
     async def join(self, owner: OwnerRow) -> None:
         def enter(connection: Connection) -> None:

@@ -54,6 +54,7 @@ sessions = Table(
     Column("first_seq", BigInteger, nullable=False),
     Column("last_entry", BigInteger, nullable=False),
     Column("last_execution", BigInteger, nullable=False),
+    Column("last_key", BigInteger, nullable=False, server_default="0"),
 )
 """Whoever writes to a session locks its row here first, and takes the next numbers from it."""
 
@@ -188,6 +189,22 @@ transcript = Table(
     Column("entry", JsonText(exact=True), nullable=False),
 )
 """Entries keep their very text: a provider's cache knows a conversation again by its bytes."""
+
+idempotency_keys = Table(
+    "idempotency_keys",
+    metadata,
+    Column("session_id", _name, _of_session(), primary_key=True),
+    Column("slot", BigInteger, primary_key=True, autoincrement=False),
+    Column("key", _name, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("answer", Text, nullable=False),
+    Column("at", Double, nullable=False),
+    UniqueConstraint("session_id", "key", name="idempotency_keys_key"),
+    Index("idempotency_keys_at", "at"),
+)
+"""The clients' ids of what was written. `slot` is the session's `last_key` modulo the number of keys that are kept, so
+that a new key takes the place of the oldest."""
 
 owners = Table(
     "owners",

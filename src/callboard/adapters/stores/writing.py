@@ -11,21 +11,24 @@ from collections.abc import Iterable, Sequence
 from sqlalchemy import Connection, Dialect, delete, select, update
 
 from ...storage.port import Change, Conflict
-from ...storage.rows import SessionRow
+from ...storage.rows import IdempotencyRow, SessionRow
 from ...storage.text import is_storable
 from .guards import has_storable_text
 from .intake import EXECUTION, REQUEST, Execution, Intake, Request, Session, speaks_of_more
 from .ownership import GOES_ON, UNHELD
 from .revisions import require_current, revision
 from .sheets import Fold, Query, Row, Sheet, among, keys
-from .tables import events, executions, made_at, requests, session_tool_state, sessions, transcript
+from .tables import events, executions, idempotency_keys, made_at, requests, session_tool_state, sessions, transcript
+
+KEY = ("key", "fingerprint", "seq", "answer", "at")
+"""The columns of an idempotency key, beside where it stands."""
 
 
 class Writing:
     """The statements by which one kind of database is written."""
 
     def __init__(self, dialect: Dialect) -> None:
-        counters = ("last_seq", "last_entry", "last_execution")
+        counters = ("last_seq", "last_entry", "last_execution", "last_key")
         state = ("session_id", "user_id", "namespaces", "available_tools", "unconsumed_results")
         self._locked = Query(
             dialect,
@@ -65,6 +68,12 @@ class Writing:
             .where(UNHELD, among(dialect, executions.c.session_id, executions.c.id))
             .values(ready=GOES_ON)
         )
+        self._keys = Query(
+            dialect,
+            select(idempotency_keys.c.session_id, *(idempotency_keys.c[name] for name in KEY)).where(
+                among(dialect, idempotency_keys.c.session_id, idempotency_keys.c.key)
+            ),
+        )
         self._unmade = delete(sessions).where(among(dialect, sessions.c.id))
         self._made = Sheet(dialect, "ensure", sessions, "id", "made_at", "open", "first_seq", *counters, key=["id"])
         self._seen = Sheet(dialect, "update", sessions, "id", "channel", "allow", "wake", "open", "writes", key=["id"])
@@ -86,6 +95,9 @@ class Writing:
             dialect, "update", executions, "session_id", "place", "cancelling", key=["session_id", "place"]
         )
         self._asked = Sheet(dialect, "replace", requests, *REQUEST, key=["id"])
+        self._keyed = Sheet(
+            dialect, "replace", idempotency_keys, "session_id", "slot", *KEY, key=["session_id", "slot"]
+        )
         self._said = Sheet(dialect, "insert", transcript, "session_id", "position", "entry")
         self._posted = Sheet(dialect, "insert", events, "session_id", "seq", "kind", "at", "body")
 
@@ -113,7 +125,7 @@ class Writing:
         }
         missing = sorted(carried.keys() - intake.sessions.keys())
         if missing:
-            self._made.write(connection, [(missed, carried[missed], True, 1, 0, 0, 0) for missed in missing])
+            self._made.write(connection, [(missed, carried[missed], True, 1, 0, 0, 0, 0) for missed in missing])
             intake.sessions |= self.lock(connection, missing)
         if speaking:
             self._know(connection, intake, [change for change in speaking if change.session_id in intake.sessions])
@@ -159,6 +171,12 @@ class Writing:
         if called:
             for session_id, call_id in self._calls.rows(connection, keys(called)):
                 intake.sessions[session_id].calls.add(call_id)
+        named = {(change.session_id, change.idempotency.key) for change in changes if change.idempotency}
+        if named:
+            for session_id, key, fingerprint, seq, answer, at in self._keys.rows(connection, keys(named)):
+                intake.sessions[session_id].idempotency[key] = IdempotencyRow(
+                    key=key, fingerprint=fingerprint, at=at, answer=answer.encode(), seq=seq
+                )
         asked = {write.row.id for change in changes for write in change.requests}
         if asked:
             for found, session_id, status in self._requests.rows(connection, keys(zip(asked))):
@@ -189,6 +207,7 @@ class Writing:
             (self._run, [(*run.values, run.place, run.cancelling) for _, run in runs if run.values is not None]),
             (self._stopped, [(session.id, run.place, True) for session, run in runs if run.asked and not run.values]),
             (self._asked, list(intake.requests.values())),
+            (self._keyed, list(intake.keys.values())),
             (self._said, intake.transcript),
             (self._posted, intake.events),
             (self._counted, [_counted(session) for session in touched if session.counted]),
@@ -214,4 +233,4 @@ def _state(session: Session, row: SessionRow) -> Row:
 
 
 def _counted(session: Session) -> Row:
-    return session.id, session.last_seq, session.last_entry, session.last_execution
+    return session.id, session.last_seq, session.last_entry, session.last_execution, session.last_key

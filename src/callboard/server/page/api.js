@@ -38,11 +38,14 @@ export async function get(path, query = {}) {
   return response.json();
 }
 
-export async function post(path, body) {
+/** `key` makes a repeated request harmless; `patience` is how many milliseconds the server may take to answer. */
+export async function post(path, body, { key, patience } = {}) {
+  const more = key ? { "idempotency-key": key } : {};
   const response = await fetch(path, {
     method: "POST",
-    headers: headers({ "content-type": "application/json", accept: "application/json" }),
+    headers: headers({ "content-type": "application/json", accept: "application/json", ...more }),
     body: JSON.stringify(body),
+    signal: patience ? AbortSignal.timeout(patience) : undefined,
   });
   if (!response.ok) throw await refused(response);
   return response.status === 204 ? null : response.json();

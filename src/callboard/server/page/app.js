@@ -3,11 +3,20 @@
 import { Problem, get, post, token } from "./api.js";
 import { Card } from "./cards.js";
 import { button, find, make, write } from "./elements.js";
+import { Outbox, newId } from "./outbox.js";
 import { State } from "./state.js";
 import { Stream } from "./stream.js";
 
 const SESSION = "callboard.session";
 const NEAR = 120;
+const PATIENCE = 20_000; // milliseconds that the server may take to answer
+const PAGES = 8; // of the past that are read for the history of the cards, of 500 events each
+const UNSENT = {
+  sending: "sending…",
+  sent: "sent",
+  waiting: "not sent yet; it is tried again by itself",
+  failed: "not sent",
+};
 const TRIES = [
   ["get_current_time", "what time is it in Tokyo and Paris"],
   ["calculate", "what is 12 * (3 + 4) and 365 * 24"],
@@ -19,6 +28,9 @@ const TRIES = [
 
 const state = new State();
 const shown = new Map(); // the element or card of each item, by its key
+const unsent = new Map(); // the element of each message that is not acknowledged, by its id
+const answers = new Map(); // what was answered to each request, and under which key it was sent
+let outbox = null;
 let stream = null;
 let sessionId = null;
 let drawing = false;
@@ -27,6 +39,7 @@ let ready = false;
 let left = 0; // how far the end was below the window when one last looked
 let earlier = null; // where the messages before those that are shown are read from
 let oldest = null; // the first element that was shown when they came
+let memory = 0; // of snapshots: the history of an older one does not matter
 let generation = 0; // of connections: what an older one still wants does not matter
 
 const timeline = find("timeline");
@@ -34,12 +47,18 @@ const message = find("message");
 
 const act = {
   cancel: (executionId) => post(`/api/executions/${encodeURIComponent(executionId)}/cancel`, { session_id: sessionId }),
-  async answer(requestId, answer) {
+  /** Answer a request for what the person has seen of it. The same answer again is the same: it may have arrived. */
+  async answer({ id, hash }, answer) {
+    const body = { session_id: sessionId, answer, ...(hash ? { arguments_hash: hash } : {}) };
+    const text = JSON.stringify(body);
+    if (answers.get(id)?.text !== text) answers.set(id, { text, key: newId() });
     try {
-      await post(`/api/requests/${encodeURIComponent(requestId)}/answer`, { session_id: sessionId, answer });
+      await post(`/api/requests/${encodeURIComponent(id)}/answer`, body, { key: answers.get(id).key, patience: PATIENCE });
+      answers.delete(id);
     } catch (problem) {
+      if (problem.name === "TimeoutError") throw new Error("The server does not answer. Try again: your answer counts once.");
       if (problem.status === 404 || problem.code === "request_closed") {
-        state.forget(requestId);
+        state.forget(id);
         draw();
       }
       throw problem;
@@ -61,7 +80,8 @@ function draw() {
       timeline.replaceChildren();
     }
     for (const item of state.items) render(item);
-    find("welcome").hidden = !ready || state.items.length > 0;
+    renderUnsent();
+    find("welcome").hidden = !ready || state.items.length > 0 || unsent.size > 0;
     find("stop").hidden = !state.processing;
     const count = state.requests.size;
     document.title = count ? `(${count}) Callboard` : "Callboard";
@@ -97,6 +117,33 @@ function render(item) {
 /** Put an element at the end, or, for an earlier message, before those that were there. */
 function put(item, element) {
   timeline.insertBefore(element, item.earlier ? oldest : null);
+}
+
+/** What the person wrote stands at the end from the first moment, and says how it stands, until the board has it. */
+function renderUnsent() {
+  const items = (outbox?.items ?? []).filter((item) => item.state !== "kept");
+  for (const [id, { element }] of unsent) {
+    if (!items.some((item) => item.id === id)) {
+      element.remove();
+      unsent.delete(id);
+    }
+  }
+  for (const item of items) {
+    if (!unsent.has(item.id)) {
+      const note = make("span", { class: "sent", role: "status" });
+      const again = button("Try now", "quiet", () => outbox.retry(item.id));
+      const remove = button("Remove", "quiet", () => outbox.discard(item.id));
+      const element = make("li", { class: "user unsent" }, make("span", { class: "hidden" }, "You: "), make("p", { class: "text" }, item.text));
+      element.append(make("div", { class: "delivery" }, note, again, remove));
+      find("outbox").append(element);
+      unsent.set(item.id, { element, note, again, remove });
+    }
+    const { element, note, again, remove } = unsent.get(item.id);
+    element.dataset.state = item.state;
+    write(note, item.state === "failed" ? `${UNSENT.failed}: ${item.problem}` : UNSENT[item.state]);
+    again.hidden = !["waiting", "failed"].includes(item.state);
+    remove.hidden = item.state !== "failed";
+  }
 }
 
 /** What is shown is to be drawn anew, in one go with what takes its place. */
@@ -155,36 +202,66 @@ function take(kind, event) {
   if (kind === "snapshot" || kind === "resync") {
     reset();
     state.begin(event);
+    outbox?.seen(event.last_seq ?? 0);
     ready = true;
     more(event.messages_next);
     suggest();
     if (state.unsure.size) settle();
+    remember(event.last_seq ?? 0);
   } else if (kind === "deleted") {
+    for (const item of [...(outbox?.items ?? [])]) outbox.discard(item.id);
     fresh();
     return;
-  } else announce(state.take(kind, event));
+  } else {
+    if (kind === "user_input" && event.data?.message_id) outbox?.arrived(event.data.message_id);
+    announce(state.take(kind, event));
+    if (event.seq) outbox?.seen(event.seq);
+  }
   draw();
+}
+
+/** Give the cards their history: what the snapshot does not tell is read from the events before it. */
+async function remember(lastSeq) {
+  const mine = ++memory;
+  let before = lastSeq + 1;
+  try {
+    for (let page = 0; page < PAGES && state.forgetful && before > 1; page++) {
+      const { events, next } = await get("/api/events", { session_id: sessionId, before, limit: 500 });
+      if (mine !== memory) return; // there is another snapshot by now
+      state.remember(events);
+      draw();
+      if (next === null) return;
+      before = next;
+    }
+  } catch {
+    // a card without its history is a card all the same
+  }
 }
 
 async function connect(wanted) {
   const mine = ++generation;
   stream?.close();
   ready = false;
+  memory++;
+  sessionId = wanted ?? `s${newId()}`; // chosen here, so that what is written before the server answers has its place
+  localStorage.setItem(SESSION, sessionId);
+  if (outbox?.sessionId !== sessionId) {
+    outbox = new Outbox(sessionId, { changed: draw, denied: () => ask(() => connect(sessionId)) });
+  }
   state.clear();
   more(null);
   reset();
   draw();
   connection("connecting");
   try {
-    const opened = await post("/api/sessions", wanted ? { session_id: wanted } : {});
+    await post("/api/sessions", { session_id: sessionId }, { patience: PATIENCE });
     if (mine !== generation) return;
-    sessionId = opened.session_id;
-    localStorage.setItem(SESSION, sessionId);
+    outbox.start();
     complain("");
   } catch (problem) {
     if (mine !== generation) return;
     if (problem.status === 401) {
-      ask(() => connect(wanted));
+      ask(() => connect(sessionId));
       return;
     }
     if (problem instanceof Problem && problem.status === 404 && wanted) {
@@ -193,12 +270,15 @@ async function connect(wanted) {
     }
     connection("lost");
     if (problem instanceof Problem) complain(problem.message);
-    setTimeout(() => mine === generation && connect(wanted), 3000);
+    setTimeout(() => mine === generation && connect(sessionId), 3000);
     return;
   }
   stream = new Stream(sessionId, {
     take,
-    state: connection,
+    state(name, delay) {
+      connection(name, delay);
+      if (name === "connected") outbox.hurry();
+    },
     fail(problem) {
       connection("lost");
       if (problem.status === 401) ask(() => connect(sessionId));
@@ -277,22 +357,15 @@ function ask(then) {
 
 // The person
 
-async function say(text) {
-  if (!sessionId) return;
+function say(text) {
   complain("");
-  try {
-    await post("/api/chat", { session_id: sessionId, message: text });
-  } catch (problem) {
-    if (!message.value) message.value = text;
-    if (problem.status === 401) ask(() => connect(sessionId));
-    else complain(problem instanceof Problem ? problem.message : "The message could not be sent. Try again.");
-  }
-  scrollTo({ top: document.body.scrollHeight });
+  outbox.add(text);
+  requestAnimationFrame(() => requestAnimationFrame(() => scrollTo({ top: document.body.scrollHeight })));
 }
 
 async function stop() {
   try {
-    await post("/api/interrupt", { session_id: sessionId });
+    await post("/api/interrupt", { session_id: sessionId }, { key: newId(), patience: PATIENCE });
   } catch (problem) {
     complain(problem.message);
   }

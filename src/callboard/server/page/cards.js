@@ -12,12 +12,23 @@ const WORDS = {
   succeeded: "done",
   failed: "failed",
   cancelled: "cancelled",
+  rejected: "rejected",
+  expired: "not answered in time",
 };
-const ENDED = new Set(["succeeded", "failed", "cancelled"]);
+const DECISIONS = {
+  approved: "Approved",
+  rejected: "Rejected",
+  answered: "Answered",
+  confirmed: "Confirmed by the wallet",
+  failed: "Failed in the wallet",
+};
+const ENDED = new Set(["succeeded", "failed", "cancelled", "rejected", "expired"]);
+const NEUTRAL = new Set(["rejected", "expired"]);
 const LONG = 400;
+const PARTIALS = 50; // how many are shown, the newest
 
 export class Card {
-  /** `act` has `cancel(executionId)` and `answer(requestId, answer)`, both of which may throw a `Problem`. */
+  /** `act` has `cancel(executionId)` and `answer(request, answer)`, both of which may throw a `Problem`. */
   constructor(call, act) {
     this.act = act;
     this.name = make("strong", {}, call.tool);
@@ -28,6 +39,7 @@ export class Card {
     this.said = make("p", { class: "said" });
     this.troubles = make("ul", { class: "troubles" });
     this.partials = make("ul", { class: "partials" });
+    this.decision = make("div", { class: "decision" });
     this.asked = make("div", { class: "asked" });
     this.result = make("div", { class: "result" });
     this.problem = make("p", { class: "notice error", role: "alert" });
@@ -41,6 +53,7 @@ export class Card {
       this.said,
       this.troubles,
       this.partials,
+      this.decision,
       this.asked,
       this.result,
       this.problem,
@@ -52,12 +65,15 @@ export class Card {
     const ended = ENDED.has(call.status);
     this.element.dataset.status = call.status;
     const attempt = call.attempt > 1 || call.errors.length ? ` (attempt ${call.attempt} of ${call.maximum})` : "";
-    const spent = ended && call.seconds !== null && call.seconds !== undefined ? ` ${within(call.seconds)}` : "";
+    const timed = ended && !NEUTRAL.has(call.status) && call.seconds !== null && call.seconds !== undefined;
+    const spent = timed ? ` ${within(call.seconds)}` : "";
     write(this.status, (WORDS[call.status] ?? call.status) + attempt + spent);
     this.cancel.hidden = ended || !call.executionId;
     this.#progress(call, ended);
-    this.#list(this.troubles, call.errors, (error) => `${error.category}: ${error.message}`);
-    this.#list(this.partials, call.partials, short);
+    this.#list(this.troubles, call.errors.map((error) => `${error.category}: ${error.message}`));
+    const hidden = Math.max(0, call.partials.length - PARTIALS);
+    this.#list(this.partials, [...(hidden ? [`${hidden} more before these`] : []), ...call.partials.slice(hidden).map(short)]);
+    this.#decide(call.decision);
     this.#ask(call);
     this.#end(call, ended);
   }
@@ -74,18 +90,42 @@ export class Card {
     this.said.hidden = !this.said.textContent;
   }
 
-  #list(element, values, told) {
-    while (element.children.length < values.length) {
-      element.append(make("li", {}, told(values[element.children.length])));
+  #list(element, texts) {
+    while (element.children.length > texts.length) element.lastChild.remove();
+    texts.forEach((text, place) => {
+      if (element.children[place]) write(element.children[place], text);
+      else element.append(make("li", {}, text));
+    });
+    element.hidden = !texts.length;
+  }
+
+  /** What a person decided, when, and what was changed by that. */
+  #decide(decision) {
+    this.decision.hidden = !decision;
+    const told = JSON.stringify(decision ?? null);
+    if (!decision || this.decided === told) return;
+    this.decided = told;
+    const waited = decision.waited === null ? "" : ` after ${seconds(decision.waited)}`;
+    const what = `${DECISIONS[decision.what]}${decision.edited ? " with changes" : ""}${waited}`;
+    this.decision.dataset.what = decision.what;
+    this.decision.replaceChildren(make("p", { title: new Date(decision.at).toLocaleString() }, what));
+    if (decision.edited && !decision.changes.length) this.decision.append(make("p", { class: "hint" }, "Nothing is different."));
+    if (!decision.changes.length) return;
+    const list = make("dl", { class: "facts" });
+    for (const [name, before, after] of decision.changes) {
+      const was = make("del", {}, make("span", { class: "hidden" }, "was "), short(before ?? null));
+      const is = make("ins", {}, make("span", { class: "hidden" }, "is "), short(after ?? null));
+      list.append(make("dt", {}, title(name)), make("dd", {}, was, " → ", is));
     }
-    element.hidden = !values.length;
+    this.decision.append(list);
   }
 
   #end(call, ended) {
     if (!ended || this.shown === call.status) return;
     this.shown = call.status;
     if (call.error && call.status !== "succeeded") {
-      this.result.replaceChildren(make("p", { class: "blame" }, call.error.message ?? String(call.error)));
+      const kind = NEUTRAL.has(call.status) ? "value" : "blame";
+      this.result.replaceChildren(make("p", { class: kind }, call.error.message ?? String(call.error)));
     } else if (call.value !== undefined && call.value !== null) this.result.replaceChildren(facts(call.value, true));
   }
 
@@ -108,32 +148,44 @@ export class Card {
 
   #approval(call) {
     const request = call.request;
+    const question = make("p", { class: "question" }, "May this run?");
     const more = make("div", { class: "more" });
-    const send = (answer) => this.#answer(request.id, answer);
-    const choose = (form, label, kind, answer) => {
+    const choices = make("div", { class: "choices", role: "group", "aria-label": `Answer to ${call.tool}` });
+    const send = (answer) => this.#answer(request, answer);
+    /** A form takes the place of the choices: there is one way to approve at any time, and it sends what is seen. */
+    const choose = (opener, asked, form, label, kind, answer) => {
       const given = make("form", {}, form.element);
-      given.append(make("button", { type: "submit", class: kind }, label), button("Back", "quiet", () => more.replaceChildren()));
+      const back = () => {
+        more.replaceChildren();
+        choices.hidden = false;
+        write(question, "May this run?");
+        this.#tell("");
+        opener.focus();
+      };
+      given.append(make("button", { type: "submit", class: kind }, label), button("Back", "quiet", back));
       given.addEventListener("submit", (event) => {
         event.preventDefault();
         this.#try(() => send(answer(form.read())));
       });
+      given.addEventListener("keydown", (event) => event.key === "Escape" && (event.stopPropagation(), back()));
+      choices.hidden = true;
+      write(question, asked);
+      this.#tell("");
       more.replaceChildren(given);
       given.querySelector("textarea, input")?.focus();
     };
     const reason = () => answerForm({ type: "object", properties: { reason: { type: "string", description: "The model is told, and may try otherwise." } } });
-    return [
-      make("p", { class: "question" }, "May this run?"),
-      make(
-        "div",
-        { class: "choices", role: "group", "aria-label": `Answer to ${call.tool}` },
-        button("Approve", "yes", () => send({ approved: true })),
-        button("Reject…", "stop", () => choose(reason(), "Reject", "stop", (given) => ({ approved: false, ...given }))),
-        button("Edit…", "quiet", () =>
-          choose(json("Arguments (JSON)", request.payload), "Approve with these", "yes", (given) => ({ approved: true, arguments: given })),
-        ),
-      ),
-      more,
-    ];
+    const reject = button("Reject…", "stop", () =>
+      choose(reject, "Why should it not run?", reason(), "Reject", "stop", (given) => ({ approved: false, ...given })),
+    );
+    const edit = button("Edit…", "quiet", () =>
+      choose(edit, "With which arguments may it run?", json("Arguments (JSON)", request.payload), "Approve with these", "yes", (given) => ({
+        approved: true,
+        arguments: given,
+      })),
+    );
+    choices.append(button("Approve", "yes", () => send({ approved: true })), reject, edit);
+    return [question, choices, more];
   }
 
   #question(call) {
@@ -141,7 +193,7 @@ export class Card {
     const given = make("form", {}, form.element, make("button", { type: "submit", class: "send" }, "Answer"));
     given.addEventListener("submit", (event) => {
       event.preventDefault();
-      this.#try(() => this.#answer(call.request.id, form.read()));
+      this.#try(() => this.#answer(call.request, form.read()));
     });
     return [make("p", { class: "question" }, "What is your answer?"), given];
   }
@@ -159,10 +211,10 @@ export class Card {
     write(this.problem, text);
   }
 
-  async #answer(requestId, answer) {
+  async #answer(request, answer) {
     this.#busy(true);
     try {
-      await this.act.answer(requestId, answer);
+      await this.act.answer(request, answer);
       this.#tell("");
     } catch (problem) {
       const wrong = (problem.errors ?? []).map((each) => `${each.path || each.pointer || "answer"}: ${each.message ?? each.detail}`);

@@ -56,9 +56,10 @@ function field(name, schema, required) {
   let read;
   if (Array.isArray(schema.enum)) {
     input = make("select", { id, ...described });
-    if (!required) input.append(make("option", { value: "" }, "—"));
+    // nothing is chosen for the person: an answer such as "confirmed" is given, and never only left standing
+    input.append(make("option", { value: "", disabled: required, selected: true }, required ? "Choose…" : "—"));
     schema.enum.forEach((each, index) => input.append(make("option", { value: String(index) }, String(each))));
-    if ("default" in schema) input.value = String(schema.enum.indexOf(schema.default));
+    if ("default" in schema && schema.enum.includes(schema.default)) input.value = String(schema.enum.indexOf(schema.default));
     read = () => (input.value === "" ? undefined : schema.enum[Number(input.value)]);
   } else if (schema.type === "boolean") {
     input = make("input", { id, type: "checkbox", ...described });

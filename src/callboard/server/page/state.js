@@ -1,6 +1,10 @@
 // What the page knows of a session: a timeline, made of a snapshot and the events after it. No element, no network.
 
+import { told } from "./story.js";
+
 const OPEN = new Set(["started", "queued", "waiting"]);
+const DECIDED = new Set(["rejected", "expired"]); // ends of a call that are a person's doing, and no failure
+const TOLD = /^(tool_|human_|wallet_tx_)/; // events that are a part of a call's story
 
 export class State {
   constructor() {
@@ -14,6 +18,8 @@ export class State {
     this.processing = false;
     this.unsure = new Set();
     this.late = {}; // which execution the call of a late result speaks of
+    this.owners = new Map(); // the call of each request, also of those that are answered
+    this.past = []; // events from before the snapshot, as far as they were asked for
     this.live = null; // the text that is being said
     this.count = 0;
   }
@@ -39,6 +45,7 @@ export class State {
         maximum: execution.max_attempts,
         value: undefined,
       });
+      if (execution.previous_errors?.length) call.errors = execution.previous_errors;
     }
     for (const request of snapshot.open_requests ?? []) this.#ask(request, request.payload);
     this.processing = Boolean(snapshot.is_processing);
@@ -60,9 +67,37 @@ export class State {
     for (const { execution_id: id, call_id: callId, status, value, error } of executions) {
       const call = this.calls.get(id) ?? this.calls.get(callId);
       if (!this.unsure.has(call) || call.status !== "executing") continue;
-      Object.assign(call, { executionId: id, status, value, error });
+      Object.assign(call, { executionId: id, status: ended(status, error), value, error });
     }
     this.unsure.clear();
+  }
+
+  /** Events from before what is known, oldest first: the cards get their history back. */
+  remember(events) {
+    this.past = [...events.filter((event) => TOLD.test(event.kind)), ...this.past];
+    for (const call of this.calls.values()) call.past = [];
+    for (const event of this.past) this.#owner(event)?.past.push(event);
+    for (const call of new Set(this.calls.values())) if (call.past.length) this.#retell(call);
+  }
+
+  /** Whether there are calls whose beginning is not known. */
+  get forgetful() {
+    return [...this.calls.values()].some((call) => !call.begun);
+  }
+
+  /** The call that an event is about. */
+  #owner({ kind, data }) {
+    if (kind === "human_answer" || kind === "wallet_tx_response") return this.owners.get(data.request_id);
+    const call = this.calls.get(data.execution_id) ?? this.calls.get(data.call_id);
+    if (call && data.request_id) this.owners.set(data.request_id, call);
+    return call;
+  }
+
+  #retell(call) {
+    const { attempts, errors, ...story } = told([...call.past, ...call.recent]);
+    Object.assign(call, story, { errors: errors.length ? errors : call.errors });
+    const last = attempts.at(-1);
+    if (last) Object.assign(call, { attempt: last.number, maximum: last.maximum });
   }
 
   #message(message) {
@@ -87,7 +122,7 @@ export class State {
       if (call.status !== "waiting") call.status = { queued: "pending", waiting: "waiting" }[value.status] ?? "executing";
       return;
     }
-    call.status = failed ? (value?.category === "cancelled" ? "cancelled" : "failed") : "succeeded";
+    call.status = failed ? ended(value?.category === "cancelled" ? "cancelled" : "failed", value) : "succeeded";
     if (failed) call.error = typeof value === "object" && value ? value : { category: "", message: String(value) };
     else call.value = value;
   }
@@ -101,6 +136,8 @@ export class State {
       status: data.status ?? "pending",
       partials: [],
       errors: [],
+      past: [],
+      recent: [],
     });
     if (data.execution_id) this.calls.set(data.execution_id, call);
     if (data.call_id) this.calls.set(data.call_id, call);
@@ -111,7 +148,12 @@ export class State {
 
   take(kind, event) {
     const data = event.data ?? {};
-    const call = this.calls.get(data.execution_id);
+    if (kind === "tool_started" && !isLate(data)) this.#begun(data);
+    const call = TOLD.test(kind) ? this.#owner({ kind, data }) : null;
+    if (call) {
+      call.recent.push({ kind, at: event.at, data });
+      this.#retell(call);
+    }
     switch (kind) {
       case "user_input":
         this.#add({ type: "user", text: data.text });
@@ -121,10 +163,6 @@ export class State {
         return null;
       case "text":
         return this.#text(data);
-      case "tool_started":
-        if (isLate(data)) return null;
-        if (!call) this.#call({ ...data, status: "pending" }).since = event.at;
-        return null;
       case "turn_finished":
       case "turn_paused":
         this.#quiet();
@@ -154,26 +192,23 @@ export class State {
         this.#add({ type: "notice", level: kind === "system_error" ? "error" : "plain", text: String(data.message) });
         return null;
       default:
-        return call && kind.startsWith("tool_") ? this.#tool(call, kind, data, event.at) : null;
+        return call ? this.#tool(call, kind, data) : null;
     }
   }
 
-  #tool(call, kind, data, at) {
-    if (kind === "tool_executing") {
-      Object.assign(call, { status: "executing", attempt: data.attempt, maximum: data.maximum, stage: "", message: "" });
-      call.fraction = null;
-      call.retryIn = null;
-    } else if (kind === "tool_progress") {
-      Object.assign(call, { stage: data.stage, message: data.message ?? "", fraction: data.fraction ?? null });
-    } else if (kind === "tool_partial") call.partials.push(data.value);
-    else if (kind === "tool_retrying") {
-      Object.assign(call, { status: "retrying", retryIn: data.delay, attempt: data.attempt, maximum: data.maximum });
-      call.errors.push(data.error);
-    } else if (kind === "tool_result") {
-      Object.assign(call, { status: data.status, value: data.value, error: data.error ?? null, fraction: null });
-      call.seconds = call.since ? (Date.parse(at) - Date.parse(call.since)) / 1000 : null;
+  #begun(data) {
+    const known = this.calls.get(data.execution_id) ?? this.calls.get(data.call_id) ?? this.#call({ ...data, status: "pending" });
+    known.executionId = data.execution_id;
+    this.calls.set(data.execution_id, known);
+  }
+
+  #tool(call, kind, data) {
+    if (kind === "tool_executing") call.status = "executing";
+    else if (kind === "tool_retrying") Object.assign(call, { status: "retrying", attempt: data.attempt, maximum: data.maximum });
+    else if (kind === "tool_result") {
+      Object.assign(call, { status: ended(data.status, data.error), value: data.value, error: data.error ?? null });
       if (call.request) this.#close(call.request.id);
-      if (data.status === "failed") return `${call.tool} failed.`;
+      if (call.status === "failed") return `${call.tool} failed.`;
     }
     return null;
   }
@@ -199,7 +234,8 @@ export class State {
   #ask(data, payload) {
     const call = this.calls.get(data.execution_id) ?? this.#call(data);
     call.status = "waiting";
-    call.request = { id: data.request_id, payload, schema: data.answer_schema ?? {}, expiresAt: data.expires_at };
+    call.request = { id: data.request_id, payload, schema: data.answer_schema ?? {}, hash: data.arguments_hash, expiresAt: data.expires_at };
+    this.owners.set(data.request_id, call);
     this.requests.set(data.request_id, call);
     return `${call.tool} waits for your answer.`;
   }
@@ -217,6 +253,12 @@ export class State {
   forget(requestId) {
     this.#close(requestId);
   }
+}
+
+/** How a call ended, as a person sees it. */
+function ended(status, error) {
+  const decision = error?.details?.decision;
+  return status === "failed" && DECIDED.has(decision) ? decision : status;
 }
 
 function isLate(call) {

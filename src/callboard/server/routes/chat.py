@@ -5,8 +5,10 @@ from starlette.types import ASGIApp
 from ...events.kinds import EventKind
 from ...events.routing import Family
 from ...sessions.session import Session
+from ...storage.rows import IdempotencyRow
 from ..desk import Desk
 from ..endpoint import LARGE_BODY, Call, Nothing, endpoint
+from ..idempotency import answer_of, key_of, once, row_of, seq_of
 from ..models import MOST, AskMessages, AskState, Chat, Interrupted, MessageList, OfSession, Queued, State, Stream
 from ..problems import Problem
 from ..state import state_of
@@ -14,14 +16,25 @@ from ..stream import EventStream
 
 
 async def chat(call: Call[Chat, Nothing]) -> Queued:
-    """Store what the user says, and let a turn begin."""
-    session = await call.desk.open(call.body.session_id, call.user_id)
-    if not call.desk.has_model:
-        detail = "This server has no model to talk to. Start it with one: callboard serve --model …"
-        raise Problem(409, "no_model", "No model", detail)
-    seq = await session.post({"kind": EventKind.USER_INPUT, "text": call.body.message})
-    call.desk.talking.add(session)
-    return Queued(seq=seq)
+    """Store what the user says, and let a turn begin. The same message id again is the same message."""
+    wanted = call.body
+    found = await call.desk.find(wanted.session_id, call.user_id)
+    key = key_of(call, wanted.message_id, "message_id")
+
+    async def say(row: IdempotencyRow | None) -> Queued:
+        session = await call.desk.open(wanted.session_id, call.user_id)
+        if not call.desk.has_model:
+            detail = "This server has no model to talk to. Start it with one: callboard serve --model …"
+            raise Problem(409, "no_model", "No model", detail)
+        event = {"kind": EventKind.USER_INPUT, "text": wanted.message, "message_id": key}
+        seq = await session.post(event, idempotency=row)
+        call.desk.talking.add(session)
+        return Queued(seq=seq)
+
+    async def again(row: IdempotencyRow) -> Queued:
+        return Queued(seq=seq_of(row))
+
+    return await once(call, found.id, row_of(call, key, "message_id"), say, again)
 
 
 async def stream(call: Call[Nothing, Stream]) -> ASGIApp:
@@ -52,7 +65,14 @@ async def messages(call: Call[Nothing, AskMessages]) -> MessageList:
 
 async def interrupt(call: Call[OfSession, Nothing]) -> Interrupted:
     session = await call.desk.find(call.body.session_id, call.user_id)
-    return Interrupted(interrupted=await session.interrupt())
+
+    async def stop(row: IdempotencyRow | None) -> Interrupted:
+        return Interrupted(interrupted=await session.interrupt(idempotency=row))
+
+    async def again(row: IdempotencyRow) -> Interrupted:
+        return Interrupted(interrupted=answer_of(row).get("interrupted") is True)
+
+    return await once(call, session.id, row_of(call, key_of(call)), stop, again)
 
 
 def _last_event_id(header: str | None, after: int | None) -> int | None:
@@ -80,7 +100,7 @@ ENDPOINTS = [
         body=Chat,
         answer=Queued,
         status=202,
-        problems=(404, 409),
+        problems=(400, 404, 409),
         max_body=LARGE_BODY,
     ),
     endpoint(
@@ -120,6 +140,6 @@ ENDPOINTS = [
         body=OfSession,
         answer=Interrupted,
         status=202,
-        problems=(404,),
+        problems=(400, 404, 409),
     ),
 ]

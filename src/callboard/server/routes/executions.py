@@ -3,12 +3,16 @@
 from pydantic_core import to_json
 
 from ...errors import ToolError
+from ...execution.failures import CallIdConflict
 from ...execution.record import ExecutionRecord
 from ...execution.storing import record_of
 from ...sessions.calls import BriefRecord
 from ...sessions.session import Session
+from ...storage.port import IdempotencyConflict
+from ...storage.rows import IdempotencyRow
 from ..desk import Desk, is_id
 from ..endpoint import LARGE_BODY, Call, Nothing, endpoint
+from ..idempotency import answer_of, key_of, once, row_of
 from ..models import (
     AskExecutions,
     Cancelled,
@@ -41,10 +45,16 @@ async def shown(call: Call[Nothing, OfSession]) -> ExecutionInfo:
 
 
 async def run(call: Call[RunTool, Nothing]) -> OutcomeInfo:
-    """Call a tool by hand. Whatever comes of the call, a failure too, is its outcome."""
+    """Call a tool by hand. Whatever comes of the call, a failure too, is its outcome.
+
+    An idempotency key is the id of the call: the same id again is the same call.
+    """
     wanted = call.body
+    call_id = key_of(call, wanted.call_id, "call_id")
     session = await call.desk.open(wanted.session_id, call.user_id)
-    outcome = await session.call(wanted.tool, wanted.arguments, call_id=wanted.call_id)
+    outcome = await session.call(wanted.tool, wanted.arguments, call_id=call_id)
+    if isinstance(outcome.error, CallIdConflict) and wanted.call_id is None:
+        raise IdempotencyConflict(outcome.call_id)
     return OutcomeInfo(
         status=outcome.status.value,
         queued=outcome.queued,
@@ -57,11 +67,19 @@ async def run(call: Call[RunTool, Nothing]) -> OutcomeInfo:
 
 
 async def cancel(call: Call[OfSession, Nothing]) -> Cancelled:
-    session = await call.desk.open(call.body.session_id, call.user_id)
+    found = await call.desk.find(call.body.session_id, call.user_id)
     execution_id = call.path["execution_id"]
     if not is_id(execution_id):
         raise not_found("execution")
-    return Cancelled(cancelled=await session.cancel(execution_id))
+
+    async def stop(row: IdempotencyRow | None) -> Cancelled:
+        session = await call.desk.open(call.body.session_id, call.user_id)
+        return Cancelled(cancelled=await session.cancel(execution_id, idempotency=row))
+
+    async def again(row: IdempotencyRow) -> Cancelled:
+        return Cancelled(cancelled=answer_of(row).get("cancelled") is True)
+
+    return await once(call, found.id, row_of(call, key_of(call)), stop, again)
 
 
 def _weight(each: BriefRecord) -> int:
@@ -103,7 +121,7 @@ ENDPOINTS = [
         "Call a tool by hand",
         body=RunTool,
         answer=OutcomeInfo,
-        problems=(404,),
+        problems=(400, 404, 409),
         max_body=LARGE_BODY,
     ),
     endpoint(
@@ -123,6 +141,6 @@ ENDPOINTS = [
         body=OfSession,
         answer=Cancelled,
         status=202,
-        problems=(404,),
+        problems=(400, 404, 409),
     ),
 ]

@@ -1,9 +1,10 @@
 """What people are asked, and their answers."""
 
 from ...storage.brief import Brief
-from ...storage.rows import RequestRow
+from ...storage.rows import IdempotencyRow, RequestRow
 from ..desk import is_id
 from ..endpoint import LARGE_BODY, Call, Nothing, endpoint
+from ..idempotency import key_of, once, row_of, seq_of
 from ..models import AnswerRequest, AskRequests, OfSession, Queued, RequestInfo, RequestList
 from ..pages import LONGEST, collect
 from ..problems import not_found
@@ -50,11 +51,21 @@ def _weight(each: Brief[RequestRow]) -> int:
 
 
 async def answer(call: Call[AnswerRequest, Nothing]) -> Queued:
-    session = await call.desk.open(call.body.session_id, call.user_id)
+    """Answer a request. An answer that names the `arguments_hash` of another one is refused."""
+    found = await call.desk.find(call.body.session_id, call.user_id)
     request_id = call.path["request_id"]
     if not is_id(request_id):
         raise not_found("request")
-    return Queued(seq=await session.answer(request_id, call.body.answer))
+
+    async def close(row: IdempotencyRow | None) -> Queued:
+        session = await call.desk.open(call.body.session_id, call.user_id)
+        seen = call.body.arguments_hash
+        return Queued(seq=await session.answer(request_id, call.body.answer, arguments_hash=seen, idempotency=row))
+
+    async def again(row: IdempotencyRow) -> Queued:
+        return Queued(seq=seq_of(row))
+
+    return await once(call, found.id, row_of(call, key_of(call)), close, again)
 
 
 ENDPOINTS = [
@@ -85,7 +96,7 @@ ENDPOINTS = [
         body=AnswerRequest,
         answer=Queued,
         status=202,
-        problems=(404, 409),
+        problems=(400, 404, 409),
         max_body=LARGE_BODY,
     ),
 ]

@@ -3,21 +3,34 @@
 import secrets
 from datetime import UTC, datetime
 
+from ...sessions.ids import check_id
 from ...sessions.session import Session
-from ...storage.rows import SessionRow
+from ...storage.rows import IdempotencyRow, SessionRow
 from ..desk import Desk
 from ..endpoint import Call, Nothing, endpoint
+from ..idempotency import derived_id, key_of, once, row_of
 from ..models import CreateSession, Deleted, ListSessions, LogoutSession, SessionInfo, SessionList
 from ..problems import Problem
 
 
 async def create(call: Call[CreateSession, Nothing]) -> SessionInfo:
-    """Make a session, or come back to one's own."""
+    """Make a session, or come back to one's own. Under an idempotency key a repeat gives the session of the first."""
     call.desk.refuse_if_draining()
-    wanted = call.body
-    session_id = wanted.session_id or f"s{secrets.token_hex(12)}"
-    session = await call.desk.runtime.open(session_id, call.user_id, wanted.namespaces, wanted.channel)
-    return _live(session)
+    wanted, key = call.body, key_of(call)
+    made = f"s{secrets.token_hex(12)}" if key is None else derived_id(call.user_id, key)
+    session_id = made if wanted.session_id is None else wanted.session_id
+    check_id("session_id", session_id)
+
+    async def enter(row: IdempotencyRow | None) -> SessionInfo:
+        session = await call.desk.runtime.sessions.open(
+            session_id, call.user_id, namespaces=wanted.namespaces, channel=wanted.channel, idempotency=row
+        )
+        return _live(session)
+
+    async def again(row: IdempotencyRow) -> SessionInfo:
+        return _live(await call.desk.find(session_id, call.user_id))
+
+    return await once(call, session_id, row_of(call, key), enter, again)
 
 
 async def listed(call: Call[Nothing, ListSessions]) -> SessionList:
@@ -35,13 +48,31 @@ async def shown(call: Call[Nothing, Nothing]) -> SessionInfo:
 
 async def log_out(call: Call[LogoutSession, Nothing]) -> SessionInfo:
     session = await call.desk.find(call.path["session_id"], call.user_id)
-    if session.open:
-        await session.close(call.body.grace)
-    return _live(session)
+
+    async def leave(row: IdempotencyRow | None) -> SessionInfo:
+        if session.open or row is not None:
+            await session.close(call.body.grace, idempotency=row)
+        return _live(session)
+
+    async def again(row: IdempotencyRow) -> SessionInfo:
+        return _live(await call.desk.find(session.id, call.user_id))
+
+    return await once(call, session.id, row_of(call, key_of(call)), leave, again)
 
 
 async def restore(call: Call[Nothing, Nothing]) -> SessionInfo:
-    return _live(await call.desk.open(call.path["session_id"], call.user_id))
+    found = await call.desk.find(call.path["session_id"], call.user_id)
+
+    async def enter(row: IdempotencyRow | None) -> SessionInfo:
+        if row is None:
+            return _live(await call.desk.open(found.id, call.user_id))
+        call.desk.refuse_if_draining()
+        return _live(await call.desk.runtime.sessions.open(found.id, call.user_id, idempotency=row))
+
+    async def again(row: IdempotencyRow) -> SessionInfo:
+        return _live(await call.desk.find(found.id, call.user_id))
+
+    return await once(call, found.id, row_of(call, key_of(call)), enter, again)
 
 
 async def delete(call: Call[Nothing, Nothing]) -> Deleted:
@@ -96,7 +127,7 @@ ENDPOINTS = [
         body=CreateSession,
         answer=SessionInfo,
         status=201,
-        problems=(404,),
+        problems=(400, 404, 409),
     ),
     endpoint("GET", "/api/sessions", listed, "One's sessions, by id", query=ListSessions, answer=SessionList),
     endpoint(
@@ -106,10 +137,15 @@ ENDPOINTS = [
         "Log out: wait for what runs, keep everything",
         body=LogoutSession,
         answer=SessionInfo,
-        problems=(404,),
+        problems=(400, 404, 409),
     ),
     endpoint(
-        "POST", "/api/sessions/{session_id:path}/restore", restore, "Log in again", answer=SessionInfo, problems=(404,)
+        "POST",
+        "/api/sessions/{session_id:path}/restore",
+        restore,
+        "Log in again",
+        answer=SessionInfo,
+        problems=(400, 404, 409),
     ),
     endpoint("GET", "/api/sessions/{session_id:path}", shown, "One session", answer=SessionInfo, problems=(404,)),
     endpoint(

@@ -1,0 +1,49 @@
+"""Events of the past, page by page from the newest backwards: what a client that begins with a snapshot has missed."""
+
+from ..events.board import CursorExpired
+from ..events.event import Event
+from ..sessions.session import Session
+from .desk import Desk
+from .models import BoardEvent, EventPage
+
+CHUNK = 50
+"""How many events are read at once."""
+MAX_BYTES = 1 << 20
+"""How many bytes of events a page has, unless its first one alone is larger."""
+
+
+async def events_before(desk: Desk, session: Session, before: int | None, limit: int) -> EventPage:
+    """The newest events before a number, oldest first, and what to ask for next."""
+    end = await desk.newest(session)
+    if before is not None:
+        end = min(end, before - 1)
+    found: list[BoardEvent] = []
+    size, first = 0, 1
+    while end >= first and len(found) < limit:
+        start = max(0, end - min(CHUNK, limit - len(found)))
+        first, lines = await _lines(desk, session, start, end)
+        for seq, line in reversed(lines):
+            size += len(line)
+            if found and size > MAX_BYTES:
+                return _page(found)
+            event = Event(seq, line)
+            found.append(BoardEvent(seq=seq, kind=str(event.kind), at=event.at, data=event.data))
+        end = start
+    return _page(found, more=end >= first)
+
+
+def _page(found: list[BoardEvent], *, more: bool = True) -> EventPage:
+    return EventPage(events=found[::-1], next=found[-1].seq if found and more else None)
+
+
+async def _lines(desk: Desk, session: Session, after: int, end: int) -> tuple[int, list[tuple[int, bytes]]]:
+    """The number of the oldest event that is kept, and those of the events after a number that are."""
+    if session.durable:
+        page = await desk.runtime.store.events(session.id, after, end - after)
+        return page.first_seq, [(seq, line) for seq, line in enumerate(page.lines, page.first) if seq <= end]
+    try:
+        events = session.board.read(after, end - after)
+    except CursorExpired as expired:
+        events = session.board.read(expired.first - 1, max(0, end - expired.first + 1))
+        return expired.first, list(enumerate(events.encoded, events.first))
+    return 1, list(enumerate(events.encoded, events.first))

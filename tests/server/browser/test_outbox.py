@@ -1,0 +1,132 @@
+"""What a person writes is seen at once and never lost, whatever the connection does (H6, W4)."""
+
+import base64
+import json
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.server.browser.process import Serving
+from tests.server.browser.tab import Tab
+
+SUM = "what is 20 + 3"
+UNSENT = "$$('#outbox > li').map((each) => [each.querySelector('.text').textContent, each.dataset.state])"
+STORED = (
+    "Object.keys(localStorage).filter((key) => key.startsWith('callboard.outbox.')).map((key) => localStorage[key])"
+)
+
+
+def inputs(tab: Tab) -> list[str]:
+    return [text for who, text in tab.timeline() if who == "user"]
+
+
+def test_h6_a_message_over_a_stalled_connection_is_seen_at_once_and_arrives_once(
+    tabs: Callable[..., Tab], tmp_path: Path
+) -> None:
+    tab = tabs()
+    with Serving(tmp_path / "served") as server:
+        tab.open(server.start())
+        server.signal(signal.SIGSTOP)  # it accepts connections, and says nothing
+        try:
+            tab.say(SUM)
+            tab.say("and what is 1 + 1")
+            tab.until("$$('#outbox > li').length === 2")
+            assert tab.see(UNSENT) == [[SUM, "sending"], ["and what is 1 + 1", "sending"]]
+            assert tab.see("$('#outbox .sent').textContent") == "sending…"
+            assert tab.see("$('#message').value") == ""
+        finally:
+            server.signal(signal.SIGCONT)
+        tab.until_said("1 + 1 = 2.")
+        tab.until("!$('#outbox > li')")
+        assert inputs(tab) == [SUM, "and what is 1 + 1"], "in their order"
+        assert tab.see(STORED) == []
+
+
+def test_h6_a_message_that_was_not_sent_survives_a_reload(offline: str, tab: Tab) -> None:
+    tab.open(offline)
+    tab.hold("/api/chat")
+    tab.say(SUM)
+    first = json.loads(tab.held(1)["request"]["postData"])
+    assert first["message"] == SUM
+    tab.call("Page.reload")
+    second = json.loads(tab.held(2)["request"]["postData"])
+    assert second == first, "the same message under the same id"
+    tab.until("$('#outbox > li')?.dataset.state === 'sending'")
+    assert tab.see(UNSENT) == [[SUM, "sending"]]
+    tab.release()
+    tab.until_said("20 + 3 = 23.")
+    tab.until("!$('#outbox > li')")
+    assert inputs(tab) == [SUM]
+    assert tab.see(STORED) == []
+
+
+def test_h6_a_message_whose_answer_was_lost_is_sent_again_and_taken_once(offline: str, tab: Tab) -> None:
+    tab.open(offline)
+    tab.say("what is 1 + 1")
+    tab.until_said("= 2.")
+    tab.hold("/api/chat/stream*")  # so that the board does not tell either
+    tab.call("Page.reload")
+    tab.held(1)
+    tab.release()
+    tab.connected()
+    tab.hold("/api/chat", "Response")
+    tab.say(SUM)
+    lost = tab.held(2)
+    assert lost["responseStatusCode"] == 202, "the server has taken it"
+    tab.call("Fetch.failRequest", requestId=lost["requestId"], errorReason="ConnectionReset")
+    tab.release()
+    tab.until_said("20 + 3 = 23.")
+    tab.until("!$('#outbox > li')")
+    assert inputs(tab) == ["what is 1 + 1", SUM]
+    tab.reload()
+    tab.connected()
+    assert inputs(tab) == ["what is 1 + 1", SUM]
+    assert len(tab.network) <= 1
+    tab.network.clear()
+
+
+def test_h6_a_message_that_is_refused_says_why_and_is_kept_until_the_person_decides(offline: str, tab: Tab) -> None:
+    tab.open(offline)
+    tab.hold("/api/chat")
+    tab.say(SUM)
+    problem = {"type": "x", "title": "Too large", "status": 413, "code": "body_too_large", "detail": "It is too long."}
+    tab.call(
+        "Fetch.fulfillRequest",
+        requestId=tab.held()["requestId"],
+        responseCode=413,
+        responseHeaders=[{"name": "content-type", "value": "application/problem+json"}],
+        body=base64.b64encode(json.dumps(problem).encode()).decode(),
+    )
+    tab.until("$('#outbox > li')?.dataset.state === 'failed'")
+    assert tab.see("$('#outbox .sent').textContent") == "not sent: It is too long."
+    tab.release()
+    tab.reload()
+    tab.until_said("20 + 3 = 23.")  # it is kept, and tried again by the new page
+    tab.say("what is 2 + 2")
+    tab.until_said("2 + 2 = 4.")
+    assert inputs(tab) == [SUM, "what is 2 + 2"]
+    tab.network.clear()
+
+
+def test_h6_a_message_that_is_refused_can_be_removed(offline: str, tab: Tab) -> None:
+    tab.open(offline)
+    tab.hold("/api/chat")
+    tab.say(SUM)
+    tab.call("Fetch.fulfillRequest", requestId=tab.held()["requestId"], responseCode=422)
+    tab.until("$('#outbox > li')?.dataset.state === 'failed'")
+    tab.release()
+    tab.push("Remove")
+    tab.until("!$('#outbox > li') && seen($('#welcome'))")
+    assert tab.see(STORED) == []
+    tab.network.clear()
+
+
+def test_h6_what_is_written_before_the_server_answers_for_the_first_time_has_its_place(offline: str, tab: Tab) -> None:
+    tab.hold("/api/sessions")
+    tab.goto(offline)
+    tab.held()
+    tab.say(SUM)
+    tab.until("$('#outbox > li')?.dataset.state === 'sending'")
+    tab.release()
+    tab.until_said("20 + 3 = 23.")
+    assert inputs(tab) == [SUM]
