@@ -9,7 +9,17 @@ from typing import Any
 import pytest
 
 from callboard.adapters.stores import open_store
-from callboard.storage.port import PAGE_BYTES, Change, Conflict, ExecutionWrite, Head, Page, RequestWrite, Store, StoreError
+from callboard.storage.port import (
+    PAGE_BYTES,
+    Change,
+    Conflict,
+    ExecutionWrite,
+    Head,
+    Page,
+    RequestWrite,
+    Store,
+    StoreError,
+)
 from callboard.storage.rows import INPUT, ExecutionRow, SessionRow
 
 from .rows import (

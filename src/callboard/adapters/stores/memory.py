@@ -12,7 +12,6 @@ from ...storage.rows import INPUT, ExecutionRow, KeyRow, OwnerRow, RequestRow, S
 from .encoded import input_of, posted
 from .guards import refusal
 
-
 CLOSED_REQUESTS = 10_000
 """How many requests are remembered that need no answer any more. A database keeps all of them."""
 
