@@ -1,0 +1,40 @@
+"""What the built-in tools say of calls that go on (M4, X9)."""
+
+import asyncio
+from typing import Annotated
+
+import pytest
+
+from callboard import Runtime, tool
+from callboard.chat.sentences import sentence
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_x9_a_call_that_waits_for_a_place_is_told_as_queued(store_url: str) -> None:
+    go = asyncio.Event()
+
+    @tool(mode="background", concurrency=1)
+    async def one(name: Annotated[str, "Which"]) -> str:
+        """One at a time."""
+        await go.wait()
+        return name
+
+    async with Runtime([one], store=store_url, model="offline") as runtime:
+        session = await runtime.open("s", "ann")
+        runs, waits = [await session.call("one", {"name": name}) for name in "ab"]
+        assert [outcome.value["status"] for outcome in (runs, waits)] == ["started", "queued"]
+        status = await session.call("task_status", {"execution_id": waits.execution_id})
+        assert status.value == {"execution_id": waits.execution_id, "tool": "one", "status": "queued"}
+        listed = await session.call("task_list")
+        assert {each["execution_id"]: each["status"] for each in listed.value}[waits.execution_id] == "queued"
+        result = await session.call("task_result", {"execution_id": waits.execution_id})
+        assert "has not begun" in str(result.value)
+        go.set()
+        async with asyncio.timeout(20):
+            assert (await session.result(waits.execution_id)).value == "b"
+
+
+def test_x9_the_offline_model_says_that_a_call_is_queued() -> None:
+    said = sentence("one", {}, {"status": "queued", "execution_id": "x1", "tool": "one"}, failed=False)
+    assert said == "one is queued until there is a free place; I will tell you when it is done."
