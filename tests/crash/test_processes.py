@@ -35,7 +35,8 @@ def cut_off(url: str, child: Child) -> None:
     with psycopg.connect(url) as connection:
         key = lock_key(name) & (2**64 - 1)
         ended = connection.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND classid = %s AND objid = %s",
+            "SELECT pg_terminate_backend(pid) FROM pg_locks"
+            " WHERE locktype = 'advisory' AND classid = %s AND objid = %s",
             (key >> 32, key & (2**32 - 1)),
         ).fetchall()
         assert ended == [(True,)], "it holds its lock"
