@@ -1,6 +1,6 @@
 """The locks of processes: held by the system, not by the interpreter, and by nobody but their process (E5)."""
 
-import os
+import asyncio
 import stat
 import subprocess
 import sys
@@ -43,18 +43,21 @@ async def opened(url: str) -> Store:
 
 async def test_e5_a_lock_ends_with_its_process_also_where_a_forked_child_lives_on(shared_url: str) -> None:
     store = await opened(shared_url)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", HOLD, shared_url, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
     try:
-        with subprocess.Popen(
-            [sys.executable, "-c", HOLD, shared_url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        ) as process:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "ready\n"
-            assert await store.living(["p1"]) == {"p1": True}
-            process.kill()
-            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert await process.stdout.readline() == b"ready\n"
+        assert await store.living(["p1"]) == {"p1": True}
+        process.kill()
+        async with asyncio.timeout(20):
             while (await store.living(["p1"]))["p1"]:  # PostgreSQL notices in a moment
                 pass
+        process.stdin.close()  # the child ends
     finally:
+        await process.wait()
         await store.close()
 
 
@@ -63,7 +66,9 @@ async def test_e5_a_lock_is_seen_by_another_store_of_the_same_process(shared_url
     await first.join(owner_row("p1"))
     assert await second.living(["p1"]) == {"p1": True}
     await first.close()
-    assert not any((await second.living(["p1"])).values())
+    async with asyncio.timeout(20):
+        while any((await second.living(["p1"])).values()):  # PostgreSQL notices in a moment
+            pass
     await second.close()
 
 

@@ -95,7 +95,7 @@ class Ownership:
             return Recovered(given, more=len(found) == limit, found=bool(given))
         stored = select(owners.c.beat).where(owners.c.id == owner_id).with_for_update()
         if connection.execute(stored).scalar_one_or_none() != beat:
-            return Recovered(unheard)
+            return Recovered(unheard, found=bool(unheard))
         found = self._locked(connection, limit, executions.c.owner == owner_id, _unfinished)
         claims = _claims(row for row in found if not row.rests)
         resting = _claims(row for row in found if row.rests)
