@@ -101,7 +101,8 @@ class World:
             if old != new:
                 raise Changed(f"part {place} of what was sent to {double.__name__}: {old!r:.600} became {new!r:.600}")
         if len(now) < len(before):
-            raise Changed(f"{double.__name__} was sent {len(now)} parts after {len(before)}: {before[len(now) :]!r:.600}")
+            gone = f"{before[len(now) :]!r:.600}"
+            raise Changed(f"{double.__name__} was sent {len(now)} parts after {len(before)}: {gone}")
 
     def _text(self) -> Text:
         chance = self.chance

@@ -14,6 +14,7 @@ from .hostile import DOUBLES, THINKING, Stage, World
 
 pytestmark = pytest.mark.anyio
 
+
 async def _live(worlds: list[World], store: str, chance: random.Random) -> None:
     """Let worlds live side by side through two runtimes, each with another provider."""
     stage = Stage(worlds)

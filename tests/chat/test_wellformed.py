@@ -16,7 +16,7 @@ from callboard.chat.wellformed import is_blank, split, valid_arguments, valid_id
 anything = st.text(st.characters(), max_size=100) | st.text("\u200b \n\x00_-.:ab", max_size=70)
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n\n", "\u200b", "\ufeff\u2060", "\x00", "\u3164", "\u2800", "\u00ad\ufe0f"])
+@pytest.mark.parametrize("text", ["", " ", "\n\n", "\u200b", "\ufeff\u2060", "\x00", "\u3164\u2800", "\u00ad\ufe0f"])
 def test_c5_invisible_texts_are_blank(text: str) -> None:
     assert is_blank(text)
 
@@ -75,13 +75,15 @@ def test_c5_a_message_has_no_more_calls_than_providers_take() -> None:
 
 
 def test_m4_a_late_result_joins_only_what_was_not_sent() -> None:
-    begun: list[Entry] = [Input("go"), Said(ModelResponse(parts=[ToolCallPart("work", {}, "c1")])), Answered("c1", "work", 1)]
+    called = Said(ModelResponse(parts=[ToolCallPart("work", {}, "c1")]))
+    begun: list[Entry] = [Input("go"), called, Answered("c1", "work", 1)]
     joined = render([*begun, Late("x1", "done")])
     assert [len(message.parts) for message in joined] == [1, 2, 2]
     apart = render([*begun, Began("t2", 2), Late("x1", "done")])  # a turn began: the one before may have asked
     assert [len(message.parts) for message in apart] == [1, 1, 1, 1, 1]
     assert problems(apart) == []
-    after_input = render([*begun, Said(ModelResponse(parts=[TextPart("It runs.")])), Input("well?"), Late("x1", "done")])
+    spoken = Said(ModelResponse(parts=[TextPart("It runs.")]))
+    after_input = render([*begun, spoken, Input("well?"), Late("x1", "done")])
     assert [len(message.parts) for message in after_input] == [1, 1, 1, 1, 1, 1, 1]
 
 

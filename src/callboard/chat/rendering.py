@@ -262,7 +262,7 @@ def _join(messages: list[ModelMessage], more: Iterable[ModelMessage]) -> None:
         if not message.parts:
             continue
         if isinstance(last, ModelRequest) and isinstance(message, ModelRequest):
-            messages[-1] = replace(last, parts=[*last.parts, *message.parts])
+            messages[-1] = ModelRequest(parts=[*last.parts, *message.parts])
         elif isinstance(last, ModelResponse) and isinstance(message, ModelResponse):
             messages[-1] = replace(last, parts=[*last.parts, *message.parts])
         else:

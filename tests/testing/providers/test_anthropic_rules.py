@@ -105,7 +105,7 @@ def empty_text_within_a_result(body: Body) -> None:
     body["messages"][2]["content"][0]["content"] = [text("")]
 
 
-@TABLE.refuses("names_in_history_short", "messages.1.content.1.tool_use.name: String should have at most 200 characters")
+@TABLE.refuses("names_in_history_short", "messages.1.content.1.tool_use.name: String should have at most 200")
 def long_name_in_a_call(body: Body) -> None:
     body["messages"][1]["content"][1]["name"] = "a" * 201
 

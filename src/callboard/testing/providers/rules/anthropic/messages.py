@@ -3,7 +3,6 @@
 from ...request import Refusal, Request
 from .conversation import content, messages, texts, thinking, version
 
-
 ZERO_WIDTH = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"))
 
 

@@ -4,7 +4,6 @@ from ...request import Refusal, Request
 from ..reading import as_object
 from .conversation import blocks, thinking, turns
 
-
 THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 
 
