@@ -41,16 +41,22 @@ THINKING: dict[type[Double], dict[str, Any]] = {
 }
 
 BLANK = ("", " ", "\n\n", "\t", "\u200b", "\ufeff\u2060", "\u00ad", "\x00", "\u2028", "\u3164", "\u2800", "\ufe0f")
-ODD = ("\u202eevil", "e\u0301\u0301", "\ud83d\ude80".encode("utf-16", "surrogatepass").decode("utf-16"), "a" * 3000)
-ODD += ("</think>", "[DONE]", "null", '{"a": 1}', '"quoted"', "a\x00b", "\x1b[31m", " leading", "trailing \n")
+ODD = (
+    *("\u202eevil", "e\u0301\u0301", "\U0001f680", "a" * 3000),
+    *("</think>", "[DONE]", "null", '{"a": 1}', '"quoted"', "a\x00b", "\x1b[31m", " leading", "trailing \n"),
+)
 TEXTS = (*BLANK, *ODD, "Well.", "Done.")
 BROKEN = ("ok \ud800", "\udfff")
 """Texts that are not valid Unicode. A provider can send them; a user cannot."""
-NAMES = ("", " ", "add\x00", "\x00", "a" * 200, "größe", "functions.add", "\U0001f6e0\ufe0f", "1add", "with space")
-NAMES += ("../../etc", "\u202eadd", "\ud800", "task_result", "nothing", "-dash", "add\n", "a:b.c")
+NAMES = (
+    *("", " ", "add\x00", "\x00", "a" * 200, "größe", "functions.add", "\U0001f6e0\ufe0f", "1add", "with space"),
+    *("../../etc", "\u202eadd", "\ud800", "task_result", "nothing", "-dash", "add\n", "a:b.c"),
+)
 IDS = (None, None, "same", "functions.add:0", "", " ", "x" * 100, "a|b", "call_ü", "\x00", "late_x1", "\ud800")
-ARGUMENTS = ('{"number":', '{"other":1}', "null", "[]", '"text"', "{}", "", " ", '{"number":NaN}', '{"number":1e999}')
-ARGUMENTS += ('{"number":"\\ud800"}', '{"number":"\x00"}', '{"number":"\\u0000"}', "[" * 300, '{"a":' * 150, "\ud800")
+ARGUMENTS = (
+    *('{"number":', '{"other":1}', "null", "[]", '"text"', "{}", "", " ", '{"number":NaN}', '{"number":1e999}'),
+    *('{"number":"\\ud800"}', '{"number":"\x00"}', '{"number":"\\u0000"}', "[" * 300, '{"a":' * 150, "\ud800"),
+)
 OBJECTS = ({"number": "\x00"}, {"number": 10**30}, {"": ""}, {"number": {"a": [None]}}, {"number": "1\u200b"})
 
 
@@ -101,9 +107,8 @@ class World:
             if old != new:
                 raise Changed(f"part {place} of what was sent to {double.__name__}: {old!r:.600} became {new!r:.600}")
         if len(now) < len(before):
-            raise Changed(
-                f"{double.__name__} was sent {len(now)} parts after {len(before)}: {before[len(now) :]!r:.600}"
-            )
+            gone = f"{before[len(now) :]!r:.600}"
+            raise Changed(f"{double.__name__} was sent {len(now)} parts after {len(before)}: {gone}")
 
     def _text(self) -> Text:
         chance = self.chance

@@ -9,7 +9,7 @@ from callboard import Runtime
 from callboard.chat import rendering
 from callboard.sessions.seat import Seat
 
-from .scripted import TOOLS, Script, talk_of
+from .scripted import TOOLS, Script, Step, talk_of
 
 pytestmark = pytest.mark.anyio
 
@@ -44,7 +44,8 @@ async def test_c5_a_turn_costs_the_same_after_many_turns(
     monkeypatch: pytest.MonkeyPatch, store_url: str, request: pytest.FixtureRequest
 ) -> None:
     many = 5_000 if request.config.getoption("--slow") else 150
-    script = Script(*([("add", '{"a":1,"b":2}')] if number % 2 == 0 else ["Three."] for number in range(2 * many + 40)))
+    steps: list[list[Step]] = [[("add", '{"a":1,"b":2}')], ["Three."]]
+    script = Script(*(steps[number % 2] for number in range(2 * many + 40)))
     async with Runtime(TOOLS, model=script.model(), store=store_url) as runtime:
         session = await runtime.open("s", "u")
         counted = Counted(monkeypatch)

@@ -1,6 +1,5 @@
 """A session's tools in an agent of Pydantic AI (C1)."""
 
-from collections.abc import Iterator
 from typing import Annotated, Any
 
 import pytest
@@ -22,9 +21,8 @@ ran: list[int] = []
 
 
 @pytest.fixture(autouse=True)
-def nothing_ran() -> Iterator[None]:
+def nothing_ran() -> None:
     ran.clear()
-    yield
 
 
 @tool

@@ -238,7 +238,9 @@ def _join(messages: list[ModelMessage], more: Iterable[ModelMessage]) -> None:
         last = messages[-1] if messages else None
         if not message.parts:
             continue
-        if last is not None and last.kind == message.kind:
+        if isinstance(last, ModelRequest) and isinstance(message, ModelRequest):
+            messages[-1] = ModelRequest(parts=[*last.parts, *message.parts])
+        elif isinstance(last, ModelResponse) and isinstance(message, ModelResponse):
             messages[-1] = replace(last, parts=[*last.parts, *message.parts])
         else:
             messages.append(message)

@@ -1,7 +1,7 @@
 """Parts of a conversation in a form that every provider accepts. Pure functions.
 
-Models write blank texts, call tools that do not exist, and choose ids and arguments that the next provider refuses. Each
-function returns its input unchanged where all providers accept it. What is stored stays as it was said.
+Models write blank texts, call tools that do not exist, and choose ids and arguments that the next provider refuses.
+Each function returns its input unchanged where all providers accept it. What is stored stays as it was said.
 """
 
 import json
@@ -31,9 +31,9 @@ _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]+")
 _ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")
 _REPLACED = re.compile("[\x00\ud800-\udfff]")
-_INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {
-    chr(code) for code in range(0xFE00, 0xFE10)
-}
+_INVISIBLE = frozenset(
+    map(chr, (0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0, *range(0xFE00, 0xFE10)))
+)
 _INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zs", "Zl", "Zp"})
 
 

@@ -166,7 +166,7 @@ class Tool(Generic[P, R]):
         return _copy(self.shared_schema(name))
 
     def render(self, value: JSON, channel: str | None = None) -> str:
-        """A result as it reads on a channel: by the tool's renderer for it, else a text as it is and the rest as JSON."""
+        """A result as it reads on a channel: by the tool's renderer for it, else a text as it is, others as JSON."""
         renderer = self.renderers.get(channel) if channel is not None else None
         return renderer(value) if renderer is not None else as_text(value)
 

@@ -118,8 +118,8 @@ def bad_name_in_history(body: Body) -> None:
 
 @TABLE.refuses(
     "at_most_128_calls",
-    "Invalid 'messages[1].tool_calls': array too long. Expected an array with maximum length 128, but got an array with "
-    "length 129 instead.",
+    "Invalid 'messages[1].tool_calls': array too long. Expected an array with maximum length 128, but got an array "
+    "with length 129 instead.",
 )
 def many_calls(body: Body) -> None:
     identities = [f"c{number}" for number in range(129)]

@@ -16,8 +16,8 @@ def empty_array(param: str) -> Refusal:
 
 def array_too_long(param: str, count: int, limit: int) -> Refusal:
     message = (
-        f"Invalid '{param}': array too long. Expected an array with maximum length {limit}, but got an array with length "
-        f"{count} instead."
+        f"Invalid '{param}': array too long. Expected an array with maximum length {limit}, but got an array with "
+        f"length {count} instead."
     )
     return Refusal(message, param=param, code="array_above_max_length")
 

@@ -28,9 +28,9 @@ def names_in_history_well_formed(request: Request) -> Refusal | None:
     https://github.com/NousResearch/hermes-agent/issues/31666 and https://github.com/openai/codex/pull/9447
     """
     for item in items(request):
-        if item.kind == "function_call":
-            if (refusal := words.bad_name(f"{item.place}.name", str(item.body.get("name", "")))) is not None:
-                return refusal
+        name = str(item.body.get("name", "")) if item.kind == "function_call" else "-"
+        if (refusal := words.bad_name(f"{item.place}.name", name)) is not None:
+            return refusal
     return None
 
 

@@ -1,0 +1,102 @@
+"""Parts of a conversation in a form that every provider accepts (C5)."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic_ai.messages import ModelResponse, TextPart, ThinkingPart, ToolCallPart, ToolReturnPart
+
+from callboard.chat.rendering import Rendering, problems, render
+from callboard.chat.transcript import Answered, Began, Entry, Input, Late, Said
+from callboard.chat.wellformed import is_blank, split, valid_arguments, valid_id, valid_name, valid_parts, valid_text
+
+anything = st.text(st.characters(), max_size=100) | st.text("\u200b \n\x00_-.:ab", max_size=70)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\n", "\u200b", "\ufeff\u2060", "\x00", "\u3164\u2800", "\u00ad\ufe0f"])
+def test_c5_invisible_texts_are_blank(text: str) -> None:
+    assert is_blank(text)
+
+
+@pytest.mark.parametrize("text", ["a", " .\u200b", "\U0001f600", "\ue000", "\u4e2d", "\U0001fae8"])
+def test_c5_texts_that_show_something_are_not_blank(text: str) -> None:
+    assert not is_blank(text)
+
+
+@given(anything)
+def test_c5_every_name_becomes_one_that_all_providers_accept(name: str) -> None:
+    made = valid_name(name)
+    assert re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}", made)
+    assert valid_name(made) == made
+
+
+@given(st.lists(anything, unique=True))
+def test_c5_ids_stay_apart(ids: list[str]) -> None:
+    taken: set[str] = set()
+    for each in [*ids, *(valid_id(each, ()) for each in ids)]:  # also those that look like made ones
+        made = valid_id(each, taken)
+        assert re.fullmatch(r"[a-zA-Z0-9_-]{1,40}", made)
+        assert made not in taken
+        taken.add(made)
+
+
+@given(anything | st.sampled_from(["{}", '{"a":1}', '{"a":NaN}', '{"a":1e999}', '{"a":"\\ud800"}', "[" * 500, "[]"]))
+def test_c5_arguments_become_an_object_that_can_be_sent(arguments: str) -> None:
+    made = valid_arguments(arguments)
+    value: Any = json.loads(made) if isinstance(made, str) else made
+    assert isinstance(value, dict)
+    json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+
+
+@given(anything)
+def test_c5_texts_can_be_stored_and_sent(text: str) -> None:
+    assert "\x00" not in valid_text(text).encode().decode()
+
+
+def test_c5_a_message_ends_with_what_its_thoughts_led_to() -> None:
+    thought, text = ThinkingPart("Hm.", signature="s", provider_name="anthropic"), TextPart("Yes.")
+    assert valid_parts([thought], {}) == []
+    assert valid_parts([thought, TextPart("\n")], {}) == []
+    assert valid_parts([thought, text, thought], {}) == [thought, text]
+    assert valid_parts([text, thought, text], {}) == [text, text]
+    openai = ThinkingPart("Hm.", id="rs_1", provider_name="openai")
+    assert valid_parts([text, openai, TextPart("", id="msg_1")], {})[-1] == TextPart("…", id="msg_1")
+
+
+def test_c5_a_message_has_no_more_calls_than_providers_take() -> None:
+    calls = [ToolCallPart("add", {}, f"c{number}") for number in range(300)]
+    assert [len(group) for group in split([TextPart("x"), *calls, TextPart("y")])] == [129, 128, 45]
+    messages = render([Input("go"), Said(ModelResponse(parts=calls))])
+    assert problems(messages) == []
+    assert [len(message.parts) for message in messages] == [1, 128, 128, 128, 128, 44, 44]
+
+
+def test_m4_a_late_result_joins_only_what_was_not_sent() -> None:
+    called = Said(ModelResponse(parts=[ToolCallPart("work", {}, "c1")]))
+    begun: list[Entry] = [Input("go"), called, Answered("c1", "work", 1)]
+    joined = render([*begun, Late("x1", "done")])
+    assert [len(message.parts) for message in joined] == [1, 2, 2]
+    apart = render([*begun, Began("t2", 2), Late("x1", "done")])  # a turn began: the one before may have asked
+    assert [len(message.parts) for message in apart] == [1, 1, 1, 1, 1]
+    assert problems(apart) == []
+    spoken = Said(ModelResponse(parts=[TextPart("It runs.")]))
+    after_input = render([*begun, spoken, Input("well?"), Late("x1", "done")])
+    assert [len(message.parts) for message in after_input] == [1, 1, 1, 1, 1, 1, 1]
+
+
+def test_m4_a_model_cannot_take_the_id_of_a_late_result() -> None:
+    said = Said(ModelResponse(parts=[ToolCallPart("work", {}, "late_x1")]))
+    messages = render([Input("go"), said, Answered("late_x1", "work", 1), Late("x1", "done")])
+    assert problems(messages) == []
+    answers = [part.content for message in messages for part in message.parts if isinstance(part, ToolReturnPart)]
+    assert answers == [1, "done"]
+
+
+def test_c5_people_see_what_was_said() -> None:
+    said = Said(ModelResponse(parts=[TextPart("\n"), ToolCallPart("größe", "{", "functions.add:0")]))
+    kept = Rendering([Input("\u200b"), said]).plain()
+    assert [part.tool_name for message in kept for part in message.parts if isinstance(part, ToolCallPart)] == ["größe"]
+    assert kept[0].parts[0].content == "\u200b"  # type: ignore[union-attr]
