@@ -4,7 +4,7 @@ import asyncio
 import signal
 import sqlite3
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -75,7 +75,7 @@ async def test_h6_messages_are_taken_once_whatever_dies_while_they_are_sent(
 
 
 @asynccontextmanager
-async def stalled(url: str) -> AsyncIterator[None]:
+async def stalled(url: str) -> AsyncGenerator[None]:
     """Have a store take nothing in, while another client holds its tables."""
     if url.startswith("sqlite"):
         connection = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)

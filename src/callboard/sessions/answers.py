@@ -177,17 +177,13 @@ def _with_secrets(edited: Any, shown: Any, original: Any) -> Any:
     """Edited arguments in which a mask that the person left as it was shown stands for the secret behind it."""
     if shown == MASK:
         return original if edited == MASK else edited
-    if isinstance(edited, dict) and isinstance(shown, dict) and isinstance(original, dict):
-        given, seen, sent = (cast("dict[str, Any]", each) for each in (edited, shown, original))
-        known = seen.keys() & sent.keys()
+    if all(isinstance(each, dict) for each in (edited, shown, original)):
         return {
-            name: _with_secrets(value, seen[name], sent[name]) if name in known else value
-            for name, value in given.items()
+            name: _with_secrets(value, shown[name], original[name]) if name in shown and name in original else value
+            for name, value in edited.items()
         }
-    if isinstance(edited, list) and isinstance(shown, list) and isinstance(original, list):
-        items, seen_items, sent_items = (cast("list[Any]", each) for each in (edited, shown, original))
-        if len(items) == len(seen_items) == len(sent_items):
-            return [_with_secrets(*each) for each in zip(items, seen_items, sent_items, strict=True)]
+    if all(isinstance(each, list) for each in (edited, shown, original)) and len(edited) == len(shown) == len(original):
+        return [_with_secrets(*each) for each in zip(edited, shown, original, strict=True)]
     return edited
 
 
