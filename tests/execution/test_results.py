@@ -39,11 +39,11 @@ async def test_x12_long_result_is_stored_whole_and_shown_cut() -> None:
         outcome = await harness.session.call("much")
         assert outcome.value == TEXT
         assert harness.session.execution(outcome.execution_id).value == TEXT
-        whole = f'"{TEXT}"'
+        whole = TEXT
         shown = harness.session.result_text(outcome.execution_id)
         assert shown.startswith(whole[:200] + "\n[… ")
         assert shown.endswith(" …]\n" + whole[-100:])
-        assert "29,702 of 30,002 characters left out here" in shown
+        assert "29,700 of 30,000 characters left out here" in shown
         assert f'Read on with task_result: execution_id "{outcome.execution_id}", offset 200' in shown
 
 
@@ -54,7 +54,7 @@ async def test_x12_the_rest_can_be_read() -> None:
         while part := harness.session.result_text(execution_id, len(read)):
             assert len(part) <= 300
             read += part
-        assert read == f'"{TEXT}"'
+        assert read == TEXT
         assert harness.session.result_text(execution_id, 10, 5) == read[10:15]
         assert harness.session.result_text(execution_id, 10, 0) == ""
         assert harness.session.result_text(execution_id, -5, 3) == read[:3]

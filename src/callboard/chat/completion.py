@@ -22,7 +22,6 @@ from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 
 from ..turns import TurnLimits, Usage, check_calls, check_turn
-from .thinking import settings_for
 
 
 class Desk(Protocol):
@@ -48,6 +47,10 @@ class Desk(Protocol):
         """What the model may call."""
         ...
 
+    def settings(self, messages: Sequence[ModelMessage]) -> ModelSettings | None:
+        """How the model is asked about these messages: temperature, thinking."""
+        ...
+
     def speaks(self, delta: str) -> None:
         """A piece of text arrived."""
         ...
@@ -65,7 +68,7 @@ class Desk(Protocol):
         ...
 
 
-async def complete(desk: Desk, model: Model, limits: TurnLimits, settings: ModelSettings | None = None) -> bool:
+async def complete(desk: Desk, model: Model, limits: TurnLimits) -> bool:
     """Run a turn. True where it is finished, False where it waits for a person. Raises `LimitReached`."""
     calls = await desk.left_over()
     while True:
@@ -77,15 +80,15 @@ async def complete(desk: Desk, model: Model, limits: TurnLimits, settings: Model
         if not messages:
             return True
         check_turn(limits, desk.used)
-        calls = await desk.said(await _ask(desk, model, messages, settings))
+        calls = await desk.said(await _ask(desk, model, messages))
 
 
-async def _ask(desk: Desk, model: Model, messages: list[ModelMessage], settings: ModelSettings | None) -> ModelResponse:
+async def _ask(desk: Desk, model: Model, messages: list[ModelMessage]) -> ModelResponse:
     """One request. What came of one that is cut off, by an error or an interrupt, is kept all the same."""
     async with model_request_stream(
         model,
         messages,
-        model_settings=settings_for(model, settings, messages),
+        model_settings=desk.settings(messages),
         model_request_parameters=desk.parameters(),
     ) as stream:
         try:

@@ -41,6 +41,7 @@ from .floor import Floor, FloorLost
 from .history import History
 from .rows import input_row, new_input
 from .shown import shown
+from .thinking import settings_for
 from .transcript import Entry, Input, Said
 from .window import Window, newest, read_window
 
@@ -386,7 +387,7 @@ class Conversation:
                 raise asyncio.CancelledError
             self._turning = True
             check_session(manner.limits, self._history.turns_with(turn_id), self._history.used)
-            finished = await complete(desk, manner.model, manner.limits, manner.settings)
+            finished = await complete(desk, manner.model, manner.limits)
             self._turning = False
             status = TurnStatus.FINISHED if finished else TurnStatus.PAUSED
             kind = EventKind.TURN_FINISHED if finished else EventKind.TURN_PAUSED
@@ -425,6 +426,7 @@ class Conversation:
             joined=self._joined,
             leaving=self._leaving,
             found=found,
+            settings=lambda messages: settings_for(self._manner.model, self._manner.settings, messages),
         )
 
     def _joined(self) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.settings import ModelSettings
 from pydantic_core import to_json
 
 from ..errors import ErrorCategory
@@ -45,6 +46,7 @@ class Desk:
         joined: Callable[[], None],
         leaving: Callable[[], bool],
         found: tuple[str, ...] | None,
+        settings: Callable[[Sequence[ModelMessage]], ModelSettings | None],
     ) -> None:
         self._seat = seat
         self._session = seat.session
@@ -59,6 +61,7 @@ class Desk:
         """Whether this process ends, and somebody else goes on with the turn."""
         self._found = found
         """Late results that were found just now, when inputs were looked for too."""
+        self.settings = settings
         self._seen: Snapshot | None = None
         self._left_over: Collection[str] = ()
         self._message_id = ""

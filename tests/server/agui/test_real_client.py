@@ -69,8 +69,8 @@ async def test_h3_text_calls_and_results(client_folder: Path) -> None:
 @pytest.mark.parametrize(
     ("payload", "status", "result"),
     [
-        ({"approved": True}, "resolved", '"paid 5"'),
-        ({"approved": True, "editedArgs": {"amount": 7}}, "resolved", '"paid 7"'),
+        ({"approved": True}, "resolved", "paid 5"),
+        ({"approved": True, "editedArgs": {"amount": 7}}, "resolved", "paid 7"),
         ({"approved": False, "reason": "too much"}, "resolved", "too much"),
         (None, "cancelled", "Cancelled by the person."),
     ],
@@ -222,7 +222,7 @@ async def test_h3_m4_progress_acknowledgement_and_late_result(client_folder: Pat
         found = results(done)
         late = [call_id for call_id in found if call_id.startswith("late_")]
         assert len(late) == 1
-        assert found[late[0]] == ['"built a"']
+        assert found[late[0]] == ["built a"]
         assert all(len(each) == 1 for each in found.values()), found
         assert ("call", "task_result") in done.said
         assert done.complaints == []

@@ -116,10 +116,10 @@ async def test_h3_m3_an_approval_waits_over_a_restart_and_runs_once(tmp_path: Pa
         resume = [{"interruptId": asked["id"], "status": "resolved", "payload": {"approved": True}}]
         end = await again.run(resume=resume)
         assert end["outcome"]["type"] == "success"
-        assert again.results == {asked["toolCallId"]: ['"paid 5"']}
+        assert again.results == {asked["toolCallId"]: ["paid 5"]}
         assert (await again.run(resume=resume))["outcome"] == {"type": "success"}
         assert again.kinds == ["RUN_STARTED", "RUN_FINISHED"], "nothing happens twice"
-        assert again.results == {asked["toolCallId"]: ['"paid 5"']}
+        assert again.results == {asked["toolCallId"]: ["paid 5"]}
 
 
 @pytest.mark.parametrize(
