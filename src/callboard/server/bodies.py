@@ -25,8 +25,7 @@ class Bodies:
     """The large bodies of one server. `per_user` and `total` are how many bytes of them are held at once."""
 
     def __init__(self, *, per_user: int = 16 * MIB, total: int = 256 * MIB) -> None:
-        detail = "There are too many large requests of yours at once. Send fewer, or wait for their answers."
-        self.budget = Budget("too_many_large_requests", detail, per_user=per_user, total=total)
+        self.budget = Budget(_too_many, per_user=per_user, total=total)
         self._turnstile = Turnstile()
 
     @asynccontextmanager
@@ -43,6 +42,11 @@ class Bodies:
             content, count = await _counted(request, size, values)
             await self._turnstile.enter(user_id, count * PER_VALUE + len(content) * PER_BYTE)
             yield content
+
+
+def _too_many() -> Problem:
+    detail = "There are too many large requests of yours at once. Send fewer, or wait for their answers."
+    return Problem(429, "too_many_large_requests", "Too many at once", detail, {"retry-after": "1"})
 
 
 async def _counted(request: Request, size: int, values: int) -> tuple[bytes, int]:

@@ -28,7 +28,9 @@ async def listed(call: Call[Nothing, AskRequests]) -> RequestList:
         )
 
     rows, more = await collect(read, call.query.limit, _weight)
-    requests = [request_info(each.row, each.cut) for each in rows if each.row.expires_at is None or each.row.expires_at > now]
+    requests = [
+        request_info(each.row, each.cut) for each in rows if each.row.expires_at is None or each.row.expires_at > now
+    ]
     return RequestList(requests=requests, next=rows[-1].row.id if more else None)
 
 
