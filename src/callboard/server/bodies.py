@@ -28,6 +28,11 @@ class Bodies:
         self.budget = Budget(_too_many, per_user=per_user, total=total)
         self._turnstile = Turnstile()
 
+    @staticmethod
+    def is_small(request: Request) -> bool:
+        """Whether a body says that it is small: then it needs no turn, and no count."""
+        return (length := _length(request)) is not None and length <= SMALL
+
     @asynccontextmanager
     async def taking(self, request: Request, user_id: str, size: int, values: int) -> AsyncGenerator[bytes]:
         """A body of at most `size` bytes and `values` values, to be read within the `with`. Raises `Problem`."""
@@ -35,7 +40,7 @@ class Bodies:
         if length is not None and length > size:
             await _discard(request)
             raise too_large(size)
-        if length is not None and length <= SMALL:
+        if self.is_small(request):
             yield await request.body()
             return
         with self.budget.holding(user_id, size if length is None else length):
