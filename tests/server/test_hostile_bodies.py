@@ -198,7 +198,7 @@ async def total(items: Annotated[list[int], "Numbers"]) -> int:
 
 
 def test_t5_arguments_have_so_many_values_and_no_more() -> None:
-    assert Settings().max_argument_values == 20_000
+    assert Settings().max_argument_values == 25_000
     assert Settings().max_argument_values > MAX_VALUES
 
 
