@@ -20,7 +20,7 @@ class Settings:
 
     max_argument_bytes: int = 4_194_304
     """Largest JSON document that is taken as a call's arguments."""
-    max_argument_values: int = 20_000
+    max_argument_values: int = 25_000
     """How many values (keys, texts, numbers, lists, objects) a call's arguments may have, at most."""
     max_threads: int = 32
     """Threads that run sync handlers, at most."""

@@ -197,20 +197,20 @@ async def total(items: Annotated[list[int], "Numbers"]) -> int:
     return sum(items)
 
 
-def test_t6_arguments_have_so_many_values_and_no_more() -> None:
-    assert Settings().max_argument_values == 20_000
+def test_t5_arguments_have_so_many_values_and_no_more() -> None:
+    assert Settings().max_argument_values == 25_000
     assert Settings().max_argument_values > MAX_VALUES
 
 
 @pytest.mark.parametrize("items", [["x"] * 1_500, [{"a": 1}] * 1_500])
-async def test_t6_of_many_problems_the_first_are_told(items: Sequence[Any]) -> None:
+async def test_t5_of_many_problems_the_first_are_told(items: Sequence[Any]) -> None:
     with pytest.raises(ToolError, match=r"items\[0\]: Input should be a valid integer") as caught:
         await Registry([total]).call("total", {"items": items})
     assert "and 1,480 more" in caught.value.message
     assert len(caught.value.details) == 20
 
 
-async def test_t6_arguments_with_too_many_values_are_refused() -> None:
+async def test_t5_arguments_with_too_many_values_are_refused() -> None:
     registry = Registry([total], settings=Settings(max_argument_values=1_000))
     assert await registry.call("total", {"items": [1] * 900}) == 900
     with pytest.raises(ToolError, match="too many values: at most 1,000"):

@@ -10,7 +10,8 @@ import pytest
 from callboard import Runtime
 from callboard.server import connection
 from callboard.server.desk import unsent_answers
-from tests.server.conftest import TOOLS, Served, serve, until
+from callboard.server.streams import Streams
+from tests.server.conftest import TOOLS, Served, serve, take, until
 
 pytestmark = pytest.mark.anyio
 
@@ -139,3 +140,18 @@ async def test_h1_requests_are_listed_by_pages_and_shown_whole(served: Served) -
     assert (await served.get(path, {"session_id": "s"})).json() == one
     assert (await served.get(path, {"session_id": "s"}, x_user="mallory")).status_code == 404
     assert (await served.get("/api/requests/nothing", {"session_id": "s"})).status_code == 404
+
+
+async def test_h2_one_user_cannot_take_all_places_of_readers() -> None:
+    async with serve(Runtime(TOOLS, model="offline")) as served:
+        served.desk.streams = Streams(served.runtime.clock, most=10, per_user=1)
+        await served.session("s")
+        await served.session("t")
+        await served.session("theirs", x_user="alice")
+        async with served.stream("s") as stream:
+            await take(stream, lambda sent: sent.event == "snapshot")
+            refused = await served.get("/api/chat/stream", {"session_id": "t"})
+            assert (refused.status_code, refused.json()["code"]) == (503, "too_many_readers")
+            served.desk.streams.admit(await served.runtime.open("theirs", "alice"))
+        await until(lambda: len(served.desk.streams) == 0)
+        served.desk.streams.admit(await served.runtime.open("t", "local"))

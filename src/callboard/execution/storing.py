@@ -18,7 +18,7 @@ from .lifecycle import Status
 from .outcome import Outcome, OutcomeStatus
 from .record import ExecutionRecord
 
-MAX_ORDERED = 20_000
+MAX_ORDERED = 25_000
 """How many values arguments may have that are put in order for their fingerprint."""
 
 

@@ -25,9 +25,13 @@ class Bodies:
     """The large bodies of one server. `per_user` and `total` are how many bytes of them are held at once."""
 
     def __init__(self, *, per_user: int = 16 * MIB, total: int = 256 * MIB) -> None:
-        detail = "There are too many large requests of yours at once. Send fewer, or wait for their answers."
-        self.budget = Budget("too_many_large_requests", detail, per_user=per_user, total=total)
+        self.budget = Budget(_too_many, per_user=per_user, total=total)
         self._turnstile = Turnstile()
+
+    @staticmethod
+    def is_small(request: Request) -> bool:
+        """Whether a body says that it is small: then it needs no turn, and no count."""
+        return (length := _length(request)) is not None and length <= SMALL
 
     @asynccontextmanager
     async def taking(self, request: Request, user_id: str, size: int, values: int) -> AsyncGenerator[bytes]:
@@ -36,13 +40,18 @@ class Bodies:
         if length is not None and length > size:
             await _discard(request)
             raise too_large(size)
-        if length is not None and length <= SMALL:
+        if self.is_small(request):
             yield await request.body()
             return
         with self.budget.holding(user_id, size if length is None else length):
             content, count = await _counted(request, size, values)
             await self._turnstile.enter(user_id, count * PER_VALUE + len(content) * PER_BYTE)
             yield content
+
+
+def _too_many() -> Problem:
+    detail = "There are too many large requests of yours at once. Send fewer, or wait for their answers."
+    return Problem(429, "too_many_large_requests", "Too many at once", detail, {"retry-after": "1"})
 
 
 async def _counted(request: Request, size: int, values: int) -> tuple[bytes, int]:

@@ -1,6 +1,6 @@
 """A budget of bytes: how much is held at once, for one user and for all."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from .problems import Problem
@@ -11,11 +11,11 @@ MIB = 1_048_576
 class Budget:
     """Counts what is held, by user."""
 
-    __slots__ = ("_code", "_detail", "_held", "_per_user", "_total", "held")
+    __slots__ = ("_held", "_per_user", "_refuse", "_total", "held")
 
-    def __init__(self, code: str, detail: str, *, per_user: int, total: int) -> None:
-        self._code = code
-        self._detail = detail
+    def __init__(self, refuse: Callable[[], Problem], *, per_user: int, total: int) -> None:
+        self._refuse = refuse
+        """Makes the problem of a user who holds too many."""
         self._per_user = per_user
         self._total = total
         self._held: dict[str, int] = {}
@@ -34,7 +34,7 @@ class Budget:
         """
         mine = self._held.get(user_id, 0)
         if mine and mine + size > self._per_user:
-            raise Problem(429, self._code, "Too many at once", self._detail, {"retry-after": "1"})
+            raise self._refuse()
         if self.held and self.held + size > self._total:
             raise Problem(503, "overloaded", "Not available", "The server is overloaded.", {"retry-after": "5"})
         self._held[user_id] = mine + size

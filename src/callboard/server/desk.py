@@ -15,7 +15,7 @@ from ..sessions.session import Session
 from .bodies import Bodies
 from .budget import MIB, Budget
 from .lanes import Lanes
-from .problems import draining, not_found
+from .problems import Problem, draining, not_found
 from .streams import Streams
 
 
@@ -95,8 +95,12 @@ class Desk:
 
 def unsent_answers(*, per_user: int = 16 * MIB, total: int = 256 * MIB) -> Budget:
     """The budget for answers that are not sent yet."""
+    return Budget(_too_many_unread, per_user=per_user, total=total)
+
+
+def _too_many_unread() -> Problem:
     detail = "There are too many answers that you have not read yet. Read them, or ask for smaller pages."
-    return Budget("too_many_unread_answers", detail, per_user=per_user, total=total)
+    return Problem(429, "too_many_unread_answers", "Too many at once", detail, {"retry-after": "1"})
 
 
 def is_id(text: str) -> bool:

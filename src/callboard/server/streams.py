@@ -1,5 +1,6 @@
 """All streams of a server: one feed for each session that is read, and one timer for the heartbeats of all."""
 
+from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
@@ -23,13 +24,16 @@ class Streams:
         heartbeat: float = 15.0,
         buffer: int = 1_048_576,
         most: int = 20_000,
+        per_user: int = 15_000,
         per_session: int = 200,
     ) -> None:
         self.buffer = buffer
         self.heartbeat = heartbeat
         self._clock = clock
         self._most = most
+        self._per_user = per_user
         self._per_session = per_session
+        self._by_user: Counter[str] = Counter()
         self._feeds: dict[str, Feed] = {}
         self._slots: list[set[Reader]] = [set() for _ in range(SLOTS)]
         self._turn = 0
@@ -46,7 +50,8 @@ class Streams:
     def admit(self, session: Session) -> None:
         """Raises `Problem` (503) where there are too many readers already."""
         feed = self._feeds.get(session.id)
-        if self._count >= self._most or (feed is not None and len(feed) >= self._per_session):
+        full = self._count >= self._most or self._by_user[session.user_id] >= self._per_user
+        if full or (feed is not None and len(feed) >= self._per_session):
             detail = "There are too many readers already. Close one, or try again later."
             raise Problem(503, "too_many_readers", "Not available", detail, {"retry-after": "5"})
 
@@ -60,6 +65,7 @@ class Streams:
         slot = self._slots[self._count % SLOTS]
         slot.add(reader)
         self._count += 1
+        self._by_user[session.user_id] += 1
         if self._timer is None:
             self._timer = self._clock.call_later(self.heartbeat / SLOTS, self._beat)
         if self._over:
@@ -69,6 +75,9 @@ class Streams:
                 yield
         finally:
             self._count -= 1
+            self._by_user[session.user_id] -= 1
+            if not self._by_user[session.user_id]:
+                del self._by_user[session.user_id]
             slot.discard(reader)
             feed.leave(reader)
             if not len(feed):
