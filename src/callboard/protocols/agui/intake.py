@@ -113,6 +113,9 @@ class Intake:
             new += [line for line in some if line.id not in taken and id(line) in ours]
             left |= any(line.id not in taken and id(line) not in ours for line in some)
             arrivals.check(new, self._asked)
+        fresh = {id(line) for line in (*new, *pending)}
+        if repeated := [line for line in arrivals.last_words(given) if id(line) not in fresh]:
+            arrivals.check_texts(repeated, await self._lines.texts({line.id for line in repeated}, window))
         if left and not (new or pending or self._asked.resume or any(line.call_id for line in given)):
             raise arrivals.MessageNotTaken(
                 "A message of the user stands before a message of an assistant that is not of this thread, so it was "
