@@ -1,4 +1,4 @@
-"""A flood of messages at `/ag-ui`, from a client that stays and from one that leaves: refused, and nothing is stored."""
+"""A flood of messages at `/ag-ui`, from a client that stays and one that leaves: refused, and nothing is stored."""
 
 import asyncio
 from typing import Any

@@ -154,7 +154,7 @@ class Lines:
         return Window([line for part in reversed(parts) for line in part], not at)
 
     async def texts(self, ids: Collection[str], window: Window) -> dict[str, str]:
-        """What messages of the user say, by their ids. Those that are not in the window are looked for in all entries."""
+        """What messages of the user say, by their ids. Where the window lacks one, all entries are looked through."""
         found = {line.id: line.text for line in window.lines if line.role == "user" and line.id in ids}
         if missing := {identity for identity in ids if identity not in found}:
             entries, _ = await self._entries()
