@@ -55,7 +55,9 @@ async def test_h3_an_id_that_the_server_gave_to_another_message_is_a_new_message
         page = Page(s)
         await page.run(user("u0", ADD))
         [*_, last] = page.messages
-        await s.run(user(last["id"], "hello"))
+        async with asyncio.timeout(5):
+            events = await s.run(user(last["id"], "hello"))
+        assert events[-1]["outcome"] == {"type": "success"}
         assert await heard(s) == [ADD, "hello"]
 
 

@@ -85,7 +85,7 @@ class Intake:
         for line in (*new, *pending, *(line for _, line in results if line.call_id in waiting)):
             line.fresh = True
         copy = Copy(given)
-        copy.compare(window)
+        copy.compare(window, self._asked.wanted or WINDOW)
         sent = copy.replace(self._asked.aside) if copy.differs else []
         for row, line in results:
             await self._answer(row, page_answer(line.text, self._asked.errors.get(line.call_id or "")), waiting)

@@ -105,7 +105,7 @@ class Names:
 
     def input(self, entry: Input | Noted) -> str:
         given = entry.message_id if isinstance(entry, Input) else ""
-        return given if given and not self.knows(given) else f"{self._prefix}u{entry.seq}"
+        return given or f"{self._prefix}u{entry.seq}"
 
     def late(self, execution_id: str) -> str:
         return f"{self._prefix}l{execution_id}"
