@@ -27,11 +27,6 @@ def new_input(seat: Seat, given: str | None = None) -> ExecutionRow:
     return told_input(seat, f"i{secrets.token_hex(8)}" if given is None else input_row(given), told=False)
 
 
-def input_call(given: str) -> str:
-    """The call id of an input, by the id that its sender gave it."""
-    return _call(input_row(given))
-
-
 def input_row(given: str) -> str:
     """The id of an input's row, by the id that its sender gave it: a hash, since that id may be anything."""
     return f"i{hashlib.sha256(given.encode(errors='surrogatepass')).hexdigest()[:32]}"

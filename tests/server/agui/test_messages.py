@@ -55,7 +55,9 @@ async def test_h3_an_id_that_the_server_gave_to_another_message_is_a_new_message
         page = Page(s)
         await page.run(user("u0", ADD))
         [*_, last] = page.messages
-        await s.run(user(last["id"], "hello"))
+        async with asyncio.timeout(5):
+            events = await s.run(user(last["id"], "hello"))
+        assert events[-1]["outcome"] == {"type": "success"}
         assert await heard(s) == [ADD, "hello"]
 
 
@@ -76,14 +78,21 @@ async def test_h3_one_id_twice_with_two_texts_is_refused_at_once_and_nothing_is_
         assert await heard(s) == []
 
 
-async def test_h3_an_id_that_was_taken_cannot_say_something_else(tmp_path: Path) -> None:
-    async with site(f"sqlite:///{tmp_path / 'callboard.db'}") as s:
+@pytest.mark.parametrize("window", [1, 200])
+async def test_h3_an_id_that_was_taken_cannot_say_something_else(tmp_path: Path, window: int) -> None:
+    store = f"sqlite:///{tmp_path / 'callboard.db'}"
+    wanted = {"forwardedProps": {"callboard": {"messages": window}}}
+    async with site(store) as s:
         await s.run(user("u", ADD))
+        await s.run(user("v", "hello"))
+    async with site(store) as s:
         async with asyncio.timeout(5):
-            events = await s.run(user("u", "hello"))
+            events = await s.run(user("u", "hello"), **wanted)
         assert (events[-1]["type"], events[-1]["code"]) == ("RUN_ERROR", "run_refused")
         assert "another text" in events[-1]["message"]
-        assert await heard(s) == [ADD]
+        events = await s.run(user("u", ADD), **wanted)
+        assert events[-1]["outcome"] == {"type": "success"}
+        assert await heard(s) == [ADD, "hello"]
 
 
 async def test_h3_a_message_that_was_added_while_a_run_went_on_is_taken_by_the_next() -> None:

@@ -4,7 +4,7 @@ A message is new if its id was never taken in this thread. Only what comes befor
 this thread's is left alone: it was said in another conversation, such as one that this server has lost. Pure functions.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from ...sessions.ids import MAX_ID, is_call_id
 from ...tools.document import shorten
@@ -40,19 +40,25 @@ def distinct(lines: Sequence[Line]) -> list[Line]:
 
 
 def unknown(lines: Sequence[Line], window: Window, remembered: Collection[str]) -> list[Line]:
-    """The messages of the user that are neither in the window nor remembered: these may be new.
+    """The messages of the user that are neither in the window nor remembered: these may be new."""
+    known = {line.id for line in window.lines if line.role == "user"}
+    return [line for line in lines if line.role == "user" and line.id not in known and line.id not in remembered]
 
-    Raises `RunRefused` where the user's last words have the id of a message in the window that says something else.
-    """
-    texts = {line.id: line.text for line in window.lines if line.role == "user"}
+
+def last_words(lines: Sequence[Line]) -> list[Line]:
+    """The messages of the user after the last one of an assistant."""
     last = max((place for place, line in enumerate(lines) if line.role == "assistant"), default=-1)
-    for line in lines[last + 1 :]:
-        if line.role == "user" and texts.get(line.id, line.text) != line.text:
+    return [line for line in lines[last + 1 :] if line.role == "user"]
+
+
+def check_texts(lines: Sequence[Line], texts: Mapping[str, str]) -> None:
+    """Refuse messages whose ids were taken with another text. Raises `RunRefused`."""
+    for line in lines:
+        if texts.get(line.id, line.text) != line.text:
             raise RunRefused(
                 f"The message {_shown(line.id)} was taken before with another text. Nothing was taken: give a changed "
                 "message a new id."
             )
-    return [line for line in lines if line.role == "user" and line.id not in texts and line.id not in remembered]
 
 
 def ours(lines: Sequence[Line], window: Window, names: Names) -> list[Line]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from . import frames
-from .lines import Line, Window
+from .lines import MOST, Line, Window
 
 
 class Copy:
@@ -26,11 +26,13 @@ class Copy:
         self._whole = True
         self._speaking: Line | None = None
 
-    def compare(self, window: Window) -> None:
-        """Hold it against the newest messages of the thread."""
-        self._told = list(window.lines)
+    def compare(self, window: Window, least: int = MOST) -> None:
+        """Hold it against the newest messages of the thread. A client that has `least` of them need not have more."""
+        has = sum(not line.fresh for line in self.lines)
+        cut = least <= has < len(window.lines)
+        self._told = window.lines[len(window.lines) - has :] if cut else list(window.lines)
         self._told_keys = {line.key for line in self._told}
-        self._whole = window.whole
+        self._whole = window.whole and not cut
 
     @property
     def told(self) -> Sequence[Line]:

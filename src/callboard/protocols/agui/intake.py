@@ -85,7 +85,7 @@ class Intake:
         for line in (*new, *pending, *(line for _, line in results if line.call_id in waiting)):
             line.fresh = True
         copy = Copy(given)
-        copy.compare(window)
+        copy.compare(window, self._asked.wanted or WINDOW)
         sent = copy.replace(self._asked.aside) if copy.differs else []
         for row, line in results:
             await self._answer(row, page_answer(line.text, self._asked.errors.get(line.call_id or "")), waiting)
@@ -113,6 +113,9 @@ class Intake:
             new += [line for line in some if line.id not in taken and id(line) in ours]
             left |= any(line.id not in taken and id(line) not in ours for line in some)
             arrivals.check(new, self._asked)
+        fresh = {id(line) for line in (*new, *pending)}
+        if repeated := [line for line in arrivals.last_words(given) if id(line) not in fresh]:
+            arrivals.check_texts(repeated, await self._lines.texts({line.id for line in repeated}, window))
         if left and not (new or pending or self._asked.resume or any(line.call_id for line in given)):
             raise arrivals.MessageNotTaken(
                 "A message of the user stands before a message of an assistant that is not of this thread, so it was "

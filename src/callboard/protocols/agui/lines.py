@@ -5,7 +5,7 @@ newest lines costs the same however long the conversation is, and a run that fol
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -105,7 +105,7 @@ class Names:
 
     def input(self, entry: Input | Noted) -> str:
         given = entry.message_id if isinstance(entry, Input) else ""
-        return given if given and not self.knows(given) else f"{self._prefix}u{entry.seq}"
+        return given or f"{self._prefix}u{entry.seq}"
 
     def late(self, execution_id: str) -> str:
         return f"{self._prefix}l{execution_id}"
@@ -152,6 +152,15 @@ class Lines:
             parts.append(self._lines(entries[at], number, find))
             number -= isinstance(entries[at], Said)
         return Window([line for part in reversed(parts) for line in part], not at)
+
+    async def texts(self, ids: Collection[str], window: Window) -> dict[str, str]:
+        """What messages of the user say, by their ids. Where the window lacks one, all entries are looked through."""
+        found = {line.id: line.text for line in window.lines if line.role == "user" and line.id in ids}
+        if missing := {identity for identity in ids if identity not in found}:
+            entries, _ = await self._entries()
+            said = (entry for entry in entries if isinstance(entry, Input) and entry.message_id in missing)
+            found |= {entry.message_id: entry.text for entry in said}
+        return found
 
     async def news(self) -> list[Line]:
         """The messages of the entries that were added since."""
