@@ -47,7 +47,7 @@ class Desk(Protocol):
         """What the model may call."""
         ...
 
-    def settings(self, messages: Sequence[ModelMessage]) -> ModelSettings | None:
+    def settings(self, messages: Sequence[ModelMessage], /) -> ModelSettings | None:
         """How the model is asked about these messages: temperature, thinking."""
         ...
 

@@ -24,8 +24,6 @@ from .refused import RunRefused
 
 MAX_ID = 200
 """How long the ids that a client chooses may be."""
-MAX_NEW = 50
-"""How many messages of the user may be new in one run. Each is stored by itself, also where the client leaves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +59,6 @@ def read(given: RunAgentInput) -> Asked:
     reading = _Reading()
     for message in given.messages:
         reading.take(message)
-    if _new(reading.lines) > MAX_NEW:
-        raise RunRefused(f"At most {MAX_NEW} messages of the user may follow the last one of the assistant.")
     return Asked(
         given.thread_id,
         given.run_id,
@@ -77,12 +73,6 @@ def read(given: RunAgentInput) -> Asked:
         client_context(given),
         wanted_messages(given),
     )
-
-
-def _new(lines: Sequence[Line]) -> int:
-    """How many messages of the user come after the last one of the assistant: only these can be new."""
-    last = max((place for place, line in enumerate(lines) if line.role == "assistant"), default=-1)
-    return sum(line.role == "user" for line in lines[last + 1 :])
 
 
 @dataclass(slots=True)
