@@ -61,7 +61,7 @@ class Desk:
         """Whether this process ends, and somebody else goes on with the turn."""
         self._found = found
         """Late results that were found just now, when inputs were looked for too."""
-        self.settings = settings
+        self._settings = settings
         self._seen: Snapshot | None = None
         self._left_over: Collection[str] = ()
         self._message_id = ""
@@ -93,6 +93,9 @@ class Desk:
     def parameters(self) -> ModelRequestParameters:
         self._seen = self._session.tools()  # pinned: what the model sees now is what its calls run
         return ModelRequestParameters(function_tools=[tool_definition(tool) for tool in self._seen])
+
+    def settings(self, messages: Sequence[ModelMessage]) -> ModelSettings | None:
+        return self._settings(messages)
 
     def speaks(self, delta: str) -> None:
         self._session.board.say(self._text("delta", valid_text(delta)))
