@@ -230,7 +230,10 @@ class Requests:
             raise ToolError(f"There is no request {shorten(request_id, 80)!r}.", category=ErrorCategory.NOT_FOUND)
         if row.status == "open" and self._is_over(row):
             row = replace(row, status="expired", answered_at=self._clock.time())
-            await self._close(session, row, None)
+            try:
+                await self._close(session, row, None)
+            except RequestClosed:  # it was closed in the same moment, perhaps as expired too
+                row = await self._store.request(request_id) or row
         elif row.status == "open" and (ended := await session.calls.ended_with(row.execution_id)) is not None:
             await self.withdraw(session, row)
             raise RequestClosed(f"The call that asked for it has ended: it {ended}.")
