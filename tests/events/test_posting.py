@@ -267,7 +267,7 @@ def test_b2_an_event_is_an_object(event: Any) -> None:
 
 def test_b2_any_mapping_will_do_and_is_not_changed() -> None:
     given_fields = {"kind": EventKind.USER_INPUT, "text": "Hello"}
-    assert accept(MappingProxyType(given_fields), Side.PEOPLE) == ("user_input", {"text": "Hello"})
+    assert accept(MappingProxyType(given_fields), Side.PEOPLE) == ("user_input", {"text": "Hello", "message_id": None})
     assert given_fields == {"kind": EventKind.USER_INPUT, "text": "Hello"}
 
 
@@ -385,7 +385,7 @@ def test_b3_an_event_may_be_as_large_as_the_limit_and_no_larger() -> None:
     event = {"kind": "user_input", "text": "né" * 100}
     size = len(to_json(event))
     assert size > len(str(event)), "bytes are counted, not characters"
-    assert accept(event, Side.PEOPLE, max_bytes=size).data == {"text": "né" * 100}
+    assert accept(event, Side.PEOPLE, max_bytes=size).data == {"text": "né" * 100, "message_id": None}
     with pytest.raises(EventTooLarge, match=rf"too large: {size} bytes as JSON, and at most {size - 1} are") as caught:
         accept(event, Side.PEOPLE, max_bytes=size - 1)
     assert (caught.value.code, caught.value.size, caught.value.limit) == ("event_too_large", size, size - 1)

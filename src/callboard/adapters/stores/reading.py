@@ -113,7 +113,7 @@ class Reading:
         first, first_seq, last_seq = after + 1, 1, 0
         lines: list[bytes] = []
         size, count = 0, min(limit, _FEW)
-        while size < max_bytes:
+        while True:
             start = first + len(lines) - 1
             rows = connection.execute(self._events, {"id": session_id, "after": start, "limit": max(0, count)}).all()
             if not rows or (lines and rows[0].first_seq > start + 1):  # some were forgotten: a page has no gaps
@@ -126,7 +126,7 @@ class Reading:
                 size += len(body)
                 if size >= max_bytes:
                     break
-            if len(bodies) < count or len(lines) >= limit:
+            if len(bodies) < count or len(lines) >= limit or size >= max_bytes:
                 break
             count = min(limit - len(lines), max(1, (max_bytes - size) * len(lines) // size))
         return Page(first, lines, first_seq, last_seq)
