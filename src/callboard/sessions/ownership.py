@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from ..storage.port import TAKEN, Claim, Store, StoreError
+from ..storage.port import TAKEN, Claim, Store, StoreError, StoreOutdated
 from ..storage.rows import OwnerRow
 from . import liveness
 from .liveness import Fate, fate_of, lives_here
@@ -99,6 +99,9 @@ class Ownership:
             try:
                 if not self._store.beat(self._me.id) and not self._ended.is_set():
                     asyncio.run_coroutine_threadsafe(self._rejoin(), loop).result()
+            except StoreOutdated as error:
+                log.error("this process can store nothing any more: %s", error)
+                return
             except StoreError as error:
                 log.debug("a beat was not stored: %s", error)
             except Exception:
