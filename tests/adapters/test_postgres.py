@@ -26,7 +26,7 @@ from callboard.storage.port import (
     StoreError,
     StoreUnavailable,
 )
-from tests.contracts.rows import claims, event, execution_row, keyed, made, new, owner_row, posts
+from tests.contracts.rows import asks, claims, event, execution_row, keyed, made, new, owner_row, posts, request_row
 from tests.servers import OwnPostgres
 
 from .relay import relayed
@@ -356,3 +356,22 @@ async def test_nothing_is_left_running_or_noted(postgres_url: str) -> None:
     name = urlsplit(postgres_url).path[1:]
     alone = "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = %s"
     await until(postgres_url, alone, name)
+
+
+async def test_m3_answer_that_comes_during_a_recovery_is_not_overlooked(postgres_url: str) -> None:
+    waiting = execution_row(status="waiting", owner="dead")
+    async with opened(postgres_url) as store:
+        await store.join(owner_row("dead"))
+        await store.commit([made(), new(waiting), asks(request_row(execution_id=waiting.id))])
+        with psycopg.connect(postgres_url) as answering:
+            answering.execute("SELECT 1 FROM sessions WHERE id = 's' FOR UPDATE")
+            answering.execute("SELECT 1 FROM executions WHERE id = 'x' FOR UPDATE")
+            answering.execute("UPDATE requests SET status = 'answered'")
+            recovering = asyncio.create_task(store.recover("dead", 0, "heir"))
+            waits = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+            async with asyncio.timeout(SOON):
+                while (await asyncio.to_thread(asked, postgres_url, waits))[0][0] == 0:
+                    pass
+            answering.commit()
+        recovered = await recovering
+    assert (recovered.claims, recovered.waiting) == (claims(waiting), 0)

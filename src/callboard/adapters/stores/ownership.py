@@ -96,9 +96,10 @@ class Ownership:
         stored = select(owners.c.beat).where(owners.c.id == owner_id).with_for_update()
         if connection.execute(stored).scalar_one_or_none() != beat:
             return Recovered(unheard, found=bool(unheard))
-        found = self._locked(connection, limit, executions.c.owner == owner_id, _unfinished)
-        claims = _claims(row for row in found if not row.rests)
-        resting = _claims(row for row in found if row.rests)
+        found = _claims(self._locked(connection, limit, executions.c.owner == owner_id, _unfinished))
+        rest = self._resting(connection, found)
+        claims = [claim for claim in found if claim.key not in rest]
+        resting = [claim for claim in found if claim.key in rest]
         self._give(connection, claims, heir)
         self._give(connection, resting, None)
         more = self._holds_any(connection, owner_id)
@@ -118,12 +119,23 @@ class Ownership:
 
     def _locked(self, connection: Connection, limit: int, *wanted: ColumnElement[bool]) -> Sequence[Row[Any]]:
         return connection.execute(
-            select(*_CLAIM, executions.c.place, _rests.label("rests"))
+            select(*_CLAIM, executions.c.place)
             .where(*wanted)
             .order_by(*_IN_ORDER)
             .limit(limit)
             .with_for_update(of=executions)
         ).all()
+
+    def _resting(self, connection: Connection, claims: list[Claim]) -> set[tuple[str, str]]:
+        """Those of the locked executions that need no process until a person answers.
+
+        This is a statement of its own: the one that locks them may have waited for an answer that is committed by now,
+        and does not see it.
+        """
+        if not claims:
+            return set()
+        resting = select(executions.c.session_id, executions.c.id).where(self._listed, _rests)
+        return {(row[0], row[1]) for row in connection.execute(resting, {"keys": keys(claim.key for claim in claims)})}
 
     def _give(self, connection: Connection, claims: list[Claim], owner_id: str | None) -> None:
         if not claims:
