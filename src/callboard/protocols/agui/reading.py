@@ -39,7 +39,7 @@ async def read_input(body: bytes) -> RunAgentInput:
     fields = cast("dict[str, Any]", given)
     for name, most in MAX_ITEMS.items():
         if isinstance(items := fields.get(name), list) and len(cast("list[Any]", items)) > most:
-            raise RunRefused(f"A run has at most {most:,} {name}. Send the newest.")
+            raise RunRefused(f"The list {name} of a run has at most {most:,} items. Send fewer.")
     messages: Any = fields.get("messages")
     if not isinstance(messages, list):
         return RunAgentInput.model_validate(fields)
