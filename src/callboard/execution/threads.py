@@ -37,7 +37,7 @@ class Threads:
         """Its value. Cancellation returns at once and leaves the thread to itself, with its place."""
         loop = asyncio.get_running_loop()
         await self._acquire(user_id)
-        unclaimed = [user_id]  # whoever takes it out, thread or caller, decides whether the function runs
+        unclaimed = [user_id]  # taken out by the thread or by the caller, which decides whether the function runs
 
         def work() -> T:
             unclaimed.pop()

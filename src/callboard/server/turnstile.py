@@ -1,7 +1,7 @@
 """A turnstile: expensive requests pass one at a time, with a rest after each that fits its cost.
 
 Reading a large body holds the event loop, and the interpreter lock with it. It cannot be made shorter than one body,
-but between two of them everything else has its turn. Users take turns too, whoever sent how many.
+but between two of them everything else has its turn. Users take turns too, however many each has sent.
 """
 
 import asyncio

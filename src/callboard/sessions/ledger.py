@@ -283,7 +283,7 @@ class StoreLedger:
 
     def tell(self, events: tuple[bytes, ...], execution: Execution) -> None:
         ended = execution.ended is not None
-        if ended and (execution.lost or execution.unloaded):  # whatever its handler still says is nobody's business
+        if ended and (execution.lost or execution.unloaded):  # what its handler still reports is discarded
             return
         told = self._told()
         told.executions[execution] = None

@@ -50,13 +50,13 @@ class LateResults:
             self.drop(next(iter(self._known)))
 
     def drop(self, execution_id: str) -> None:
-        """Let one go that nobody took, in memory: there is no room for it."""
+        """Drop a late result that was not taken: memory has no room for it."""
         self._known.pop(execution_id, None)
         if not self._warned:
             self._warned = True
             log.warning(
-                "late results of session %s that nobody took are let go; keep_executions and max_session_bytes say how "
-                "many are kept",
+                "late results of session %s that were not taken are dropped; keep_executions and max_session_bytes say "
+                "how many are kept",
                 self._session_id,
             )
 

@@ -99,7 +99,7 @@ class FileLocks:
         assert fcntl is not None
         file = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            with suppress(OSError):  # whoever may use the database may look at the lock
+            with suppress(OSError):  # users of the database may look at the lock
                 os.fchmod(file, os.stat(self._path).st_mode & 0o666)
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_at(file, name):

@@ -157,7 +157,7 @@ async def _within(patience: Patience, done: "asyncio.Future[Any]") -> bool:
 
 
 def _taken_note_of(done: "asyncio.Future[Any]") -> None:
-    """Nobody waits for it any more: that it failed is not worth a line in the log."""
+    """Retrieve the error of work that no caller waits for, so that asyncio does not log it."""
     if not done.cancelled():
         done.exception()
 

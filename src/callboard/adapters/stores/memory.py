@@ -116,7 +116,7 @@ class MemoryStore:
         """Nobody else can write here, so nobody is ever woken."""
 
     async def close(self) -> None:
-        """Everything stays, for whoever opens this object again, but for the locks of processes."""
+        """Keep everything but the locks of processes: the object can be opened again."""
         self._locks.clear()
 
     async def verify(self) -> None:

@@ -28,7 +28,7 @@ class NotJSON(ValueError):
 async def read_input(body: bytes) -> RunAgentInput:
     """The input of a run. Raises `NotJSON`, `ValidationError` for the first messages that are wrong, or `RunRefused`.
 
-    The body is within `MAX_BODY_BYTES` and `MAX_VALUES`, which whoever hands it over has seen to.
+    The caller has checked that the body is within `MAX_BODY_BYTES` and `MAX_VALUES`.
     """
     try:
         given: Any = from_json(body)
