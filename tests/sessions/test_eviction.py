@@ -230,7 +230,7 @@ async def test_m2_late_results_that_memory_cannot_keep_are_not_lost_in_silence(
             await harness.session.call("quick")
             await settle()
         assert len(await harness.session.take_results()) == 10
-    assert caplog.text.count("that nobody took are let go") == 1
+    assert caplog.text.count("that were not taken are dropped") == 1
 
 
 async def test_m2_a_late_result_is_kept_in_memory_until_it_is_taken_however_many_calls_come_after_it() -> None:
