@@ -44,7 +44,8 @@ async def status(client: httpx2.AsyncClient, session_id: str, execution_id: str)
 async def test_d2_cancel_at_one_server_is_heeded_by_another_that_runs_many_calls(
     start_node: StartNode, users: Users, shared_url: str, calls: int
 ) -> None:
-    here, there = start_node(CALLBOARD_RATE_LIMIT="0"), start_node(CALLBOARD_RATE_LIMIT="0")
+    unlimited = {"CALLBOARD_RATE_LIMIT": "0", "CALLBOARD_MAX_USER_CALLS": "4096"}
+    here, there = start_node(**unlimited), start_node(**unlimited)
     async with users.attacker.client(here) as mallory, users.attacker.client(there) as elsewhere:
         async with users.victim.client(here) as alice:
             await alice.post("/api/sessions", json={"session_id": "bystander"})

@@ -16,6 +16,7 @@ from sqlalchemy import (
     not_,
     or_,
     select,
+    tuple_,
     update,
 )
 
@@ -96,8 +97,11 @@ class Ownership:
         stored = select(owners.c.beat).where(owners.c.id == owner_id).with_for_update()
         if connection.execute(stored).scalar_one_or_none() != beat:
             return Recovered(unheard, found=bool(unheard))
-        found = _claims(self._locked(connection, limit, executions.c.owner == owner_id, _unfinished))
-        rest = self._resting(connection, found)
+        held = and_(executions.c.owner == owner_id, _unfinished)
+        running = self._locked(connection, limit, held, executions.c.status != "waiting")  # what waits can wait longer
+        waiting = self._locked(connection, limit - len(running), held, executions.c.status == "waiting")
+        found = _claims([*running, *waiting])
+        rest = self._resting(connection, held, waiting)
         claims = [claim for claim in found if claim.key not in rest]
         resting = [claim for claim in found if claim.key in rest]
         self._give(connection, claims, heir)
@@ -126,16 +130,20 @@ class Ownership:
             .with_for_update(of=executions)
         ).all()
 
-    def _resting(self, connection: Connection, claims: list[Claim]) -> set[tuple[str, str]]:
-        """Those of the locked executions that need no process until a person answers.
+    def _resting(
+        self, connection: Connection, held: ColumnElement[bool], waiting: Sequence[Row[Any]]
+    ) -> set[tuple[str, str]]:
+        """Those of the locked executions that wait, the first ones that are held, that need no process until a person
+        answers.
 
         This is a statement of its own: the one that locks them may have waited for an answer that is committed by now,
         and does not see it.
         """
-        if not claims:
+        if not waiting:
             return set()
-        resting = select(executions.c.session_id, executions.c.id).where(self._listed, _rests)
-        return {(row[0], row[1]) for row in connection.execute(resting, {"keys": keys(claim.key for claim in claims)})}
+        last = tuple_(literal(waiting[-1].session_id), literal(waiting[-1].id))
+        resting = select(*_IN_ORDER).where(held, _rests, tuple_(*_IN_ORDER) <= last)
+        return {(row[0], row[1]) for row in connection.execute(resting)}
 
     def _give(self, connection: Connection, claims: list[Claim], owner_id: str | None) -> None:
         if not claims:
