@@ -101,3 +101,11 @@ def test_c5_people_see_what_was_said() -> None:
     asked, answered = shown([Placed(1, Input("\u200b")), Placed(2, said)])
     assert (asked["text"], answered["text"]) == ("\u200b", "\n")
     assert [(call["tool"], call["call_id"]) for call in answered["calls"]] == [("größe", "functions.add:0")]
+
+
+def test_c5_a_blank_thought_of_openai_stays_with_what_it_led_to() -> None:
+    thought = ThinkingPart("", id="rs_1", provider_name="openai")
+    kept = valid_parts([thought, TextPart("Hello", id="msg_1")], {})
+    assert [type(part) for part in kept] == [ThinkingPart, TextPart]
+    assert not is_blank(kept[0].content)  # type: ignore[union-attr]
+    assert valid_parts([ThinkingPart(""), TextPart("Hello")], {}) == [TextPart("Hello")]

@@ -118,6 +118,8 @@ def valid_parts(parts: Iterable[ModelResponsePart], ids: Mapping[str, str]) -> l
             leads = all(isinstance(each, ThinkingPart) for each in made) or part.provider_name != ANTHROPIC
             if leads and (part.signature or not is_blank(part.content)):
                 made.append(replace(part, content=valid_text(part.content)))
+            elif leads and part.id is not None:  # OpenAI refuses an item without the thought that came before it
+                made.append(replace(part, content=BLANK_TEXT))
         else:
             made.append(part)
     while made and isinstance(made[-1], ThinkingPart):  # Anthropic and OpenAI refuse a thought that leads to nothing
