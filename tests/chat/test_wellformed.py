@@ -109,3 +109,10 @@ def test_c5_a_blank_thought_of_openai_stays_with_what_it_led_to() -> None:
     assert [type(part) for part in kept] == [ThinkingPart, TextPart]
     assert not is_blank(kept[0].content)  # type: ignore[union-attr]
     assert valid_parts([ThinkingPart(""), TextPart("Hello")], {}) == [TextPart("Hello")]
+
+
+def test_c5_ids_of_items_stay_only_behind_the_thought_that_led_to_them() -> None:
+    lost = [TextPart("Hello", id="msg_1"), ToolCallPart("add", {}, "c1", id="fc_1")]
+    assert [part.id for part in valid_parts(lost, {"c1": "c1"})] == [None, None]  # type: ignore[union-attr]
+    kept = valid_parts([ThinkingPart("Hm.", id="rs_1", provider_name="openai"), *lost], {"c1": "c1"})
+    assert [part.id for part in kept] == ["rs_1", "msg_1", None]  # type: ignore[union-attr]

@@ -96,14 +96,18 @@ def valid_input(text: str) -> str:
 
 
 def valid_parts(parts: Iterable[ModelResponsePart], ids: Mapping[str, str]) -> list[ModelResponsePart]:
-    """What the model said: no blank texts, no thought at the end, and calls with valid names, ids and arguments."""
+    """What the model said: no blank texts, no thought at the end, and calls with valid names, ids and arguments.
+
+    OpenAI's ids of texts and calls stay only directly behind a thought. It refuses such an item without the thought
+    that led to it, and a stream may have lost that; an item without an id it always accepts.
+    """
     made: list[ModelResponsePart] = []
     for part in parts:
+        thought = isinstance(made[-1], ThinkingPart) and made[-1].id is not None if made else False
         if isinstance(part, TextPart):
             if not is_blank(part.content):
-                made.append(replace(part, content=valid_text(part.content)))
-            elif part.id is not None and made and isinstance(made[-1], ThinkingPart):
-                # OpenAI refuses a thought without the item that followed it
+                made.append(replace(part, content=valid_text(part.content), id=part.id if thought else None))
+            elif part.id is not None and thought:  # OpenAI refuses a thought without the item that followed it
                 made.append(replace(part, content=BLANK_TEXT))
         elif isinstance(part, ToolCallPart):
             made.append(
@@ -112,6 +116,7 @@ def valid_parts(parts: Iterable[ModelResponsePart], ids: Mapping[str, str]) -> l
                     tool_name=valid_name(part.tool_name),
                     tool_call_id=ids[part.tool_call_id],
                     args=valid_arguments(part.args),
+                    id=part.id if thought else None,
                 )
             )
         elif isinstance(part, ThinkingPart):
