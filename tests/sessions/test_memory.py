@@ -117,7 +117,7 @@ async def test_e3_late_results_that_are_large_wait_in_the_store_and_in_memory_as
         assert [outcome.execution_id for outcome in taken] == ids[len(ids) - len(taken) :]
         if store_url == "memory://":
             assert 0 < len(taken) < 12
-            assert "are let go" in caplog.text
+            assert "are dropped" in caplog.text
         else:
             assert len(taken) == 12
         assert all(len(outcome.value) == 20 * KB for outcome in taken)
