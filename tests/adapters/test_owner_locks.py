@@ -56,6 +56,7 @@ async def test_e5_a_lock_ends_with_its_process_also_where_a_forked_child_lives_o
             while (await store.living(["p1"]))["p1"]:  # PostgreSQL notices in a moment
                 pass
         process.stdin.close()  # the child ends
+        assert await process.stdout.read() == b""  # and with it the pipe that it inherited
     finally:
         await process.wait()
         await store.close()
