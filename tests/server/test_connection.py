@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from callboard.server import connection
+from callboard.server import lingering
 from tests.server.conftest import DEADLINE, Served, until
 from tests.server.test_problems import spoken
 
@@ -40,7 +40,7 @@ async def test_h1_requests_that_come_at_once_are_answered_in_order(plain: Served
 
 
 async def test_h5_who_is_refused_is_not_listened_to_for_ever(plain: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "LINGER", 0.1)
+    monkeypatch.setattr(lingering, "IDLE", 0.1)
     before = len(plain.server.server_state.connections)
     reader, writer = await asyncio.open_connection("127.0.0.1", plain.port)
     try:

@@ -1,16 +1,18 @@
 """What a connection may cost before there is a request, and a way to break one off.
 
 uvicorn's protocol on httptools has no bound for the head of a request, nor for the time that it takes. This one has
-both, and lets a stream end a connection whose other side takes nothing more.
+both, and lets a stream end a connection whose other side takes nothing more. A connection that ends while its client
+still sends lingers (see `lingering`), so that the client can read the response.
 """
 
 import asyncio
 import logging
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from .limits import WHOLE
+from .lingering import Linger, LingeringConnections, LingeringTransport
 from .problems import MEDIA_TYPE
 from .stream import ABORT
 
@@ -25,9 +27,6 @@ PATIENCE = 15.0
 STALL = 30.0
 """Seconds in which a client has to take at least `LEAST` bytes of what is sent to it, or it is dropped."""
 LEAST = 4_096
-
-LINGER = 2.0
-"""Seconds for which one still listens, without hearing, to whom was refused while he spoke."""
 
 
 def _answer(status: bytes, code: bytes, title: bytes) -> bytes:
@@ -44,30 +43,47 @@ _NOT_HTTP = _answer(b"400 Bad Request", b"http_invalid", b"Not valid HTTP")
 class Connection(HttpToolsProtocol):
     """One connection of the server."""
 
+    lingering: ClassVar = LingeringConnections()
+    """Of all connections of this process."""
+
     _size = 0
     _count = 0
     _in_head = False
     _refused = False
+    """Whether nothing that the client sends is looked at any more."""
+    _keep_alive = True
+    """Whether the connection stays open after the newest request, once its body has been received."""
+    _linger: Linger | None = None
+    _socket: asyncio.Transport
     _timer: asyncio.TimerHandle | None = None
     _stall: asyncio.TimerHandle | None = None
     _unsent = 0
     _answered: RequestResponseCycle | None = None
     """The request that is being answered, where others wait behind it."""
 
+    @property
+    def _current(self) -> RequestResponseCycle | None:
+        """The request that is being answered, or was answered last."""
+        return self._answered or self.cycle
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(cast("asyncio.Transport", transport))
+        self._socket = cast("asyncio.Transport", transport)
+        wrapped = LingeringTransport(self._socket, self._close, self._is_closing)
+        super().connection_made(cast("asyncio.Transport", wrapped))
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop()
         self._relax()
+        if self._linger is not None:
+            self._linger.end()
         super().connection_lost(exc)
-        if self._answered is not None:  # uvicorn tells only the newest request that nobody is there any more
-            self._answered.disconnected = True
-            self._answered.message_event.set()
+        self._disconnect(self._answered)  # uvicorn tells only the newest request
 
     def data_received(self, data: bytes) -> None:
         if self._refused:
+            if self._linger is not None:
+                self._linger.discard(len(data))
             return
         super().data_received(data)
         if self._in_head:
@@ -99,6 +115,8 @@ class Connection(HttpToolsProtocol):
         super().on_headers_complete()
         if self.pipeline and self._answered is None:
             self._answered = before
+        self._keep_alive = self.cycle.keep_alive
+        self.cycle.keep_alive = False  # a response before the end of the body says that it is the last one
 
     def on_body(self, body: bytes) -> None:
         if not self._refused:
@@ -108,11 +126,17 @@ class Connection(HttpToolsProtocol):
         if not self._refused:
             super().on_message_complete()
             cast("dict[str, Any]", self.scope)["extensions"][WHOLE] = True
+            if not self.cycle.response_started:
+                self.cycle.keep_alive = self._keep_alive
+
+    def shutdown(self) -> None:
+        self._keep_alive = False
+        super().shutdown()
 
     def send_400_response(self, msg: str) -> None:
         if not self._refused:
             self.transport.write(_NOT_HTTP)
-            self.transport.close()
+            self._leave()
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -125,11 +149,8 @@ class Connection(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         if self.transport.get_write_buffer_size():
             self._watch()
-        answered = self._answered or self.cycle
         self._answered = self.pipeline[-1][0] if self.pipeline else None
         super().on_response_complete()
-        if answered.more_body and not self.transport.is_closing():  # answered before it was asked to the end
-            self._leave()
 
     def _watch(self) -> None:
         """See to it that what is written is read."""
@@ -157,13 +178,40 @@ class Connection(HttpToolsProtocol):
             self.transport.write(_TOO_LARGE)
             self._leave()
 
+    def _close(self) -> None:
+        """Close the socket. A connection that is answered before the end of a request's body lingers first."""
+        answered = self._current
+        if answered is not None and answered.response_complete and answered.more_body and not self._is_closing():
+            self._leave()
+        elif self._linger is None:
+            self._socket.close()
+
+    def _is_closing(self) -> bool:
+        return self._linger is not None or self._socket.is_closing()
+
     def _leave(self) -> None:
-        """Say nothing more, and hang up soon: at once, the other side might lose the answer that is on its way."""
+        """Send nothing more, and discard what is received until the client closes the connection."""
         self._refused = True
         self._stop()
-        if self.transport.can_write_eof():
-            self.transport.write_eof()
-        self._timer = self.loop.call_later(LINGER, self._too_slow)
+        if self._socket.is_closing():
+            return
+        self._disconnect(self._current)
+        if self._socket.can_write_eof():
+            self._socket.write_eof()
+        self.flow.resume_reading()
+        self._linger = Linger(self._owner(), self._too_slow, self.lingering, self.loop)
+
+    def _disconnect(self, answered: RequestResponseCycle | None) -> None:
+        """Tell the request that is being answered that its client is gone."""
+        if answered is not None and not answered.response_complete:
+            answered.disconnected = True
+            answered.message_event.set()
+
+    def _owner(self) -> str:
+        """The user of the request that was answered last, or the client's address where no user is known."""
+        answered = self._current
+        known = None if answered is None else answered.scope.get("state", {}).get("user_id")
+        return f"user {known}" if known is not None else f"host {self.client[0] if self.client else ''}"
 
     def _wait(self) -> None:
         self._timer = self.loop.call_later(PATIENCE, self._too_slow)
@@ -175,6 +223,6 @@ class Connection(HttpToolsProtocol):
 
     def _too_slow(self) -> None:
         self._timer = None
-        self.transport.close()
-        if self.transport.get_write_buffer_size():
+        self._socket.close()
+        if self._socket.get_write_buffer_size():
             self._watch()

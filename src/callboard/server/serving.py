@@ -17,6 +17,9 @@ from .desk import Desk
 
 TICK = 0.05
 """Seconds between two looks at what still runs, while the server ends."""
+KEEP_ALIVE = 20
+"""Seconds after which an idle connection is closed. Many clients keep theirs for 5 seconds: the client must be the one
+to close it, or a request may meet the server's close on its way."""
 
 
 class AddressTaken(CallboardError):
@@ -60,6 +63,7 @@ def serving(app: Starlette, *, grace: float = 10.0) -> Server:
         access_log=False,
         server_header=False,
         proxy_headers=False,
+        timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=max(1, round(grace)),
         lifespan="on",
     )

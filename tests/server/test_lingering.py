@@ -1,0 +1,131 @@
+"""Responses before the end of a body: every client can read them, and discarding the rest is bounded."""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import cast
+
+import httpx2
+import pytest
+
+from callboard.server import lingering
+from callboard.server.bodies import Bodies
+from callboard.server.connection import Connection
+from callboard.server.lingering import Linger, LingeringConnections
+from tests.server.conftest import DEADLINE, Served, until
+
+pytestmark = pytest.mark.anyio
+
+LARGE = 8_000_000
+"""Bytes: more than the kernel holds for a reader that does not read."""
+PIECE = b" " * 65_536
+
+
+def head(length: int, *fields: str, path: str = "/api/chat") -> bytes:
+    lines = [f"POST {path} HTTP/1.1", "host: localhost", "content-type: application/json", f"content-length: {length}"]
+    return "\r\n".join([*lines, *fields, "", ""]).encode()
+
+
+@asynccontextmanager
+async def connected(served: Served) -> AsyncGenerator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
+    try:
+        async with asyncio.timeout(DEADLINE):
+            yield reader, writer
+    finally:
+        writer.transport.abort()
+
+
+async def send_for_ever(writer: asyncio.StreamWriter) -> None:
+    while True:
+        writer.write(PIECE)
+        await writer.drain()
+
+
+@pytest.mark.parametrize("fields", [[], ["connection: close"]])
+@pytest.mark.parametrize("path", ["/api/chat", "/ag-ui", "/none"])
+async def test_h5_a_client_that_sends_all_before_it_reads_gets_the_refusal(
+    plain: Served, path: str, fields: list[str]
+) -> None:
+    length = 2 * LARGE
+    for _ in range(3):
+        async with connected(plain) as (reader, writer):
+            transport = cast("asyncio.Transport", writer.transport)
+            transport.pause_reading()  # the client does not look at what the server sends
+            writer.write(head(length, *fields, path=path) + b" " * length)
+            await until(lambda transport=transport: transport.get_write_buffer_size() == 0)
+            transport.resume_reading()
+            said = await reader.read(-1)
+        assert re.findall(rb"HTTP/1\.1 (\d+)", said) == [b"404" if path == "/none" else b"413"]
+
+
+async def test_h5_a_response_before_the_end_of_the_body_is_the_last_of_its_connection(plain: Served) -> None:
+    async with connected(plain) as (reader, writer):
+        writer.write(head(2_000_000))  # refused by its length
+        early = await reader.readuntil(b"\r\n\r\n")
+    async with connected(plain) as (reader, writer):
+        writer.write(head(2) + b"{}")
+        whole = await reader.readuntil(b"\r\n\r\n")
+    assert early.startswith(b"HTTP/1.1 413 ")
+    assert b"connection: close\r\n" in early, "or the client sends its next request to a server that has left"
+    assert whole.startswith(b"HTTP/1.1 422 ")
+    assert b"connection: close\r\n" not in whole
+
+
+async def test_h5_many_refused_bodies_at_once_are_all_answered(plain: Served) -> None:
+    plain.desk.bodies = Bodies(per_user=1)
+    body = b'{"threadId":"t","runId":"r","messages":[],"x":"' + b" " * 7_000_000 + b'"}'
+    async with httpx2.AsyncClient(base_url=plain.url, timeout=DEADLINE, verify=False) as client:
+        answers = await asyncio.gather(
+            *(client.post("/ag-ui", content=body, headers={"content-type": "application/json"}) for _ in range(20))
+        )
+    assert {each.status_code for each in answers} <= {200, 413, 422, 429}
+    assert any(each.status_code == 429 for each in answers)
+
+
+async def test_h5_a_slow_client_is_heard_while_it_sends(plain: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lingering, "IDLE", 0.1)
+    loop = asyncio.get_running_loop()
+    async with connected(plain) as (reader, writer):
+        writer.write(head(LARGE))
+        await until(lambda: len(Connection.lingering) == 1)
+        began = loop.time()
+        while loop.time() < began + 0.5:
+            writer.write(b" ")
+            await asyncio.sleep(0)
+        assert len(Connection.lingering) == 1
+        assert (await reader.read(-1)).startswith(b"HTTP/1.1 413 ")
+    await until(lambda: len(Connection.lingering) == 0)
+
+
+@pytest.mark.parametrize(("name", "value"), [("LONGEST", 0.2), ("MOST", 500_000)])
+async def test_h5_discarding_a_body_is_bounded(
+    plain: Served, monkeypatch: pytest.MonkeyPatch, name: str, value: float
+) -> None:
+    monkeypatch.setattr(lingering, name, value)
+    async with connected(plain) as (_, writer):
+        writer.write(head(10**12))
+        await until(lambda: len(Connection.lingering) == 1)
+        with pytest.raises(ConnectionError):
+            await send_for_ever(writer)
+    assert len(Connection.lingering) == 0
+
+
+async def test_h5_a_user_who_lingers_often_does_not_end_the_lingering_of_others() -> None:
+    closed: list[str] = []
+    among = LingeringConnections(per_owner=3, total=5)
+    loop = asyncio.get_running_loop()
+
+    def linger(owner: str, number: int) -> Linger:
+        return Linger(owner, lambda: closed.append(f"{owner}{number}"), among, loop)
+
+    all_of_them = [linger("a", 1), linger("m", 1), linger("m", 2), linger("m", 3), linger("m", 4)]
+    assert closed == ["m1"], "three of a user"
+    all_of_them += [linger("b", 1), linger("c", 1)]
+    assert closed == ["m1", "m2"], "five of all, and the one who has most pays"
+    assert (len(among), among.held_by("m"), among.held_by("a")) == (5, 2, 1)
+    for each in all_of_them:
+        each.end()
+    assert len(among) == 0
+    assert closed == ["m1", "m2"]
