@@ -39,6 +39,11 @@ class Desk:
     lanes: Lanes = field(default_factory=Lanes)
     """How many expensive questions of a user are answered at once."""
 
+    @property
+    def held(self) -> int:
+        """Bytes of large values in use: bodies that are read, responses that are sent, what sessions keep."""
+        return self.bodies.budget.held + self.unsent.held + self.runtime.sessions.budget.kept
+
     async def find(self, session_id: str, user_id: str) -> Session:
         """A session of that user, to look at: nobody is logged in by that. Raises `Problem` (404)."""
         if not is_id(session_id):

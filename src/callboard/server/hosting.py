@@ -19,7 +19,9 @@ from ..telemetry.whose import follow
 from ..tools.definition import Tool
 from ..tools.registry import Registry
 from .app import create_app
+from .desk import Desk
 from .garbage import rare_collections
+from .heap import trimmed_heap
 from .identity import PUBLIC, IdentityConfig, guard, may_listen
 from .outdated import ending_when_outdated
 from .page import page_routes
@@ -81,10 +83,14 @@ async def _serve(wanted: Hosting, listening: Callable[[str, bool], Any]) -> None
 
             with measure(runtime) as metrics, _observed(runtime, wanted.log_owners):
                 app = create_app(runtime, guard=guarded, metrics=metrics.render)
-                app.state.desk.streams.counted = metrics.reading
+                desk: Desk = app.state.desk
+                desk.streams.counted = metrics.reading
                 server = signals.end(serving(app, grace=wanted.grace))
                 listening(_address(wanted.host, made), keys or config.jwks is not None)
-                async with ending_when_outdated(runtime.store, runtime.clock, server.end):
+                async with (
+                    ending_when_outdated(runtime.store, runtime.clock, server.end),
+                    trimmed_heap(runtime.clock, lambda: desk.held),
+                ):
                     with rare_collections():
                         await server.serve(sockets=[made])
 

@@ -1,0 +1,80 @@
+"""Freed memory is returned to the operating system when there is enough of it, and not all the time."""
+
+import asyncio
+
+import pytest
+
+from callboard.server.heap import INTERVAL, STEP, GlibcHeap, Heap, trimmed_heap
+from callboard.testing import ManualClock
+from tests.server.conftest import Served, until
+
+pytestmark = pytest.mark.anyio
+
+
+class FakeHeap:
+    """A process of which only what is in use stays after a trim."""
+
+    def __init__(self) -> None:
+        self.size = 10 * STEP
+        self.used = 10 * STEP
+        self.trims = 0
+
+    def resident(self) -> int:
+        return self.size
+
+    def trim(self) -> None:
+        self.size = self.used
+        self.trims += 1
+
+
+async def look(clock: ManualClock) -> None:
+    """Let the heap be looked at, once it waits for that."""
+    await until(lambda: clock.pending == 1)
+    await clock.advance(INTERVAL)
+    await until(lambda: clock.pending == 1)
+
+
+async def test_h5_a_process_that_has_grown_is_trimmed_once() -> None:
+    clock, heap = ManualClock(), FakeHeap()
+    async with trimmed_heap(clock, lambda: 0, heap):
+        await look(clock)
+        heap.size += STEP - 1
+        await look(clock)
+        assert heap.trims == 0, "a little that is free is wanted again soon"
+        heap.size += 1
+        await look(clock)
+        assert (heap.trims, heap.size) == (1, heap.used)
+        await look(clock)
+        assert heap.trims == 1
+
+
+async def test_h5_what_was_in_use_at_a_trim_is_returned_when_it_is_let_go() -> None:
+    clock, heap, held = ManualClock(), FakeHeap(), 0
+    async with trimmed_heap(clock, lambda: held, heap):
+        await look(clock)
+        held = 3 * STEP
+        heap.size = heap.used = 13 * STEP
+        await look(clock)
+        assert (heap.trims, heap.size) == (1, 13 * STEP)
+        heap.used, held = 10 * STEP, 0
+        await look(clock)
+        assert (heap.trims, heap.size) == (2, 10 * STEP)
+        await look(clock)
+        assert heap.trims == 2
+    assert clock.pending == 0
+
+
+async def test_h5_the_heap_of_this_process_can_be_trimmed() -> None:
+    try:
+        heap: Heap = GlibcHeap()
+    except (AttributeError, OSError):
+        pytest.skip("another C library")
+    assert heap.resident() > 10_000_000
+    await asyncio.to_thread(heap.trim)
+
+
+async def test_h5_the_desk_knows_which_large_values_are_in_use(plain: Served) -> None:
+    before = plain.desk.held
+    with plain.desk.bodies.budget.holding("ann", 1_000), plain.desk.unsent.holding("ann", 100):
+        assert plain.desk.held == before + 1_100
+    assert plain.desk.held == before
