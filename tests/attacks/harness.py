@@ -4,6 +4,7 @@ A test starts one or two nodes (`callboard serve` as a process of its own) on on
 as another user, and asks for the verdict. `report` keeps the figures for the table in `bench/RESULTS.md`.
 """
 
+import asyncio
 import json
 import os
 import re
@@ -27,6 +28,10 @@ DEADLINE = 60.0
 """Seconds that anything may take before a test gives up."""
 LONGEST_DELAY = 0.25
 """Seconds that a bystander's call may take, at worst, while an attack goes on."""
+LEFT = 32.0
+"""MB that a server may hold more than before an attack, when the attack has been over for a while."""
+GIVEN_BACK = 20.0
+"""Seconds within which memory is given back after an attack."""
 REPORT = "CALLBOARD_ATTACKS_REPORT"
 """The variable that names the file to which figures are appended, a line of JSON each."""
 
@@ -182,6 +187,15 @@ def bystander(node: Node, user: User, session_id: str = "bystander", timeout: fl
             seen.delays, seen.failures = found["delays"], found["failures"]
         finally:
             process.kill()
+
+
+async def given_back(node: Node, before: float, most: float = LEFT) -> float:
+    """Wait until a server holds at most so many MB more than before. Returns how many MB it still holds more."""
+    deadline = time.monotonic() + GIVEN_BACK
+    while (left := node.memory() - before) > most:
+        assert time.monotonic() < deadline, f"{left:.0f} MB are not given back"
+        await asyncio.sleep(0.1)
+    return left
 
 
 def report(attack: str, store: str, seen: Seen, **figures: float) -> None:
