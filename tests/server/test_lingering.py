@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import cast
 
@@ -13,6 +13,7 @@ from callboard.server import lingering
 from callboard.server.bodies import Bodies
 from callboard.server.connection import Connection
 from callboard.server.lingering import Linger, LingeringConnections
+from callboard.testing import ManualClock
 from tests.server.conftest import DEADLINE, Served, until
 
 pytestmark = pytest.mark.anyio
@@ -84,19 +85,22 @@ async def test_h5_many_refused_bodies_at_once_are_all_answered(plain: Served) ->
     assert any(each.status_code == 429 for each in answers)
 
 
-async def test_h5_a_slow_client_is_heard_while_it_sends(plain: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lingering, "IDLE", 0.1)
-    loop = asyncio.get_running_loop()
-    async with connected(plain) as (reader, writer):
-        writer.write(head(LARGE))
-        await until(lambda: len(Connection.lingering) == 1)
-        began = loop.time()
-        while loop.time() < began + 0.5:
-            writer.write(b" ")
-            await asyncio.sleep(0)
-        assert len(Connection.lingering) == 1
-        assert (await reader.read(-1)).startswith(b"HTTP/1.1 413 ")
-    await until(lambda: len(Connection.lingering) == 0)
+async def test_h5_a_slow_client_is_heard_while_it_sends() -> None:
+    clock, closed = ManualClock(), list[float]()
+
+    class Loop:
+        time = staticmethod(clock.monotonic)
+        call_later = staticmethod(clock.call_later)
+
+        def call_at(self, when: float, callback: Callable[[], None]) -> object:
+            return clock.call_later(when - clock.monotonic(), callback)
+
+    loop = cast("asyncio.AbstractEventLoop", Loop())
+    linger = Linger("a", lambda: closed.append(clock.monotonic()), LingeringConnections(), loop)
+    while clock.monotonic() < 3 * lingering.LONGEST:
+        linger.discard(1)
+        await clock.advance(lingering.IDLE / 2)
+    assert closed == [lingering.LONGEST], "not before, and not later"
 
 
 @pytest.mark.parametrize(("name", "value"), [("LONGEST", 0.2), ("MOST", 500_000)])
