@@ -1,4 +1,4 @@
-"""Long conversations: what is shown of them costs the same after 10 turns and after thousands."""
+"""Long conversations: what is shown and said in them costs the same after 10 turns and after thousands."""
 
 import asyncio
 import time
@@ -11,6 +11,7 @@ from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from callboard.adapters.stores import open_store
 from callboard.chat.transcript import Answered, Began, Entry, Input, Said, encode_entry
 from callboard.storage.port import Change
+from tests.conversations import repeat_turn
 
 from .conftest import StartNode, Users
 from .harness import bystander, report
@@ -82,3 +83,55 @@ async def test_h5_states_of_a_very_long_conversation_harm_nobody(
     start_node: StartNode, users: Users, shared_url: str
 ) -> None:
     await hold_out(start_node, users, shared_url, turns=5_000, at_once=40)
+
+
+async def run(client: httpx2.AsyncClient, session_id: str, number: int) -> float:
+    """Have the model call a tool, in a run of AG-UI. Returns how many seconds that took."""
+    message = {"id": f"{session_id}-{number}", "role": "user", "content": "tick {}"}
+    began = time.perf_counter()
+    answer = await client.post(
+        "/ag-ui", json={"threadId": session_id, "runId": f"r{number}", "messages": [message], "protocolVersion": "1.0"}
+    )
+    took = time.perf_counter() - began
+    assert answer.status_code == 200
+    assert "RUN_FINISHED" in answer.text
+    assert answer.text.count("tock") >= 1
+    return took
+
+
+async def go_on(start_node: StartNode, users: Users, store: str, turns: int) -> None:
+    """Go on with a long conversation after a restart: it is read once, and then costs what a short one costs."""
+    node = start_node("--model", "offline", CALLBOARD_RATE_LIMIT="0")
+    async with users.attacker.client(node) as client, users.victim.client(node) as theirs:
+        assert (await theirs.post("/api/sessions", json={"session_id": "bystander"})).status_code == 201
+        for session_id in ("short", "long"):
+            assert (await client.post("/api/sessions", json={"session_id": session_id})).status_code == 201
+            await run(client, session_id, 0)
+    node.stop()
+    await repeat_turn(store, "short", 10)
+    await repeat_turn(store, "long", turns)
+    node.start()
+    async with users.attacker.client(node) as client:
+        with bystander(node, users.victim) as seen:
+            first = await run(client, "long", 1)
+        await run(client, "short", 1)
+        long = median([await run(client, "long", number) for number in range(2, 9)])
+        short = median([await run(client, "short", number) for number in range(2, 9)])
+        state = (await client.get("/api/state", params={"session_id": "long", "messages": 20})).json()
+    assert len(state["messages"]) <= 20
+    report(f"a run in a conversation of {turns} turns, after a restart", store, seen, first=first, run=long)
+    seen.unharmed()
+    assert long < 5 * short + 0.1, f"{short * 1e3:.1f} ms with 10 turns, {long * 1e3:.1f} ms with {turns}"
+
+
+async def test_h5_a_run_in_a_long_conversation_harms_nobody_after_a_restart(
+    start_node: StartNode, users: Users, shared_url: str
+) -> None:
+    await go_on(start_node, users, shared_url, turns=500)
+
+
+@pytest.mark.slow
+async def test_h5_a_run_in_a_very_long_conversation_harms_nobody_after_a_restart(
+    start_node: StartNode, users: Users, shared_url: str
+) -> None:
+    await go_on(start_node, users, shared_url, turns=5_000)

@@ -19,8 +19,10 @@ Step = str | tuple[str, str] | asyncio.Event | Exception | Callable[[], Any]
 class Script:
     """What the model says, one list of steps for each request. Without any left, it says how many results it got."""
 
-    def __init__(self, *turns: list[Step]) -> None:
+    def __init__(self, *turns: list[Step], checks: bool = True) -> None:
         self.turns = deque(turns)
+        self._checks = checks
+        """Whether each request is looked through for what a provider would refuse."""
         self.asked: list[list[ModelMessage]] = []
         """The messages of every request."""
 
@@ -28,7 +30,7 @@ class Script:
         return FunctionModel(stream_function=self._respond, model_name="scripted")
 
     async def _respond(self, messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
-        assert problems(messages) == []
+        assert not self._checks or problems(messages) == []
         self.asked.append(messages)
         if not self.turns:
             yield f"told {len(told(messages))}"

@@ -590,6 +590,8 @@ async def test_c5_transcript_only_grows_and_keeps_its_bytes(store: Store) -> Non
     await store.commit([made(), Change("s", transcript=[first]), Change("s", transcript=[second, third])])
     assert await store.transcript("s") == [first, second, third]
     assert await store.transcript("s", 1) == [second, third]
+    assert await store.transcript("s", 1, 1) == [second]
+    assert await store.transcript("s", 0, 2**70) == [first, second, third]
     assert await store.transcript("s", 3) == []
     assert await store.transcript("s", 2**70) == []
     assert await store.transcript("unknown") == []

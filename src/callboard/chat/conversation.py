@@ -49,6 +49,8 @@ log = logging.getLogger("callboard.chat")
 
 WINDOW = 0.005
 """Seconds that a woken session waits for more results, so that several make one turn."""
+AT_ONCE = 200
+"""How many entries are shown without leaving the event loop's thread."""
 AGAIN = 1.0
 """Seconds after which one tries again where the store did not answer."""
 _ENDS = frozenset({EventKind.TURN_FINISHED, EventKind.TURN_PAUSED, EventKind.TURN_FAILED, EventKind.TURN_INTERRUPTED})
@@ -288,7 +290,8 @@ class Conversation:
         With `waiting` it ends with what the user wrote that the model has not been told yet.
         """
         await self._history.refresh()
-        found = shown(self._history.placed())
+        placed = self._history.placed()
+        found = shown(placed) if len(placed) <= AT_ONCE else await asyncio.to_thread(shown, placed)
         return [*found, *await self._unsaid(self._history.told)] if waiting else found
 
     async def window(self, before: int | None = None, most: int = 100) -> Window:

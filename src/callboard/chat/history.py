@@ -5,7 +5,7 @@ process, and enters the transcript when a turn takes it in.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 
 from pydantic_ai.messages import ToolCallPart
 
@@ -14,13 +14,17 @@ from ..events.kinds import EventKind
 from ..sessions.seat import Seat
 from ..storage.port import Change, ExecutionWrite
 from ..turns import Usage
-from .completion import used_by
 from .rendering import Rendering
 from .shown import Placed
-from .transcript import Began, Entry, Input, Noted, Said, decode_entry, encode_entry
+from .transcript import Entry, Input, Noted, decode_entry, encode_entry
+from .transcript_state import TranscriptState
 
-SLICE = 50
+PAGE = 500
 """How many stored entries are read at once."""
+SLICE = 50
+"""How many entries are taken in before others get the event loop."""
+SLICE_BYTES = 262_144
+"""How many bytes of entries are taken in before others get the event loop, unless one alone has more."""
 
 
 class History:
@@ -28,38 +32,51 @@ class History:
 
     def __init__(self, seat: Seat) -> None:
         self._seat = seat
-        self.entries: list[Entry] = []
-        self._places: list[int] = []
-        """Where each of them stands in the stored transcript."""
-        self.rendering = Rendering()
-        """The entries as a model reads them."""
+        self._state = TranscriptState()
         self.inputs: list[Input | Noted] = []
         """What the model has not been told, in order."""
-        self.used = Usage()
-        """By all turns."""
-        self.responses = 0
-        """How many responses of the model the transcript has."""
-        self.began = 0
-        """The number of the newest turn."""
-        self.turn_id: str | None = None
-        """Its id."""
         self._one = asyncio.Lock()
         """One reads or writes at a time."""
-        self._of_turn = Usage()
-        self._turns: set[str] = set()
         self._loaded = False
-        self._read = 0
-        """How many stored entries were read, those that only a newer version knows among them."""
         self._looked = 0
         """The number of the last event that was looked at."""
 
+    @property
+    def entries(self) -> list[Entry]:
+        return self._state.entries
+
+    @property
+    def rendering(self) -> Rendering:
+        """The entries as a model reads them."""
+        return self._state.rendering
+
+    @property
+    def used(self) -> Usage:
+        """What all turns have used."""
+        return self._state.used
+
+    @property
+    def responses(self) -> int:
+        """How many responses of the model the transcript has."""
+        return self._state.responses
+
+    @property
+    def began(self) -> int:
+        """The number of the newest turn."""
+        return self._state.began
+
+    @property
+    def turn_id(self) -> str | None:
+        """The id of the newest turn."""
+        return self._state.turn_id
+
     def turns_with(self, turn_id: str) -> int:
         """How many turns there were, and that one; one that went on after a pause is one."""
-        return len(self._turns) + (turn_id not in self._turns)
+        return len(self._state.turns) + (turn_id not in self._state.turns)
 
     def used_by(self, turn_id: str) -> Usage:
         """By a turn, if it is the newest one."""
-        return self._of_turn if turn_id == self.turn_id else Usage()
+        return self._state.used_by_turn if turn_id == self.turn_id else Usage()
 
     @property
     def told(self) -> int:
@@ -69,11 +86,11 @@ class History:
     @property
     def next_place(self) -> int:
         """Where the next entry will stand."""
-        return self._read + 1
+        return self._state.read + 1
 
     def placed(self) -> list[Placed]:
         """The entries, each with its place."""
-        return list(map(Placed, self._places, self.entries))
+        return list(map(Placed, self._state.places, self.entries))
 
     def open_calls(self) -> list[ToolCallPart]:
         """Calls that have no answer."""
@@ -85,16 +102,27 @@ class History:
             await self.refresh()
 
     async def refresh(self) -> bool:
-        """Read what other processes have written meanwhile. False where they have written nothing."""
+        """Read what other processes have written meanwhile. False where they have written nothing.
+
+        A long transcript is decoded and rendered in slices, so that it does not hold the event loop. Until the last
+        slice, the history stays as it was.
+        """
         async with self._one:
-            lines = await self._seat.transcript(self._read)
-            read = await _decoded(lines)
-            known = [(place, entry) for place, entry in enumerate(read, self._read + 1) if entry is not None]
-            self._read += len(lines)
-            self._places += [place for place, _ in known]
-            self._take_in([entry for _, entry in known])
+            state = self._state
+            lines = await self._seat.transcript(state.read, PAGE)
+            changed = bool(lines)
+            while lines:
+                slices = [*_slices(lines)]
+                if len(slices) > 1 and state is self._state:
+                    state = state.copy()
+                for some in slices:
+                    state.add([*map(decode_entry, some)])
+                    if state is not self._state:
+                        await asyncio.sleep(0)
+                lines = await self._seat.transcript(state.read, PAGE) if len(lines) == PAGE else []
+            self._take_in(state)
             self._loaded = True
-            return bool(lines)
+            return changed
 
     async def look(self) -> bool:
         """Look for what the user wrote, or the system wants to be told. True where there is something."""
@@ -138,44 +166,29 @@ class History:
         transcript = [encode_entry(entry) for entry in entries]
         change = Change(self._seat.session.id, executions=rows, taken=taken, transcript=transcript, events=events)
         async with self._one:
-            change.entries = self._read  # else it was composed without what another turn has said and told
+            change.entries = self._state.read  # else it was composed without what another turn has said and told
             await self._seat.write(change)
-            self._places += range(self._read + 1, self._read + len(entries) + 1)
-            self._read += len(entries)
-            self._take_in(entries)
+            self._state.add(entries)
+            self._take_in(self._state)
 
-    def _take_in(self, entries: Sequence[Entry]) -> None:
-        self.entries += entries
-        self.rendering.add(entries)
-        told = 0
-        for entry in entries:
-            if isinstance(entry, Said):
-                self.responses += 1
-                used = used_by(entry.response)
-                self.used.add(used)
-                self._of_turn.add(used)
-            elif isinstance(entry, Began):
-                self.began = entry.number
-                if entry.turn_id != self.turn_id:
-                    self.turn_id, self._of_turn = entry.turn_id, Usage()
-                self._turns.add(entry.turn_id)
-            elif isinstance(entry, Input | Noted):
-                told = max(told, entry.seq)
-        self._looked = max(self._looked, told)
-        if told:
-            self.inputs = [each for each in self.inputs if each.seq > told]
+    def _take_in(self, state: TranscriptState) -> None:
+        """Know a transcript, and leave out of the inputs what the model was told by it."""
+        self._state = state
+        self._looked = max(self._looked, state.told)
+        if self.inputs:
+            self.inputs = [each for each in self.inputs if each.seq > state.told]
 
 
-async def _decoded(lines: Sequence[bytes]) -> list[Entry | None]:
-    """Stored entries; None for those that only a newer version knows. A long transcript is read in slices, so that it
-    does not hold the event loop.
-    """
-    entries: list[Entry | None] = []
-    for start in range(0, len(lines), SLICE):
-        if start:
-            await asyncio.sleep(0)
-        entries += map(decode_entry, lines[start : start + SLICE])
-    return entries
+def _slices(lines: Sequence[bytes]) -> Generator[Sequence[bytes]]:
+    """Stored entries, some at a time."""
+    start = size = 0
+    for end, line in enumerate(lines):
+        if end > start and (end - start == SLICE or size + len(line) > SLICE_BYTES):
+            yield lines[start:end]
+            start, size = end, 0
+        size += len(line)
+    if lines:
+        yield lines[start:]
 
 
 def _input(event: Event) -> Input:

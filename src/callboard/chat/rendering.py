@@ -6,6 +6,7 @@ it is a message of its own: what a provider was sent never changes. The form of 
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -73,6 +74,21 @@ class Rendering:
         self._late: set[str] = set()
         """Executions whose late results are told."""
         self.add(entries)
+
+    def copy(self) -> "Rendering":
+        """A rendering that can grow while this one stays. The messages of both are shared, and never change."""
+        made = copy(self)
+        current = self._current
+        made._current = replace(
+            current,
+            calls={**current.calls},
+            late=[*current.late],
+            answers={**current.answers},
+            prompts=[*current.prompts],
+        )
+        made._messages, made._early, made._ids = [*self._messages], [*self._early], {**self._ids}
+        made._sent_ids, made._late = {*self._sent_ids}, {*self._late}
+        return made
 
     def add(self, entries: Iterable[Entry]) -> None:
         """Take in entries at the end of the transcript."""

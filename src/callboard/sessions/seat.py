@@ -37,9 +37,9 @@ class Seat:
     def later(self, seconds: float, call: Callable[[], Any]) -> None:
         self._services.clock.call_later(seconds, call)
 
-    async def transcript(self, after: int = 0) -> list[bytes]:
-        """What is stored of the conversation, after so many entries."""
-        return await self._services.store.transcript(self.session.id, after)
+    async def transcript(self, after: int, limit: int) -> list[bytes]:
+        """The next entries that are stored of the conversation, after so many."""
+        return await self._services.store.transcript(self.session.id, after, limit)
 
     async def transcript_before(self, before: int | None, limit: int) -> tuple[int, list[bytes]]:
         """The newest entries that are stored, or those before a place; and the place of the first."""

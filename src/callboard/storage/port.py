@@ -410,8 +410,8 @@ class Store(Keys, Protocol):
         """When the next open request expires, or the last one that is overdue did. None where none expires."""
         ...
 
-    async def transcript(self, session_id: str, after: int = 0) -> list[bytes]:
-        """Entries after a position, the first being at 1."""
+    async def transcript(self, session_id: str, after: int = 0, limit: int | None = None) -> list[bytes]:
+        """Entries after a position, oldest first, the first being at 1. All of them where there is no limit."""
         ...
 
     async def transcript_before(self, session_id: str, before: int | None, limit: int) -> tuple[int, list[bytes]]:

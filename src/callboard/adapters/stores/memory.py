@@ -286,9 +286,9 @@ class MemoryStore:
         times = (row.expires_at for row in self._requests.values() if row.status == "open")
         return min((time for time in times if time is not None), default=None)
 
-    async def transcript(self, session_id: str, after: int = 0) -> list[bytes]:
+    async def transcript(self, session_id: str, after: int = 0, limit: int | None = None) -> list[bytes]:
         session = self._sessions.get(session_id)
-        return session.transcript[after:] if session else []
+        return session.transcript[after : None if limit is None else after + limit] if session else []
 
     async def transcript_before(self, session_id: str, before: int | None, limit: int) -> tuple[int, list[bytes]]:
         session = self._sessions.get(session_id)

@@ -86,6 +86,7 @@ class Reading:
             select(transcript.c.entry)
             .where(transcript.c.session_id == bindparam("session_id"), transcript.c.position > bindparam("after"))
             .order_by(transcript.c.position)
+            .limit(bindparam("limit"))
         )
         self._transcript_before = (
             select(transcript.c.position, transcript.c.entry)
@@ -197,8 +198,9 @@ class Reading:
     def next_expiry(self, connection: Connection) -> float | None:
         return connection.execute(self._next_expiry).scalar_one()
 
-    def transcript(self, connection: Connection, session_id: str, after: int) -> list[bytes]:
-        return list(connection.execute(self._transcript, {"session_id": session_id, "after": after}).scalars())
+    def transcript(self, connection: Connection, session_id: str, after: int, limit: int) -> list[bytes]:
+        wanted = {"session_id": session_id, "after": after, "limit": limit}
+        return list(connection.execute(self._transcript, wanted).scalars())
 
     def transcript_before(
         self, connection: Connection, session_id: str, before: int, limit: int

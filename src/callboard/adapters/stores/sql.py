@@ -176,8 +176,9 @@ class SqlStore:
     async def next_expiry(self) -> float | None:
         return await self._read(self._reading.next_expiry, None)
 
-    async def transcript(self, session_id: str, after: int = 0) -> list[bytes]:
-        return await self._read(lambda c: self._reading.transcript(c, session_id, min(after, _MOST)), [])
+    async def transcript(self, session_id: str, after: int = 0, limit: int | None = None) -> list[bytes]:
+        after, most = min(after, _MOST), _MOST if limit is None else min(limit, _MOST)
+        return await self._read(lambda c: self._reading.transcript(c, session_id, after, most), [])
 
     async def transcript_before(self, session_id: str, before: int | None, limit: int) -> tuple[int, list[bytes]]:
         end = _MOST if before is None else min(before, _MOST)
