@@ -7,7 +7,7 @@ import pytest
 
 from callboard import Runtime
 from callboard.chat import rendering
-from callboard.sessions.seat import Seat
+from callboard.sessions.conversation_scope import ConversationScope
 
 from .scripted import TOOLS, Script, Step, talk_of
 
@@ -19,20 +19,20 @@ class Counted:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.parts = self.lines = 0
-        valid_parts, transcript = rendering.valid_parts, Seat.transcript
+        valid_parts, transcript = rendering.valid_parts, ConversationScope.transcript
 
         def count_parts(parts: Iterable[Any], ids: Any) -> list[Any]:
             given = list(parts)
             self.parts += len(given)
             return valid_parts(given, ids)
 
-        async def count_lines(seat: Seat, after: int = 0) -> list[bytes]:
-            lines = await transcript(seat, after)
+        async def count_lines(scope: ConversationScope, after: int = 0) -> list[bytes]:
+            lines = await transcript(scope, after)
             self.lines += len(lines)
             return lines
 
         monkeypatch.setattr(rendering, "valid_parts", count_parts)
-        monkeypatch.setattr(Seat, "transcript", count_lines)
+        monkeypatch.setattr(ConversationScope, "transcript", count_lines)
 
     def taken(self) -> tuple[int, int]:
         found = self.parts, self.lines

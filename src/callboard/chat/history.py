@@ -11,12 +11,12 @@ from pydantic_ai.messages import ToolCallPart
 
 from ..events.event import Event
 from ..events.kinds import EventKind
-from ..sessions.seat import Seat
+from ..sessions.conversation_scope import ConversationScope
 from ..storage.port import Change, ExecutionWrite
 from ..turns import Usage
 from .completion import used_by
+from .messages import Placed
 from .rendering import Rendering
-from .shown import Placed
 from .transcript import Began, Entry, Input, Noted, Said, decode_entry, encode_entry
 
 SLICE = 50
@@ -26,8 +26,8 @@ SLICE = 50
 class History:
     """The entries of one session, and how far its board was looked through for inputs."""
 
-    def __init__(self, seat: Seat) -> None:
-        self._seat = seat
+    def __init__(self, scope: ConversationScope) -> None:
+        self._scope = scope
         self.entries: list[Entry] = []
         self._places: list[int] = []
         """Where each of them stands in the stored transcript."""
@@ -87,7 +87,7 @@ class History:
     async def refresh(self) -> bool:
         """Read what other processes have written meanwhile. False where they have written nothing."""
         async with self._one:
-            lines = await self._seat.transcript(self._read)
+            lines = await self._scope.transcript(self._read)
             read = await _decoded(lines)
             known = [(place, entry) for place, entry in enumerate(read, self._read + 1) if entry is not None]
             self._read += len(lines)
@@ -99,7 +99,7 @@ class History:
     async def look(self) -> bool:
         """Look for what the user wrote, or the system wants to be told. True where there is something."""
         async with self._one:
-            self._looked, events = await self._seat.written_after(self._looked)
+            self._looked, events = await self._scope.written_after(self._looked)
         for event in events:
             if event.kind == EventKind.USER_INPUT:
                 self.inputs.append(_input(event))
@@ -136,10 +136,10 @@ class History:
         rows: Sequence[ExecutionWrite],
     ) -> None:
         transcript = [encode_entry(entry) for entry in entries]
-        change = Change(self._seat.session.id, executions=rows, taken=taken, transcript=transcript, events=events)
+        change = Change(self._scope.session.id, executions=rows, taken=taken, transcript=transcript, events=events)
         async with self._one:
             change.entries = self._read  # else it was composed without what another turn has said and told
-            await self._seat.write(change)
+            await self._scope.write(change)
             self._places += range(self._read + 1, self._read + len(entries) + 1)
             self._read += len(entries)
             self._take_in(entries)

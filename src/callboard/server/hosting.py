@@ -15,11 +15,11 @@ from uvicorn.loops.auto import auto_loop_factory
 from ..errors import CallboardError
 from ..runtime import Runtime
 from ..telemetry import can_trace, measure, trace
-from ..telemetry.whose import follow
+from ..telemetry.log_context import follow
 from ..tools.definition import Tool
 from ..tools.registry import Registry
 from .app import create_app
-from .garbage import rare_collections
+from .gc_tuning import rare_collections
 from .identity import PUBLIC, IdentityConfig, guard, may_listen
 from .outdated import ending_when_outdated
 from .page import page_routes
@@ -81,7 +81,7 @@ async def _serve(wanted: Hosting, listening: Callable[[str, bool], Any]) -> None
 
             with measure(runtime) as metrics, _observed(runtime, wanted.log_owners):
                 app = create_app(runtime, guard=guarded, metrics=metrics.render)
-                app.state.desk.streams.counted = metrics.reading
+                app.state.services.streams.counted = metrics.reading
                 server = signals.end(serving(app, grace=wanted.grace))
                 listening(_address(wanted.host, made), keys or config.jwks is not None)
                 async with ending_when_outdated(runtime.store, runtime.clock, server.end):
