@@ -117,7 +117,7 @@ async def _calls(samples: int, seconds: float) -> dict[str, list[float]]:
                     await session.call(name, arguments)
                 outcome = await session.call(name, arguments)
                 await asyncio.sleep(0)
-                return outcome.encoded or b""
+                return outcome.result_json or b""
 
             return unit
 

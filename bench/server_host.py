@@ -16,7 +16,7 @@ from bench.stores import Commits
 from bench.workloads import add
 from callboard import Runtime, tool
 from callboard.server.app import create_app
-from callboard.server.garbage import rare_collections
+from callboard.server.gc_tuning import rare_collections
 from callboard.server.identity import IdentityConfig, guard
 from callboard.server.identity.config import LOCAL
 from callboard.server.serving import listen, serving

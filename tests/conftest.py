@@ -108,7 +108,7 @@ def statements() -> Iterator[None]:
         return made.get(dialect.name) or made.setdefault(dialect.name, Writing(dialect))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("callboard.adapters.stores.groups.Writing", shared)
+        patch.setattr("callboard.adapters.stores.group_commit.Writing", shared)
         yield
 
 

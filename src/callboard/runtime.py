@@ -14,9 +14,9 @@ from .errors import MissingExtraError
 from .execution.limits import Limits
 from .execution.manager import ExecutionManager
 from .execution.watchdog import Watchdog
-from .sessions.keeper import Keeper
 from .sessions.liveness import this_process
 from .sessions.session import Session
+from .sessions.session_manager import SessionManager
 from .settings import Settings
 from .tools.definition import Tool
 from .tools.histogram import Histogram
@@ -78,7 +78,7 @@ class Runtime:
             self.registry, clock=self.clock, limits=limits, retry=retry, breaker=breaker, grace=grace
         )
         self.store = open_store(store)
-        self.sessions = Keeper(
+        self.sessions = SessionManager(
             self.registry,
             self.manager,
             self.clock,
@@ -156,7 +156,7 @@ class Runtime:
         """A handler held the event loop: tell the people whose calls waited for it."""
         for session in self.sessions.live(session_ids):
             said = f"The tool {tool} blocked everything for {seconds:.1f} seconds."
-            self.sessions.errands.run(session.notice(said, tool=tool, seconds=seconds))
+            self.sessions.background.run(session.notice(said, tool=tool, seconds=seconds))
 
 
 def _limits(settings: Settings) -> Limits:

@@ -15,10 +15,10 @@ import pytest
 
 from callboard.adapters.stores import open_store
 from callboard.adapters.stores import sqlite as adapter
-from callboard.adapters.stores.lines import Line
+from callboard.adapters.stores.connections import PinnedConnection
 from callboard.adapters.stores.reading import Reading
 from callboard.adapters.stores.sql import SqlStore
-from callboard.adapters.stores.sqlite import LONGEST, Glances, SqliteDatabase
+from callboard.adapters.stores.sqlite import LONGEST, DataVersionPoller, SqliteDatabase
 from callboard.storage.port import Change, Conflict, StoreError, StoreUnavailable
 from tests.contracts.rows import event, execution_row, made, new, owner_row, posts
 
@@ -52,13 +52,13 @@ def on_connection(store: SqlStore, statement: str) -> None:
     adapter._driver(connection).execute(statement)
 
 
-def glancing(store: SqlStore, instance: str | None, woken: Callable[[str | None], None]) -> Glances:
+def glancing(store: SqlStore, instance: str | None, woken: Callable[[str | None], None]) -> DataVersionPoller:
     """Something that looks when it is told to, and not by itself."""
     assert isinstance(store._database, SqliteDatabase)
-    glances = Glances(store._database, instance or store._database.instance, woken)
-    glances.close()
-    glances._line = Line(store._database, writes=False)
-    return glances
+    poller = DataVersionPoller(store._database, instance or store._database.instance, woken)
+    poller.close()
+    poller._line = PinnedConnection(store._database, writes=False)
+    return poller
 
 
 def content(path: Path) -> bytes | None:
@@ -243,25 +243,25 @@ async def test_d2_own_commits_and_heartbeats_of_others_wake_nobody(path: Path) -
     other = SqlStore(f"sqlite:///{path}")
     await mine.open(nobody)
     await other.open(nobody)
-    glances = glancing(mine, None, woken.append)
+    poller = glancing(mine, None, woken.append)
     try:
         await mine.commit([made()])
         await other.join(owner_row("p2"))
         assert other.beat("p2")
-        glances.look()
+        poller.look()
         assert woken == []
         await other.commit([posts(1), made("t")])
         assert other.beat("p2")
-        glances.look()
+        poller.look()
         assert woken == ["s", "t"]
-        glances.look()
+        poller.look()
         assert woken == ["s", "t"], "each is told once"
         await other.delete("t")
         await other.commit([made("u" * LONGEST)])
-        glances.look()
+        poller.look()
         assert woken[2:] == ["t", None], "a list that is too long stands for all sessions"
     finally:
-        glances._line.close()
+        poller._line.close()
         await mine.close()
         await other.close()
 
@@ -279,18 +279,18 @@ async def test_d2_process_that_missed_groups_which_are_not_kept_is_woken_for_all
     monkeypatch.setattr(adapter, "KEPT", 3)
     store, woken = SqlStore(f"sqlite:///{path}"), list[str | None]()
     await store.open(nobody)
-    glances = glancing(store, "another", woken.append)
+    poller = glancing(store, "another", woken.append)
     try:
         await store.commit([made()])
-        glances.look()
+        poller.look()
         for number in range(5):
             await store.commit([posts(number)])
-        glances.look()
+        poller.look()
         assert woken == ["s", None, "s", "s", "s"]
         with sqlite3.connect(path) as connection:
             assert connection.execute("SELECT count(*) FROM notifications").fetchone() == (3,)
     finally:
-        glances._line.close()
+        poller._line.close()
         await store.close()
 
 

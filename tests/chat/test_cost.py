@@ -17,7 +17,7 @@ from pydantic_ai.models import Model
 import callboard
 from callboard import Runtime, Session
 from callboard.chat import completion, history, rendering
-from callboard.sessions.seat import Seat
+from callboard.sessions.conversation_scope import ConversationScope
 from tests.conversations import repeat_turn
 
 from .scripted import TOOLS, Script, Step, flattened, talk_of
@@ -32,20 +32,20 @@ class Counted:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.parts = self.lines = 0
-        valid_parts, transcript = rendering.valid_parts, Seat.transcript
+        valid_parts, transcript = rendering.valid_parts, ConversationScope.transcript
 
         def count_parts(parts: Iterable[Any], ids: Any) -> list[Any]:
             given = list(parts)
             self.parts += len(given)
             return valid_parts(given, ids)
 
-        async def count_lines(seat: Seat, after: int, limit: int) -> list[bytes]:
-            lines = await transcript(seat, after, limit)
+        async def count_lines(scope: ConversationScope, after: int, limit: int) -> list[bytes]:
+            lines = await transcript(scope, after, limit)
             self.lines += len(lines)
             return lines
 
         monkeypatch.setattr(rendering, "valid_parts", count_parts)
-        monkeypatch.setattr(Seat, "transcript", count_lines)
+        monkeypatch.setattr(ConversationScope, "transcript", count_lines)
 
     def taken(self) -> tuple[int, int]:
         found = self.parts, self.lines

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from callboard import Runtime, Session, ToolError
-from callboard.chat.floor import Floor
 from callboard.chat.rows import turn_call
 from callboard.chat.transcript import Input
+from callboard.chat.turn_lease import TurnLease
 from callboard.sessions.calls import Calls
-from callboard.sessions.seat import Seat
+from callboard.sessions.conversation_scope import ConversationScope
 from callboard.storage.port import Change, StoreUnavailable
 from callboard.storage.rows import ExecutionRow
 from callboard.testing import ManualClock
@@ -118,7 +118,7 @@ async def test_e5_a_turn_that_is_another_processs_by_now_writes_nothing(shared_u
 
 async def _rob(here: Runtime, there: Runtime) -> None:
     """What happens to a process that lost its lease, while it goes on."""
-    await there.sessions._ownership.join()
+    await there.sessions._heartbeat.join()
     me = here.sessions._me.id
     [owner] = [owner for owner in await there.store.owners() if owner.id == me]
     while not (recovered := await there.store.recover(me, owner.beat, there.sessions._me.id)).found:
@@ -184,15 +184,15 @@ async def test_b6_a_conflict_about_late_results_is_settled(shared_url: str, monk
         late = await session.call("build", {"what": "a"})
         gate("a").set()
         await session.result(late.execution_id)
-        write = Floor.write
+        write = TurnLease.write
 
-        async def after_somebody_else(self: Floor, entries: Any, *, taken: Any = (), events: Any = ()) -> None:
+        async def after_somebody_else(self: TurnLease, entries: Any, *, taken: Any = (), events: Any = ()) -> None:
             if taken:
-                monkeypatch.setattr(Floor, "write", write)
+                monkeypatch.setattr(TurnLease, "write", write)
                 await session.ledger.write(Change(session.id, taken=taken))
             await write(self, entries, taken=taken, events=events)
 
-        monkeypatch.setattr(Floor, "write", after_somebody_else)
+        monkeypatch.setattr(TurnLease, "write", after_somebody_else)
         assert (await session.say("Hello.")).status == "finished"
         assert told(script.asked[0]) == ["Hello."]
         await check(session)
@@ -288,16 +288,16 @@ async def test_m5_a_late_result_wakes_the_session_when_the_store_answers_again(
     async with Runtime(TOOLS, model=script.model(), store=shared_url, clock=clock) as runtime:
         session = await runtime.open("s", "u")
         await session.say("Go.")
-        failed, look = asyncio.Event(), Seat.written_after
+        failed, look = asyncio.Event(), ConversationScope.written_after
 
         async def unavailable(*_: Any) -> Any:
             failed.set()
             raise StoreUnavailable("gone for a while")
 
-        monkeypatch.setattr(Seat, "written_after", unavailable)
+        monkeypatch.setattr(ConversationScope, "written_after", unavailable)
         gate("a").set()
         await failed.wait()
-        monkeypatch.setattr(Seat, "written_after", look)
+        monkeypatch.setattr(ConversationScope, "written_after", look)
         async with asyncio.timeout(20):
             await _rests(session)
         await clock.advance(1.0)
@@ -308,7 +308,7 @@ async def test_m5_a_late_result_wakes_the_session_when_the_store_answers_again(
 async def test_b6_that_the_store_is_gone_is_said_once_and_once_that_it_is_back(
     shared_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    clock, look = ManualClock(), Seat.written_after
+    clock, look = ManualClock(), ConversationScope.written_after
     gone = "conversations wait until the store answers again: gone for a while"
     back = "the store answers again; conversations go on"
 
@@ -318,14 +318,14 @@ async def test_b6_that_the_store_is_gone_is_said_once_and_once_that_it_is_back(
     async with Runtime(TOOLS, model=Script().model(), store=shared_url, clock=clock) as runtime:
         sessions = [await runtime.open(name, "u") for name in "abc"]
         for times in (1, 2):
-            monkeypatch.setattr(Seat, "written_after", unavailable)
+            monkeypatch.setattr(ConversationScope, "written_after", unavailable)
             for session in sessions:
                 await session.post({"kind": "user_input", "text": "Hello."})
             for _ in range(3):
                 for session in sessions:
                     await _rests(session)
                 await clock.advance(1.0)
-            monkeypatch.setattr(Seat, "written_after", look)
+            monkeypatch.setattr(ConversationScope, "written_after", look)
             for session in sessions:
                 await _rests(session)
             await clock.advance(1.0)
@@ -408,16 +408,16 @@ async def test_e2_an_interrupt_ends_also_if_the_session_is_deleted_before_one_wa
         mine, theirs = await here.open("s", "u"), await there.open("s", "u")
         turn = asyncio.ensure_future(mine.say("Here."))
         await reached.wait()
-        look = Floor.holder
+        look = TurnLease.holder
 
-        async def deleted_meanwhile(floor: Floor) -> ExecutionRow | None:
-            row = await look(floor)
+        async def deleted_meanwhile(lease: TurnLease) -> ExecutionRow | None:
+            row = await look(lease)
             await third.store.delete("s")
             while "s" not in there.sessions._unsure:  # noqa: ASYNC110
                 await asyncio.sleep(0)
             return row
 
-        monkeypatch.setattr(Floor, "holder", deleted_meanwhile)
+        monkeypatch.setattr(TurnLease, "holder", deleted_meanwhile)
         async with asyncio.timeout(20):
             assert await theirs.interrupt()
             assert (await turn).status == "interrupted"

@@ -292,7 +292,7 @@ async def test_b8_an_input_is_kept_until_the_model_is_told_of_it(store_url: str)
         for number in range(20):
             await session.post({"kind": "user_input", "text": str(number)})
         await clock.advance(60.0)
-        while tasks := runtime.sessions.errands._tasks:
+        while tasks := runtime.sessions.background._tasks:
             await asyncio.wait(tasks)
         gate("speak").set()
         await turn

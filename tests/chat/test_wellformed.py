@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_ai.messages import ModelResponse, TextPart, ThinkingPart, ToolCallPart, ToolReturnPart
 
+from callboard.chat.messages import Placed, shown
 from callboard.chat.rendering import problems, render
-from callboard.chat.shown import Placed, shown
 from callboard.chat.transcript import Answered, Began, Entry, Input, Late, Said
 from callboard.chat.wellformed import is_blank, split, valid_arguments, valid_id, valid_name, valid_parts, valid_text
 

@@ -11,7 +11,7 @@ import pytest
 from pydantic_core import to_json
 
 from callboard.adapters.stores.memory import MemoryStore
-from callboard.cli.entries import STYLES, entry_of
+from callboard.cli.event_lines import STYLES, entry_of
 from callboard.cli.events import Tail
 from callboard.cli.exits import Exit
 from callboard.events.event import Event, encode_event

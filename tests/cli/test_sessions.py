@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from callboard.cli.words import span
+from callboard.cli.text import span
 from callboard.storage.port import Change, Store
 from callboard.storage.rows import ExecutionRow, SessionRow
 from tests.cli.commands import HERE, Command, callboard, left_behind, post, server, stored

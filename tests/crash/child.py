@@ -18,8 +18,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
+import callboard.sessions.heartbeat as ownership
 import callboard.sessions.liveness as liveness
-import callboard.sessions.ownership as ownership
 from callboard import BreakerPolicy, Runtime
 from callboard.adapters.stores import sqlite
 

@@ -401,7 +401,7 @@ async def test_b7_subscriber_that_fails_in_what_comes_from_the_store_is_not_call
 async def trimmed(runtime: Runtime, clock: ManualClock, seconds: float = 60.0) -> None:
     """Let the time come at which the runtime sees to what is too old, and let it finish."""
     await clock.advance(seconds)
-    while tasks := runtime.sessions.errands._tasks:
+    while tasks := runtime.sessions.background._tasks:
         await asyncio.wait(tasks)
 
 

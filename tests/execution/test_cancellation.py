@@ -139,7 +139,7 @@ async def test_x8_handler_that_ignores_cancellation_is_given_up(caplog: pytest.L
         assert harness.kinds() == end, "nothing comes after the end"
         assert harness.session.execution(outcome.execution_id).value is None
         assert harness.session.running == 0
-        assert harness.runtime.manager._endings._abandoned == set()
+        assert harness.runtime.manager._finishing._abandoned == set()
 
 
 async def test_x8_cancel_in_a_retry_delay() -> None:

@@ -227,7 +227,7 @@ class Play:
                 await harness.advance(2)  # the stubborn ones are given up
         self.check_ended()
         await asyncio.gather(*calls)
-        for task in tuple(harness.runtime.manager._endings._abandoned):
+        for task in tuple(harness.runtime.manager._finishing._abandoned):
             while not task.done():
                 for inbox in self.inboxes.values():
                     inbox.put_nowait("ok")

@@ -400,7 +400,7 @@ async def test_x9_tools_that_wait_for_each_others_places_are_told_so() -> None:
         assert [error.category for error in errors] == ["resource"], "one is refused, so the other goes on"
         assert "wait for this very call" in errors[0].message
         assert [outcome.value for outcome in outcomes if outcome.error is None] == ["done"]
-        assert harness.runtime.manager._gate._holders == {}
+        assert harness.runtime.manager._slots._holders == {}
 
 
 async def test_x9_a_call_waits_for_a_place_that_its_caller_holds_if_there_is_another() -> None:
@@ -440,7 +440,7 @@ async def test_x9_a_tool_that_is_lent_takes_nobody_elses_places() -> None:
         sessions[0].lend([])
         waits.set()
         assert [outcome.value for outcome in await asyncio.gather(*calls)] == [1, 1]
-        assert harness.runtime.manager._gate._holders == {}
+        assert harness.runtime.manager._slots._holders == {}
 
 
 async def test_x9_places_are_given_back_however_it_ends() -> None:
@@ -465,5 +465,5 @@ async def test_x9_places_are_given_back_however_it_ends() -> None:
         for how in ["raise", "tool error", "exit", "cancel", "wrong type", "ok"] * 3:
             await harness.session.call("fails", {"how": how})
             assert harness.session.running == 0
-        assert harness.runtime.manager._gate.running == 0
-        assert harness.runtime.manager._gate._holders == {}
+        assert harness.runtime.manager._slots.running == 0
+        assert harness.runtime.manager._slots._holders == {}

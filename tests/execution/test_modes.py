@@ -356,9 +356,11 @@ async def test_m6_progress_is_for_people_and_never_in_what_the_model_reads() -> 
     async with Harness(report) as harness:
         outcome = await harness.session.call("report")
         final = await harness.session.result(outcome.execution_id)
-        assert final.encoded == b'"done"'
+        assert final.result_json == b'"done"'
         read = (
-            (outcome.encoded or b"") + (final.encoded or b"") + harness.session.result_text(final.execution_id).encode()
+            (outcome.result_json or b"")
+            + (final.result_json or b"")
+            + harness.session.result_text(final.execution_id).encode()
         )
         assert b"working" not in read
         assert b"step" not in read

@@ -74,12 +74,12 @@ async def test_x11_threads_that_nobody_waits_for_keep_their_place_until_they_end
         await harness.advance(1)
         assert [(await call).status for call in late] == ["failed"] * 5
         assert count == 2, "no thread was free for them"
-        assert harness.runtime.manager._attempts.threads.busy == 2
+        assert harness.runtime.manager._runner.threads.busy == 2
         go.set()
         again = await harness.start("hang")
         assert (await again).status == "succeeded"
         await settle()
-        assert harness.runtime.manager._attempts.threads.busy == 0
+        assert harness.runtime.manager._runner.threads.busy == 0
 
 
 async def test_x11_place_is_given_back_when_the_function_fails_or_never_runs() -> None:

@@ -9,9 +9,9 @@ from typing import cast
 
 import pytest
 
-from callboard.sessions import liveness, ownership
+from callboard.sessions import heartbeat, liveness
+from callboard.sessions.heartbeat import BEAT, Heartbeat
 from callboard.sessions.liveness import LEASE, LONG_LEASE, Fate, fate_of, is_dead, lives_here, this_process
-from callboard.sessions.ownership import BEAT, Ownership
 from callboard.storage.port import LEFT, TAKEN, Recovered, Store, StoreUnavailable
 from callboard.storage.rows import OwnerRow
 
@@ -52,13 +52,13 @@ class Watcher:
         async def nothing() -> None: ...
 
         self.now = 1_000.0
-        self.ownership = Ownership(cast("Store", store), this_process(), lambda claims: None, nothing)
-        monkeypatch.setattr(ownership.time, "monotonic", lambda: self.now)
+        self.heartbeat = Heartbeat(cast("Store", store), this_process(), lambda claims: None, nothing)
+        monkeypatch.setattr(heartbeat.time, "monotonic", lambda: self.now)
 
     async def look(self, seconds: float = BEAT) -> None:
         for _ in range(round(seconds / BEAT)):
             self.now += BEAT
-            await self.ownership.look()
+            await self.heartbeat.look()
 
 
 @pytest.fixture
@@ -203,8 +203,8 @@ async def test_e5_the_log_says_how_a_process_ended(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level("INFO", "callboard.ownership")
-    monkeypatch.setattr(ownership, "lives_here", lambda owner: here)
+    caplog.set_level("INFO", "callboard.heartbeat")
+    monkeypatch.setattr(heartbeat, "lives_here", lambda owner: here)
     await watch(Owners(replace(ELSEWHERE, beat=beat))).look(LEASE + BEAT)
     assert [said in message for message in caplog.messages] == [True]
     assert "gone" not in caplog.text

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from callboard import Runtime, ToolContext, tool
 from callboard.server.app import create_app
-from callboard.server.desk import Desk
+from callboard.server.app_services import AppServices
 from callboard.server.serving import Server, listen, serving
 
 DEADLINE = 20.0
@@ -82,8 +82,8 @@ class Served:
     client: httpx2.AsyncClient
 
     @property
-    def desk(self) -> Desk:
-        return self.app.state.desk
+    def services(self) -> AppServices:
+        return self.app.state.services
 
     async def post(self, path: str, body: Any = None, **headers: str) -> httpx2.Response:
         return await self.client.post(

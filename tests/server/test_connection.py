@@ -21,13 +21,13 @@ CHAT = b"POST /api/chat HTTP/1.1\r\nhost: localhost\r\ncontent-type: application
 
 @pytest.mark.parametrize("requests", [STREAM + HEALTH, HEALTH + STREAM + HEALTH, HEALTH + HEALTH + STREAM])
 async def test_h2_a_stream_with_requests_around_it_ends_when_its_reader_leaves(plain: Served, requests: bytes) -> None:
-    plain.desk.streams.heartbeat = 0.1  # whoever does not listen is noticed when he is spoken to
+    plain.services.streams.heartbeat = 0.1  # whoever does not listen is noticed when he is spoken to
     await plain.session("s")
     _, writer = await asyncio.open_connection("127.0.0.1", plain.port)
     writer.write(requests)
-    await until(lambda: len(plain.desk.streams) == 1)
+    await until(lambda: len(plain.services.streams) == 1)
     writer.transport.abort()
-    await until(lambda: len(plain.desk.streams) == 0)
+    await until(lambda: len(plain.services.streams) == 0)
 
 
 async def test_h1_requests_that_come_at_once_are_answered_in_order(plain: Served) -> None:

@@ -127,7 +127,7 @@ async def test_h6_runs_of_ag_ui_end_too_and_their_clients_can_come_back() -> Non
                 if line.startswith("data: "):
                     events.append(json.loads(line.removeprefix("data: ")))
                     if events[-1]["type"] == "TEXT_MESSAGE_CONTENT":
-                        served.desk.drain()
+                        served.services.drain()
         kinds = [event["type"] for event in events]
         assert kinds[-3:] == ["TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "RUN_ERROR"]
         assert events[-1]["code"] == "draining"

@@ -144,7 +144,7 @@ async def test_h3_all_messages_of_a_long_run_are_read() -> None:
 
 
 async def test_h5_large_bodies_of_one_user_are_bounded_and_given_back(plain: Served) -> None:
-    plain.desk.bodies = Bodies(per_user=150_000)
+    plain.services.bodies = Bodies(per_user=150_000)
     stalled: list[asyncio.StreamWriter] = []
     head = b"POST /api/chat HTTP/1.1\r\nhost: localhost\r\nx-user: mallory\r\ncontent-type: application/json\r\n"
     try:
@@ -152,7 +152,7 @@ async def test_h5_large_bodies_of_one_user_are_bounded_and_given_back(plain: Ser
             _, writer = await asyncio.open_connection("127.0.0.1", plain.port)
             writer.write(head + b"content-length: 70000\r\n\r\n{")
             stalled.append(writer)
-        await until(lambda: plain.desk.bodies.budget.held_by("mallory") == 140_000)
+        await until(lambda: plain.services.bodies.budget.held_by("mallory") == 140_000)
         body = {"session_id": "s", "message": "x" * 60_000}
         refused = await plain.post("/api/chat", body, x_user="mallory")
         assert (refused.status_code, refused.json()["code"]) == (429, "too_many_large_requests")
@@ -161,7 +161,7 @@ async def test_h5_large_bodies_of_one_user_are_bounded_and_given_back(plain: Ser
     finally:
         for writer in stalled:
             writer.close()
-    await until(lambda: plain.desk.bodies.budget.held == 0)
+    await until(lambda: plain.services.bodies.budget.held == 0)
 
 
 async def test_h5_users_take_turns_with_large_bodies() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from callboard import CallboardError, Runtime
 from callboard.server import connection
-from callboard.server.desk import Desk
+from callboard.server.app_services import AppServices
 from callboard.server.limits import BodyLimits
 from callboard.storage.port import StoreError, StoreUnavailable
 from tests.server.conftest import DEADLINE, TOOLS, Served, serve
@@ -195,7 +195,7 @@ async def test_h6_a_fault_of_ours_is_logged_and_told_without_its_reason(
     async def fails(*_: object) -> None:
         raise CallboardError("the secret reason")
 
-    monkeypatch.setattr(Desk, "find", fails)
+    monkeypatch.setattr(AppServices, "find", fails)
     told = await plain.get("/api/state", {"session_id": "s"})
     assert (told.status_code, told.json()["code"]) == (500, "internal")
     assert "secret" not in told.text

@@ -194,7 +194,7 @@ async def test_h1_probes_and_metrics(plain: Served) -> None:
     assert (await plain.get("/healthz")).json() == {"status": "ok"}
     assert (await plain.get("/readyz")).json() == {"status": "ok"}
     assert (await plain.get("/metrics")).status_code == 404
-    plain.desk.metrics = lambda: b"callboard_up 1\n"
+    plain.services.metrics = lambda: b"callboard_up 1\n"
     counted = await plain.get("/metrics")
     assert (counted.text, counted.headers["content-type"].partition(";")[0]) == ("callboard_up 1\n", "text/plain")
 

@@ -159,7 +159,7 @@ async def test_h2_one_timer_serves_all_readers_and_stops_with_the_last() -> None
         async with served.stream("many") as one, served.stream("many") as other:
             _ = await anext(one), await anext(other)
             assert clock.pending == before + 1
-            assert len(served.desk.streams) == 2
+            assert len(served.services.streams) == 2
         await until(lambda: not session.board.watched)
         await clock.advance(15)
         assert clock.pending == before
@@ -207,8 +207,8 @@ async def test_b8_who_comes_while_a_stalled_reader_is_left_of_a_feed_that_was_cu
         async def never(message: Any) -> None:
             await asyncio.Event().wait()
 
-        stalled = Reader(EventStream(served.desk, session, 1, None), never, 1)
-        with served.desk.streams.reading(session, stalled):
+        stalled = Reader(EventStream(served.services, session, 1, None), never, 1)
+        with served.services.streams.reading(session, stalled):
             (line,) = (await store.events("cut", 0, 1)).lines
             await store.commit([Change("cut", events=[line] * 29)])  # as others do, of whom one does not hear in time
             await store.trim("cut", keep=10, before=0.0)
@@ -280,8 +280,8 @@ async def test_b7_a_slow_reader_holds_up_nobody_costs_a_bounded_buffer_and_misse
             await anext(quick)
             await flood(session, 400)
             assert numbers(await take(quick, lambda sent: sent.id == 400)) == list(range(1, 401))
-        await until(lambda: len(served.desk.streams) == 1)
-        [slow] = [each for slot in served.desk.streams._slots for each in slot]
+        await until(lambda: len(served.services.streams) == 1)
+        [slow] = [each for slot in served.services.streams._slots for each in slot]
         assert slow.behind
         assert sum(map(len, slow._pending)) <= 100_000
         got = b""
@@ -300,7 +300,7 @@ async def test_b7_a_reader_that_stops_reading_is_dropped_and_can_resume() -> Non
         await flood(session, 400)
         for _ in range(3):
             await clock.advance(15)
-        await until(lambda: not len(served.desk.streams))
+        await until(lambda: not len(served.services.streams))
         assert not session.board.watched
         got = b""
         with suppress(ConnectionError):  # it was broken off
@@ -339,4 +339,4 @@ async def test_a_client_that_leaves_is_forgotten(plain: Served) -> None:
     ):
         assert response.status_code == 200
         await anext(response.aiter_raw())
-    await until(lambda: not len(plain.desk.streams) and not session.board.watched)
+    await until(lambda: not len(plain.services.streams) and not session.board.watched)

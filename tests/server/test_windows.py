@@ -8,7 +8,7 @@ from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
 
 from callboard import Runtime
-from callboard.chat.shown import Placed, shown
+from callboard.chat.messages import Placed, shown
 from callboard.chat.transcript import Answered, Began, Entry, Input, Late, Said, encode_entry
 from callboard.chat.window import MAX_BYTES, read_window
 from callboard.storage.port import Change

@@ -6,8 +6,8 @@ import pytest
 
 from callboard import Runtime, tool
 from callboard.adapters.stores import open_store
+from callboard.sessions.heartbeat import Heartbeat
 from callboard.sessions.liveness import this_process
-from callboard.sessions.ownership import Ownership
 from callboard.storage.port import Claim
 
 from .conftest import SOON, ended
@@ -31,10 +31,10 @@ def take_over(claims: list[Claim]) -> None:
 
 @pytest.mark.parametrize("turns", range(6))
 async def test_e3_process_that_is_told_to_look_as_it_ends_does_end(turns: int) -> None:
-    ownership = Ownership(open_store("memory://"), this_process(), take_over, nothing)
+    ownership = Heartbeat(open_store("memory://"), this_process(), take_over, nothing)
     await ownership.open()
     await asyncio.sleep(0)
-    ownership.look_soon()
+    ownership.poll_soon()
     for _ in range(turns):
         await asyncio.sleep(0)
     async with asyncio.timeout(SOON):

@@ -48,7 +48,7 @@ async def idle(clock: ManualClock, *sessions: Session) -> None:
 
 
 def is_away(session: Session) -> bool:
-    return len(session.book.by_id) == 0 and session.board.first_seq > session.board.last_seq
+    return len(session.index.by_id) == 0 and session.board.first_seq > session.board.last_seq
 
 
 async def test_e6_idle_session_is_freed_if_nobody_holds_it(shared_url: str) -> None:

@@ -401,7 +401,7 @@ async def test_e3_memory_is_freed_where_everything_is_stored(shared_url: str) ->
         outcome = await session.call("quick", call_id="c")
         await session.close()
         assert len(runtime.sessions) == 0
-        assert (len(session.book.by_id), session.board.first_seq) == (0, session.board.last_seq + 1)
+        assert (len(session.index.by_id), session.board.first_seq) == (0, session.board.last_seq + 1)
         session = await runtime.open("s", "ann")
         assert (await session.call("quick", call_id="c")) == outcome
         assert [record.id for record in await session.history()] == [outcome.execution_id]

@@ -51,8 +51,8 @@ SMALL = Settings(max_session_bytes=200 * KB, max_user_bytes=300 * KB, max_memory
 def held(runtime: Runtime, *sessions: Session) -> int:
     """Bytes of what sessions hold, counted without the budget."""
     lines = [line for each in sessions for line in each.board._lines]
-    executions = [each for session in sessions for each in session.book.entries]
-    parts = [*lines, *(each.encoded or b"" for each in executions), *(each.document for each in executions)]
+    executions = [each for session in sessions for each in session.index.entries]
+    parts = [*lines, *(each.result_json or b"" for each in executions), *(each.document for each in executions)]
     return sum(map(len, parts))
 
 
@@ -77,7 +77,7 @@ async def test_e6_large_results_are_kept_by_bytes_and_found_all_the_same(make: M
             assert session.board.first_seq > 1
         with pytest.raises(ToolError, match="There is no execution"):
             session.execution(ids[0])
-        assert len(session.executions()) == len([each for each in session.book.entries if not each.unloaded])
+        assert len(session.executions()) == len([each for each in session.index.entries if not each.unloaded])
         assert held(runtime, session) < 250 * KB
 
 
@@ -91,7 +91,7 @@ async def test_x10_a_call_whose_result_is_only_in_the_store_is_not_run_again(mak
         first = await session.call("large", arguments, call_id="c1")
         for _ in range(10):
             await session.call("large", {"size": 30 * KB, "mark": "b"})
-        assert session.book.by_id[first.execution_id].unloaded
+        assert session.index.by_id[first.execution_id].unloaded
         again = await session.call("large", arguments, call_id="c1")
         assert (again.execution_id, again.value) == (first.execution_id, "a" * 30 * KB)
         other = await session.call("large", {"size": 1, "mark": "a"}, call_id="c1")

@@ -123,7 +123,7 @@ async def cost(url: str, approvals: int) -> Counter[str]:
     await left_behind(url, approvals)
     runtime = Runtime([approve, again], store=url)
     counted = Counted(runtime.store)
-    runtime.sessions._recovery._store = runtime.sessions._ownership._store = counted  # type: ignore[assignment]
+    runtime.sessions._recovery._store = runtime.sessions._heartbeat._store = counted  # type: ignore[assignment]
     async with runtime:
         other = await runtime.open("other", "user of other")
         assert (await ended(other, "y")).value == "done again"

@@ -694,7 +694,7 @@ async def test_m3_cancel_from_another_process_withdraws_too(shared_url: str, hel
         session = await runtime.open("s", "ann")
         assert await session.cancel(outcome.execution_id) is not held
         assert (await ended(session, outcome.execution_id)).status == "cancelled"
-        assert session.book.finished == len(session.book.entries) == 0, "it was never entered here"
+        assert session.index.finished == len(session.index.entries) == 0, "it was never entered here"
         with pytest.raises(RequestClosed):
             await session.answer(request.id, {"approved": True})
         assert await session.requests() == []
@@ -883,14 +883,14 @@ async def test_m3_an_answer_given_where_the_tool_is_not_known_waits_for_a_proces
         await session.answer(request.id, {"approved": True})
         async with asyncio.timeout(20):
             while True:  # it is looked at and left again, as often as the stranger looks around
-                await stranger.sessions._ownership.look()
+                await stranger.sessions._heartbeat.look()
                 await session.settle()
                 row = await stranger.store.execution("s", asked.execution_id)
                 assert row is not None
                 assert (row.status, row.completed_at) == ("waiting", None)
                 if row.owner is None:
                     break
-        assert session.book.finished == len(session.book.entries) == 0, "what was never entered is not counted"
+        assert session.index.finished == len(session.index.entries) == 0, "what was never entered is not counted"
     async with Runtime([knock], store=shared_url) as runtime:
         session = await runtime.open("s", "u")
         assert (await session.result(asked.execution_id, timeout=20)).value == "come in"

@@ -7,7 +7,7 @@ from typing import Annotated
 import pytest
 
 from callboard import Limits, Runtime, tool
-from callboard.execution.beginnings import MOST_INTERRUPTIONS
+from callboard.execution.admission import MOST_INTERRUPTIONS
 from callboard.storage.port import Change, ExecutionWrite
 from callboard.storage.rows import SessionRow
 from callboard.testing import ManualClock, settle
@@ -113,7 +113,7 @@ async def test_e5_results_are_those_that_are_stored_also_where_a_process_was_tak
 
         async def meanwhile(session_id: str) -> SessionRow | None:
             going.set()
-            await runtime.manager.wait(session.book.by_id[outcome.execution_id])
+            await runtime.manager.wait(session.index.by_id[outcome.execution_id])
             return await read(session_id)
 
         monkeypatch.setattr(runtime.store, "session", meanwhile)

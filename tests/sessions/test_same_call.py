@@ -109,7 +109,7 @@ async def test_x10_second_process_waits_for_the_firsts_result(shared_url: str) -
         first = asyncio.ensure_future(here.call("wait", call_id="c"))
         await until(lambda: runs["c"] == 1)
         second = asyncio.ensure_future(there.call("wait", call_id="c"))
-        await until(lambda: any(execution.lost for execution in there.book.entries))
+        await until(lambda: any(execution.lost for execution in there.index.entries))
         assert not second.done()
         held.set()
         assert (await first).value == (await second).value == 1

@@ -33,7 +33,7 @@ async def write() -> str:
 TOOLS = (now, read, write)
 
 
-# Ownership
+# Heartbeat
 
 
 async def test_e2_open_makes_or_returns_the_session() -> None:
@@ -222,7 +222,11 @@ async def test_b2_notices_reach_the_people_of_the_session() -> None:
     async with Harness(now) as harness:
         seq = await harness.session.notice("Look.", state="fine")
         (event,) = harness.events()
-        assert (event.seq, event.kind, event.data) == (seq, "system_notice", {"message": "Look.", "state": "fine"})
+        assert (event.seq, event.kind, event.data) == (
+            seq,
+            "system_notice",
+            {"message": "Look.", "state": "fine"},
+        )
 
 
 async def test_t5_call_with_no_arguments_text_bytes_or_data() -> None:

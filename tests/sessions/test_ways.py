@@ -236,7 +236,7 @@ async def test_d2_a_result_that_comes_while_others_are_stored_is_not_told_before
         async def ends_meanwhile(ledger: StoreLedger) -> None:
             await settle(ledger)
             go.set()
-            await runtime.manager.wait(session.book.by_id[execution_id])
+            await runtime.manager.wait(session.index.by_id[execution_id])
 
         with monkeypatch.context() as patched:
             patched.setattr(StoreLedger, "settle", ends_meanwhile)

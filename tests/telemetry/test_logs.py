@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from callboard import Runtime, ToolContext, ToolError, tool
 from callboard.schemas.secrets import MASK
-from callboard.sessions.seat import Seat
+from callboard.sessions.conversation_scope import ConversationScope
+from callboard.telemetry.log_context import LogContext, follow, log_context
 from callboard.telemetry.logs import JsonFormatter, PlainFormatter, configure
 from callboard.telemetry.masks import Masker, is_secret_name
-from callboard.telemetry.whose import Whose, follow, whose
 
 pytestmark = pytest.mark.anyio
 
@@ -240,7 +240,7 @@ async def test_o2_lines_of_handlers_and_turns_say_whose_they_are(stream: io.Stri
     configure(json=True, stream=stream)
     async with Runtime([speak, fail]) as runtime:
         session = await runtime.open("s1", user_id="u")
-        seat = Seat(session, session._services)
+        seat = ConversationScope(session, session._services)
         over = follow(runtime)
         spoken = await session.call("speak", {"what": "hello"})
         failed = await session.call("fail")
@@ -254,7 +254,7 @@ async def test_o2_lines_of_handlers_and_turns_say_whose_they_are(stream: io.Stri
         await asyncio.create_task(turn())
         over()
         await session.call("speak", {"what": "unknown"})
-    assert whose() == Whose()
+    assert log_context() == LogContext()
     told = {line["message"]: line for line in reversed(lines(stream))}
     for message in ("hello", "thread"):
         found = told[message]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from callboard import RetryPolicy, Runtime, ToolContext, ToolError, telemetry, tool
-from callboard.sessions.seat import Seat
+from callboard.sessions.conversation_scope import ConversationScope
 from callboard.storage.port import StoreUnavailable
 from callboard.telemetry.collector import RuntimeCollector
 from callboard.telemetry.memory import session_bytes
@@ -250,7 +250,7 @@ async def test_o1_turns_and_tokens() -> None:
     async with Runtime(TOOLS) as runtime:
         metrics = telemetry.measure(runtime)
         session = await runtime.open("s", user_id="u")
-        seat = Seat(session, session._services)
+        seat = ConversationScope(session, session._services)
 
         def turn(status: str, usage: Usage | None) -> None:
             seat.turn_began("t1")

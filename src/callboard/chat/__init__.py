@@ -7,12 +7,12 @@ from typing import Any
 
 from pydantic_ai.settings import ModelSettings
 
-from ..sessions.keeper import Keeper
-from ..sessions.seat import Seat
+from ..sessions.conversation_scope import ConversationScope
+from ..sessions.session_manager import SessionManager
 from ..storage.port import StoreError, StoreUnavailable
 from ..tools.registry import Registry
 from ..turns import Turn, TurnLimits
-from .conversation import Conversation, Manner
+from .conversation import Conversation, ConversationConfig
 from .model import choose_model
 from .tasks import task_tools
 
@@ -28,7 +28,7 @@ class Conversations:
     def __init__(
         self,
         registry: Registry,
-        sessions: Keeper,
+        sessions: SessionManager,
         model: Any,
         *,
         instructions: str | None,
@@ -36,7 +36,7 @@ class Conversations:
         settings: ModelSettings | None,
         cancel_on_interrupt: bool,
     ) -> None:
-        self._manner = Manner(
+        self._config = ConversationConfig(
             model=choose_model(model),
             instructions=instructions,
             limits=limits or TurnLimits(),
@@ -50,9 +50,9 @@ class Conversations:
         for tool in task_tools(sessions.find):
             registry.register(tool, replace=True)
 
-    def __call__(self, seat: Seat) -> Conversation:
+    def __call__(self, scope: ConversationScope) -> Conversation:
         """A new one. The session keeps it."""
-        return Conversation(seat, self._manner, self._spawn, lambda: self._leaving)
+        return Conversation(scope, self._config, self._spawn, lambda: self._leaving)
 
     async def close(self) -> None:
         """Stop all turns. What is stored of them is left as it is: somebody goes on with them later."""

@@ -24,7 +24,7 @@ from pydantic_ai.settings import ModelSettings
 from ..turns import TurnLimits, Usage, check_calls, check_turn
 
 
-class Desk(Protocol):
+class TurnIO(Protocol):
     """What a turn works with."""
 
     @property
@@ -68,39 +68,39 @@ class Desk(Protocol):
         ...
 
 
-async def complete(desk: Desk, model: Model, limits: TurnLimits) -> bool:
+async def complete(io: TurnIO, model: Model, limits: TurnLimits) -> bool:
     """Run a turn. True where it is finished, False where it waits for a person. Raises `LimitReached`."""
-    calls = await desk.left_over()
+    calls = await io.left_over()
     while True:
         if calls:
-            check_calls(limits, desk.used)
-            if not await desk.carry_out(calls):
+            check_calls(limits, io.used)
+            if not await io.carry_out(calls):
                 return False
-        messages = await desk.messages()
+        messages = await io.messages()
         if not messages:
             return True
-        check_turn(limits, desk.used)
-        calls = await desk.said(await _ask(desk, model, messages))
+        check_turn(limits, io.used)
+        calls = await io.said(await _ask(io, model, messages))
 
 
-async def _ask(desk: Desk, model: Model, messages: list[ModelMessage]) -> ModelResponse:
+async def _ask(io: TurnIO, model: Model, messages: list[ModelMessage]) -> ModelResponse:
     """One request. What came of one that is cut off, by an error or an interrupt, is kept all the same."""
     async with model_request_stream(
         model,
         messages,
-        model_settings=desk.settings(messages),
-        model_request_parameters=desk.parameters(),
+        model_settings=io.settings(messages),
+        model_request_parameters=io.parameters(),
     ) as stream:
         try:
             async for event in stream:
                 if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart) and event.part.content:
-                    desk.speaks(event.part.content)
+                    io.speaks(event.part.content)
                 elif isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
-                    desk.speaks(event.delta.content_delta)
+                    io.speaks(event.delta.content_delta)
         except (Exception, asyncio.CancelledError):
             partial = stream.get()
             if text := [part for part in partial.parts if isinstance(part, TextPart) and part.content]:
-                await desk.was_cut_off(ModelResponse(parts=text, model_name=partial.model_name))
+                await io.was_cut_off(ModelResponse(parts=text, model_name=partial.model_name))
             raise
         return stream.get()
 

@@ -20,7 +20,7 @@ from ..errors import ErrorCategory
 from ..events.event import encode_event
 from ..events.kinds import EventKind
 from ..execution.execution import Execution
-from ..sessions.seat import Seat
+from ..sessions.conversation_scope import ConversationScope
 from ..storage.patience import confirmed
 from ..storage.port import (
     AlreadyWritten,
@@ -35,14 +35,14 @@ from ..storage.rows import ExecutionRow, IdempotencyRow
 from ..turns import LimitReached, Turn, TurnLimits, TurnStatus, Usage, check_session
 from ..types import Wake
 from .completion import complete
-from .desk import Desk
 from .failures import reason_of
-from .floor import Floor, FloorLost
 from .history import History
+from .messages import shown
 from .rows import input_row, new_input
-from .shown import shown
 from .thinking import settings_for
 from .transcript import Entry, Input, Said
+from .turn_io import TurnIO
+from .turn_lease import TurnLease, TurnLeaseLost
 from .window import Window, newest, read_window
 
 log = logging.getLogger("callboard.chat")
@@ -57,7 +57,7 @@ _ENDS = frozenset({EventKind.TURN_FINISHED, EventKind.TURN_PAUSED, EventKind.TUR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manner:
+class ConversationConfig:
     """How all conversations of a runtime are held."""
 
     model: Model
@@ -73,19 +73,19 @@ class Conversation:
 
     def __init__(
         self,
-        seat: Seat,
-        manner: Manner,
+        scope: ConversationScope,
+        config: ConversationConfig,
         spawn: Callable[[Coroutine[Any, Any, Turn | None]], "asyncio.Task[Turn | None]"],
         leaving: Callable[[], bool],
     ) -> None:
-        self._seat = seat
-        self._session = seat.session
-        self._manner = manner
+        self._scope = scope
+        self._session = scope.session
+        self._config = config
         self._spawn = spawn
         self._leaving = leaving
         """Whether this process ends: what is stored of a turn is then left as it is, and somebody goes on with it."""
-        self._history = History(seat)
-        self._floor = Floor(seat, self._history)
+        self._history = History(scope)
+        self._lease = TurnLease(scope, self._history)
         self._nudged = asyncio.Event()
         """Set while there is something of the user that the model was not told."""
         self._task: asyncio.Task[Turn | None] | None = None
@@ -131,9 +131,9 @@ class Conversation:
         `AlreadyWritten` or `IdempotencyConflict` where the idempotency key was stored before.
         """
         self._session.touch()
-        row = new_input(self._seat, given)
+        row = new_input(self._scope, given)
         said = {name: value for name, value in data.items() if value is not None}
-        event = encode_event(EventKind.USER_INPUT, self._seat.now(), to_json({**said, "input_id": row.id}))
+        event = encode_event(EventKind.USER_INPUT, self._scope.now(), to_json({**said, "input_id": row.id}))
         rows = [ExecutionWrite(row, row.owner, new=True)]
         try:
             number = await self._stored(
@@ -174,7 +174,7 @@ class Conversation:
         self._session.touch()
         left, number = dict(texts), 0
         while left:
-            rows = {given: new_input(self._seat, given) for given in left}
+            rows = {given: new_input(self._scope, given) for given in left}
             events = [self._input_event(row.id, left[given], given) for given, row in rows.items()]
             writes = [ExecutionWrite(row, row.owner, new=True) for row in rows.values()]
             try:
@@ -196,12 +196,12 @@ class Conversation:
 
     def _input_event(self, row_id: str, text: str, given: str) -> bytes:
         data = {"text": text, "message_id": given, "input_id": row_id}
-        return encode_event(EventKind.USER_INPUT, self._seat.now(), to_json(data))
+        return encode_event(EventKind.USER_INPUT, self._scope.now(), to_json(data))
 
     async def taken(self, given: Sequence[str]) -> dict[str, bool]:
         """Which messages were taken, by the ids that their senders gave them, and whether the model was told."""
         ids = {input_row(each): each for each in given}
-        return {ids[row.id]: row.completed_at is not None for row in await self._seat.inputs(tuple(ids))}
+        return {ids[row.id]: row.completed_at is not None for row in await self._scope.inputs(tuple(ids))}
 
     def wake(self) -> None:
         """There may be something that the model was not told."""
@@ -213,7 +213,7 @@ class Conversation:
         if self._session.wakes(execution.name) is Wake.WAKE:
             self._go(WINDOW)
 
-    def look_around(self) -> None:
+    def poll_orphans(self) -> None:
         """Another process wrote something: the user may have."""
         if self.is_processing:
             self._spawn(self._look())
@@ -221,7 +221,7 @@ class Conversation:
     async def go_on(self, row: ExecutionRow) -> None:
         """Go on with a turn that a dead process left behind; with its end, if it was to be stopped."""
         await self._history.refresh()
-        self._floor.adopt(row)
+        self._lease.adopt(row)
         self._stopping = self._stopping or row.cancelling
         self._handed_over.set()
         self._go(0.0)
@@ -234,13 +234,13 @@ class Conversation:
         """
         if self.is_processing and (task := self._task) is not None and not self._elsewhere:
             if idempotency is not None:
-                await self._mark(self._floor.stored if self._session.durable else None, idempotency, stopped=True)
+                await self._mark(self._lease.stored if self._session.durable else None, idempotency, stopped=True)
             if self._task is task:  # else it ended meanwhile, and the next one is not meant
                 self.stop()
                 await asyncio.wait([task])
             return True
         after = self._session.board.last_seq
-        if (row := await self._floor.holder()) is not None:
+        if (row := await self._lease.holder()) is not None:
             await self._mark(row.id, idempotency, stopped=True)
             await self._ended_elsewhere(after)
             return True
@@ -299,7 +299,7 @@ class Conversation:
 
         It costs the same however long the conversation is.
         """
-        found = await read_window(self._seat.transcript_before, before, most)
+        found = await read_window(self._scope.transcript_before, before, most)
         if before is not None:
             return found
         unsaid = newest(await self._unsaid(max(found.told, self._history.told)))
@@ -307,7 +307,7 @@ class Conversation:
 
     async def _unsaid(self, told: int) -> list[dict[str, Any]]:
         """What the user wrote after an event: the model has not been told of it."""
-        _, events = await self._seat.written_after(told)
+        _, events = await self._scope.written_after(told)
         written = [event for event in events if event.kind == EventKind.USER_INPUT]
         return [{"id": f"e{each.seq}", "role": "user", "text": each.data["text"]} for each in written]
 
@@ -330,12 +330,12 @@ class Conversation:
             await asyncio.sleep(wait)
         try:
             self._more = False
-            while not self._leaving() and (self._floor.held or self._is_to_end or await self._has_work()):
+            while not self._leaving() and (self._lease.held or self._is_to_end or await self._has_work()):
                 try:
-                    if await self._floor.take():
+                    if await self._lease.take():
                         turn = await self._watched()
                         break
-                except FloorLost:
+                except TurnLeaseLost:
                     log.info("a turn of session %s is another process's", self._session.id)
                 if await self._session.is_gone():
                     return None
@@ -343,7 +343,7 @@ class Conversation:
             if turn is None and self._session.durable and not self._leaving():  # another process tells the model of it
                 await self._others()
         except StoreUnavailable:  # whoever waits is told; and what came is not forgotten
-            self._seat.later(AGAIN, self.wake)
+            self._scope.later(AGAIN, self.wake)
             raise
         finally:
             self._stopping = self._elsewhere = False
@@ -372,64 +372,64 @@ class Conversation:
 
     async def _watched(self) -> Turn:
         """A turn, in the sight of those who measure and trace."""
-        turn_id = self._floor.turn_id
-        self._seat.turn_began(turn_id)
+        turn_id = self._lease.turn_id
+        self._scope.turn_began(turn_id)
         try:
             turn = await self._turn()
         except BaseException:
-            self._seat.turn_ended(turn_id, "lost")
+            self._scope.turn_ended(turn_id, "lost")
             raise
-        self._seat.turn_ended(turn_id, turn.status, turn.usage)
+        self._scope.turn_ended(turn_id, turn.status, turn.usage)
         return turn
 
     async def _turn(self) -> Turn:
-        desk, manner, turn_id = self._desk(), self._manner, self._floor.turn_id
+        io, config, turn_id = self._io(), self._config, self._lease.turn_id
         status, error = TurnStatus.INTERRUPTED, None
         try:
             if self._stopping:  # before it began
                 raise asyncio.CancelledError
             self._turning = True
-            check_session(manner.limits, self._history.turns_with(turn_id), self._history.used)
-            finished = await complete(desk, manner.model, manner.limits)
+            check_session(config.limits, self._history.turns_with(turn_id), self._history.used)
+            finished = await complete(io, config.model, config.limits)
             self._turning = False
             status = TurnStatus.FINISHED if finished else TurnStatus.PAUSED
             kind = EventKind.TURN_FINISHED if finished else EventKind.TURN_PAUSED
-            await self._floor.leave(kind, {"usage": asdict(desk.used)})
+            await self._lease.leave(kind, {"usage": asdict(io.used)})
         except asyncio.CancelledError:
             if not self._leaving():
-                await self._stopped(desk)
-        except FloorLost:
+                await self._stopped(io)
+        except TurnLeaseLost:
             raise
         except Exception as failure:
             status, error = TurnStatus.FAILED, reason_of(failure)
-            answers, taken = await desk.close(error)
+            answers, taken = await io.close(error)
             category = ErrorCategory.RESOURCE if isinstance(failure, LimitReached) else ErrorCategory.EXECUTION
-            data = {"error": {"category": category, "message": error}, "usage": asdict(desk.used)}
-            await self._floor.leave(EventKind.TURN_FAILED, data, answers, taken)
+            data = {"error": {"category": category, "message": error}, "usage": asdict(io.used)}
+            await self._lease.leave(EventKind.TURN_FAILED, data, answers, taken)
         finally:
             self._turning = False
-        return Turn(turn_id, status, "\n\n".join(filter(None, desk.spoken)), replace(desk.used), error)
+        return Turn(turn_id, status, "\n\n".join(filter(None, io.spoken)), replace(io.used), error)
 
-    async def _stopped(self, desk: Desk) -> None:
+    async def _stopped(self, io: TurnIO) -> None:
         """The turn was interrupted: what it called goes on in the background, or is cancelled."""
-        if self._manner.cancel_on_interrupt:
+        if self._config.cancel_on_interrupt:
             for call in self._history.open_calls():
                 await self._session.cancel_call(call.tool_call_id)
-        answers, taken = await desk.close(None)
-        await self._floor.leave(EventKind.TURN_INTERRUPTED, {}, answers, taken)
+        answers, taken = await io.close(None)
+        await self._lease.leave(EventKind.TURN_INTERRUPTED, {}, answers, taken)
 
-    def _desk(self) -> Desk:
+    def _io(self) -> TurnIO:
         found, self._found = self._found, None
-        return Desk(
-            self._seat,
+        return TurnIO(
+            self._scope,
             self._history,
-            self._floor,
-            self._manner.instructions,
+            self._lease,
+            self._config.instructions,
             nudged=self._nudged,
             joined=self._joined,
             leaving=self._leaving,
             found=found,
-            settings=lambda messages: settings_for(self._manner.model, self._manner.settings, messages),
+            settings=lambda messages: settings_for(self._config.model, self._config.settings, messages),
         )
 
     def _joined(self) -> None:
@@ -450,7 +450,7 @@ class Conversation:
         while True:
             self._handed_over.clear()
             after = self._session.board.last_seq
-            if self._floor.held or self._session.gone or await self._floor.holder() is None:
+            if self._lease.held or self._session.gone or await self._lease.holder() is None:
                 self._elsewhere = False
                 return
             self._elsewhere = True

@@ -11,11 +11,11 @@ from pydantic_ai.messages import ToolCallPart
 
 from ..events.event import Event
 from ..events.kinds import EventKind
-from ..sessions.seat import Seat
+from ..sessions.conversation_scope import ConversationScope
 from ..storage.port import Change, ExecutionWrite
 from ..turns import Usage
+from .messages import Placed
 from .rendering import Rendering
-from .shown import Placed
 from .transcript import Entry, Input, Noted, decode_entry, encode_entry
 from .transcript_state import TranscriptState
 
@@ -30,8 +30,8 @@ SLICE_BYTES = 262_144
 class History:
     """The entries of one session, and how far its board was looked through for inputs."""
 
-    def __init__(self, seat: Seat) -> None:
-        self._seat = seat
+    def __init__(self, scope: ConversationScope) -> None:
+        self._scope = scope
         self._state = TranscriptState()
         self.inputs: list[Input | Noted] = []
         """What the model has not been told, in order."""
@@ -109,7 +109,7 @@ class History:
         """
         async with self._one:
             state = self._state
-            lines = await self._seat.transcript(state.read, PAGE)
+            lines = await self._scope.transcript(state.read, PAGE)
             changed = bool(lines)
             while lines:
                 slices = [*_slices(lines)]
@@ -119,7 +119,7 @@ class History:
                     state.add([*map(decode_entry, some)])
                     if state is not self._state:
                         await asyncio.sleep(0)
-                lines = await self._seat.transcript(state.read, PAGE) if len(lines) == PAGE else []
+                lines = await self._scope.transcript(state.read, PAGE) if len(lines) == PAGE else []
             self._take_in(state)
             self._loaded = True
             return changed
@@ -127,7 +127,7 @@ class History:
     async def look(self) -> bool:
         """Look for what the user wrote, or the system wants to be told. True where there is something."""
         async with self._one:
-            self._looked, events = await self._seat.written_after(self._looked)
+            self._looked, events = await self._scope.written_after(self._looked)
         for event in events:
             if event.kind == EventKind.USER_INPUT:
                 self.inputs.append(_input(event))
@@ -164,10 +164,10 @@ class History:
         rows: Sequence[ExecutionWrite],
     ) -> None:
         transcript = [encode_entry(entry) for entry in entries]
-        change = Change(self._seat.session.id, executions=rows, taken=taken, transcript=transcript, events=events)
+        change = Change(self._scope.session.id, executions=rows, taken=taken, transcript=transcript, events=events)
         async with self._one:
             change.entries = self._state.read  # else it was composed without what another turn has said and told
-            await self._seat.write(change)
+            await self._scope.write(change)
             self._state.add(entries)
             self._take_in(self._state)
 

@@ -8,13 +8,13 @@ import hashlib
 import secrets
 
 from ..execution.lifecycle import Status
-from ..sessions.seat import Seat
+from ..sessions.conversation_scope import ConversationScope
 from ..storage.rows import INPUT, TURN, ExecutionRow
 
 
-def turn_row(seat: Seat, turn_id: str, number: int) -> ExecutionRow:
+def turn_row(scope: ConversationScope, turn_id: str, number: int) -> ExecutionRow:
     """A turn that begins. There is one of each number in a session."""
-    return _row(seat, TURN, f"{turn_id}.{number}", turn_call(number))
+    return _row(scope, TURN, f"{turn_id}.{number}", turn_call(number))
 
 
 def turn_call(number: int) -> str:
@@ -22,9 +22,9 @@ def turn_call(number: int) -> str:
     return _call(f"turn {number}")
 
 
-def new_input(seat: Seat, given: str | None = None) -> ExecutionRow:
+def new_input(scope: ConversationScope, given: str | None = None) -> ExecutionRow:
     """An input that the model is to be told of. A session has one of each id that its senders have given."""
-    return told_input(seat, f"i{secrets.token_hex(8)}" if given is None else input_row(given), told=False)
+    return told_input(scope, f"i{secrets.token_hex(8)}" if given is None else input_row(given), told=False)
 
 
 def input_row(given: str) -> str:
@@ -32,9 +32,9 @@ def input_row(given: str) -> str:
     return f"i{hashlib.sha256(given.encode(errors='surrogatepass')).hexdigest()[:32]}"
 
 
-def told_input(seat: Seat, input_id: str, *, told: bool = True) -> ExecutionRow:
+def told_input(scope: ConversationScope, input_id: str, *, told: bool = True) -> ExecutionRow:
     """An input of which the model is told by what is written with it."""
-    return _row(seat, INPUT, input_id, _call(input_id), seat.now() if told else None)
+    return _row(scope, INPUT, input_id, _call(input_id), scope.now() if told else None)
 
 
 def _call(name: str) -> str:
@@ -42,12 +42,14 @@ def _call(name: str) -> str:
     return f"\x1f{name}"
 
 
-def _row(seat: Seat, kind: str, row_id: str, call_id: str, completed_at: float | None = None) -> ExecutionRow:
-    now = seat.now()
+def _row(
+    scope: ConversationScope, kind: str, row_id: str, call_id: str, completed_at: float | None = None
+) -> ExecutionRow:
+    now = scope.now()
     return ExecutionRow(
         id=row_id,
-        session_id=seat.session.id,
-        user_id=seat.session.user_id,
+        session_id=scope.session.id,
+        user_id=scope.session.user_id,
         call_id=call_id,
         tool=kind,
         kind=kind,
@@ -66,5 +68,5 @@ def _row(seat: Seat, kind: str, row_id: str, call_id: str, completed_at: float |
         queued_at=now,
         started_at=now,
         completed_at=completed_at,
-        owner=seat.owner,
+        owner=scope.owner,
     )

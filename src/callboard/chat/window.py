@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from .shown import Exchange, Placed, exchanges
+from .messages import Exchange, Placed, exchanges
 from .transcript import Input, Noted, Said, decode_shown
 
 CHUNK = 100

@@ -19,10 +19,10 @@ from .exits import Exit
 from .loading import find_tool, load_registry
 from .records import request_status
 from .report import show_problems
-from .standing import holder, lives, process_name
+from .session_status import holder, lives, process_name
 from .store import DEFAULT, Address, require, say, visit_opened
+from .text import one_line, span
 from .verdict import check, give, verdict
-from .words import one_line, span
 
 
 class Answered(NamedTuple):

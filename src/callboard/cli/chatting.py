@@ -20,7 +20,7 @@ from .exits import Exit
 from .interrupts import Interrupts
 from .keyboard import Keyboard
 from .questions import Inquiry
-from .words import one_line
+from .text import one_line
 
 HELP = """\
 Write to the model, at any time, also while something runs.

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from .words import safe
+from .text import safe
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)

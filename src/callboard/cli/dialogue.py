@@ -16,7 +16,7 @@ from ..events.kinds import EventKind
 from ..sessions.answers import REJECTED
 from .console import err, out, print_line
 from .progress import Running
-from .words import blame, compact, one_line, safe, told
+from .text import blame, compact, one_line, safe, told
 
 SHORT = 200
 """How many characters of arguments and results are shown."""

@@ -10,7 +10,7 @@ from .console import AsJson, out, print_json
 from .exits import Exit
 from .store import DEFAULT, Address
 from .tables import Column, show_table
-from .words import one_line
+from .text import one_line
 
 _COLUMNS = (Column("check", "bold"), Column("state"), Column("found", wraps=True), Column("what to do", wraps=True))
 _STYLES = {Mark.OK: "green", Mark.WARNING: "yellow", Mark.PROBLEM: "red"}

@@ -13,10 +13,10 @@ from ..sessions.ids import SessionNotFound
 from ..storage.port import Page, Store, StoreUnavailable
 from ..storage.rows import SessionRow
 from .console import fail
-from .entries import Entries
+from .event_lines import EventLines
 from .exits import Exit
+from .session_status import find_session
 from .sessions import SessionId
-from .standing import find_session
 from .store import DEFAULT, Address, say, visit
 
 PAGE = 500
@@ -52,7 +52,7 @@ def show_events(
             start = start_of(row, after, last)
         except CursorExpired as expired:
             return Exit(fail(f"{expired} Begin with: --after {expired.first - 1}", Exit.FAILED))
-        board = Tail(store, row, start, _json if as_json else Entries().show)
+        board = Tail(store, row, start, _json if as_json else EventLines().show)
         if not follow:
             await board.catch_up()
             return Exit.OK

@@ -15,7 +15,7 @@ from .exits import Exit
 from .records import key_data
 from .store import DEFAULT, Address, missing_file, refuse_memory, say, visit, visit_opened
 from .tables import Column, show_table
-from .words import one_line, span
+from .text import one_line, span
 
 keys = typer.Typer(help="Make API keys for a server's users, list them, and revoke them.", no_args_is_help=True)
 

@@ -6,7 +6,7 @@ from typing import BinaryIO, Protocol, Self
 
 from ..events.event import Event
 from ..events.kinds import EventKind
-from .words import one_line, told
+from .text import one_line, told
 
 
 class Watcher(Protocol):

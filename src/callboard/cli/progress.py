@@ -18,7 +18,7 @@ from rich.text import Text
 
 from ..events.event import Event
 from ..events.kinds import EventKind
-from .words import attempt_of, blame, compact, one_line, percent, seconds, told
+from .text import attempt_of, blame, compact, one_line, percent, seconds, told
 
 MAX_ROWS = 8
 """How many executions are shown at once: the call, and those that it made last."""

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
-from .words import compact, one_line
+from .text import compact, one_line
 
 
 class Answer(NamedTuple):

@@ -12,7 +12,7 @@ from ..execution.outcome import Outcome, OutcomeStatus
 from ..execution.record import ExecutionRecord
 from .console import err, fail, is_interactive, out, print_json, print_text
 from .exits import Exit
-from .words import compact, one_line, safe, seconds
+from .text import compact, one_line, safe, seconds
 
 
 def report(outcome: Outcome, record: ExecutionRecord) -> None:

@@ -12,10 +12,10 @@ from ..storage.rows import RequestRow
 from .answer import answer_request
 from .console import AsJson, out, print_json
 from .records import request_data, request_status
-from .standing import find_session
+from .session_status import find_session
 from .store import DEFAULT, Address, say, visit
 from .tables import Column, show_table
-from .words import compact, one_line, span
+from .text import compact, one_line, span
 
 requests = typer.Typer(help="List what people are asked, and answer it.", no_args_is_help=True)
 

@@ -134,7 +134,7 @@ async def _carry_out(
                 session = await runtime.open(WHO, user_id=WHO)
 
                 def stop() -> None:
-                    if (execution := session.book.by_call(CALL)) is None:
+                    if (execution := session.index.by_call(CALL)) is None:
                         task.cancel()
                     elif runtime.manager.cancel(execution):  # else it has ended, and how is about to be shown
                         watcher.say("Cancelling, and waiting for the clean-up. Ctrl-C again leaves at once.")

@@ -17,10 +17,10 @@ from ..types import Logout
 from .console import AsJson, err, out, print_json, print_line
 from .loading import load_registry
 from .records import is_asked, request_status, session_data
-from .standing import MOST, Standing, holder, look_at, process_name, standing_data, unfinished_data
+from .session_status import MOST, SessionStatus, holder, look_at, process_name, status_data, unfinished_data
 from .store import DEFAULT, Address, visit
 from .tables import Column, Row, show_table
-from .words import compact, one_line, span, when, why
+from .text import compact, one_line, span, when, why
 
 sessions = typer.Typer(help="List sessions, show how one stands, and close one.", no_args_is_help=True)
 
@@ -87,11 +87,11 @@ def list_sessions(
 @sessions.command("show")
 def show_session(session_id: SessionId, as_json: AsJson = False, store: Address = DEFAULT) -> None:
     """Show how a session stands: what runs in it, what people are asked, and which results nobody has taken."""
-    standing = visit(store, lambda store: look_at(store, session_id))
+    status = visit(store, lambda store: look_at(store, session_id))
     if as_json:
-        print_json(standing_data(standing))
+        print_json(status_data(status))
     else:
-        _show(standing)
+        _show(status)
 
 
 @sessions.command("close")
@@ -118,33 +118,33 @@ def close_session(
     """
     registry = None if source is None else load_registry(source)
 
-    async def close(store: Store) -> tuple[Standing, list[ExecutionRow]]:
-        standing = await look_at(store, session_id)
-        stopped = [] if registry is None else _to_stop(registry, standing.executions)
-        closed = replace(standing.session, open=False, updated_at=time.time())
+    async def close(store: Store) -> tuple[SessionStatus, list[ExecutionRow]]:
+        status = await look_at(store, session_id)
+        stopped = [] if registry is None else _to_stop(registry, status.executions)
+        closed = replace(status.session, open=False, updated_at=time.time())
         change = Change(session_id, session=closed, cancel=[row.id for row in stopped])
         [result] = await store.commit([change])
         if isinstance(result, Conflict):
             raise result
-        return standing, stopped
+        return status, stopped
 
-    standing, stopped = visit(store, close)
+    status, stopped = visit(store, close)
     ids = {row.id for row in stopped}
-    left = [row for row in standing.executions if row.id not in ids]
+    left = [row for row in status.executions if row.id not in ids]
     if as_json:
         print_json(
             {
                 "id": session_id,
-                "was_open": standing.session.open,
-                "asked_to_stop": unfinished_data(standing, stopped),
-                "unfinished": unfinished_data(standing, left),
+                "was_open": status.session.open,
+                "asked_to_stop": unfinished_data(status, stopped),
+                "unfinished": unfinished_data(status, left),
             }
         )
         return
-    said = "is closed" if standing.session.open else "was closed already"
-    print_line(Text(one_line(f"{session_id} of {standing.session.user_id} {said}.")))
-    _part("Asked to stop", _UNFINISHED, _unfinished(standing, stopped))
-    _part("Goes on", _UNFINISHED, _unfinished(standing, left))
+    said = "is closed" if status.session.open else "was closed already"
+    print_line(Text(one_line(f"{session_id} of {status.session.user_id} {said}.")))
+    _part("Asked to stop", _UNFINISHED, _unfinished(status, stopped))
+    _part("Goes on", _UNFINISHED, _unfinished(status, left))
     if left and registry is None:
         err.print("[dim]Those of them that are to stop with their session are known with --tools.[/]")
 
@@ -166,8 +166,8 @@ def _state(row: SessionRow) -> Text:
     return Text("open", "green") if row.open else Text("closed", "dim")
 
 
-def _show(standing: Standing) -> None:
-    row, now = standing.session, time.time()
+def _show(status: SessionStatus) -> None:
+    row, now = status.session, time.time()
     kept = "" if row.first_seq == 1 else f", kept from {row.first_seq:,}"
     facts = {
         "session": row.id,
@@ -183,10 +183,10 @@ def _show(standing: Standing) -> None:
     }
     for name, value in facts.items():
         print_line(Text.assemble((f"{name:<12}", "dim"), value if isinstance(value, Text) else one_line(value)))
-    _part("Unfinished", _UNFINISHED, _unfinished(standing, standing.executions))
-    _part("Asked", _ASKED, [_request(row, now) for row in standing.requests])
-    _part("Results that nobody has taken", _RESULTS, [_result(row) for row in standing.results])
-    if not (standing.executions or standing.requests or standing.results):
+    _part("Unfinished", _UNFINISHED, _unfinished(status, status.executions))
+    _part("Asked", _ASKED, [_request(row, now) for row in status.requests])
+    _part("Results that nobody has taken", _RESULTS, [_result(row) for row in status.results])
+    if not (status.executions or status.requests or status.results):
         out.print("\nNothing runs, waits or is left to be taken.")
 
 
@@ -198,16 +198,16 @@ def _part(title: str, columns: Sequence[Column], rows: Sequence[Row]) -> None:
         out.print(f"There may be more than {MOST:,}.")
 
 
-def _unfinished(standing: Standing, rows: Sequence[ExecutionRow]) -> list[tuple[str | Text, ...]]:
+def _unfinished(status: SessionStatus, rows: Sequence[ExecutionRow]) -> list[tuple[str | Text, ...]]:
     now = time.time()
     return [
         (
             row.id,
             one_line(row.tool),
-            _status(row, standing.requests),
+            _status(row, status.requests),
             f"{row.attempt} of {row.max_attempts}",
             span(now - row.queued_at),
-            _held_by(row, standing.owners),
+            _held_by(row, status.owners),
             compact(from_json(row.shown), SHORT),
         )
         for row in rows

@@ -18,7 +18,7 @@ from .console import err, fail
 from .exits import Exit
 from .interrupts import Interrupts
 from .logs import logs_said
-from .words import one_line
+from .text import one_line
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ from .console import AsJson, out, print_json
 from .loading import Source, find_tool, load_registry
 from .run import run_tool
 from .tables import Column, show_table
-from .words import one_line
+from .text import one_line
 
 tools = typer.Typer(help="List tools, show their schemas, and run them.", no_args_is_help=True)
 

@@ -30,7 +30,7 @@ class Priority(IntEnum):
     LOW = 2
 
 
-class Bookkeeping(Protocol):
+class IndexPort(Protocol):
     """What keeps a session's executions."""
 
     def ended(self, execution: "Execution") -> None:
@@ -50,7 +50,7 @@ class Scope(Protocol):
     @property
     def user_id(self) -> str: ...
     @property
-    def book(self) -> Bookkeeping: ...
+    def index(self) -> IndexPort: ...
 
     running: int
     """How many of its executions hold a place."""
@@ -184,23 +184,23 @@ class Execution:
         "arguments",
         "attempt",
         "call_id",
+        "display_arguments",
         "document",
-        "encoded",
         "ended",
+        "has_slot",
         "id",
         "max_attempts",
         "name",
-        "placed",
+        "phase",
         "queued",
         "queued_at",
-        "reached",
+        "reported_phase",
+        "result_json",
         "scope",
         "seldom",
-        "shown",
         "started",
         "status",
         "task",
-        "told",
         "tool",
     )
 
@@ -270,13 +270,13 @@ class Execution:
         self.status = _PENDING
         self.max_attempts = 1
         self.attempt = 0
-        self.placed = False
+        self.has_slot = False
         """Whether it holds a place, as the gatekeeper says."""
-        self.reached = self.told = NOTHING
+        self.phase = self.reported_phase = NOTHING
         """How far it has begun, and how much of that was told."""
-        self.shown = b"null"
+        self.display_arguments = b"null"
         """The arguments as people may see them, once they were looked at."""
-        self.encoded: bytes | None = None
+        self.result_json: bytes | None = None
         """The result as JSON."""
         self.started: float | None = None
         self.ended: float | None = None
@@ -289,7 +289,7 @@ class Execution:
     def outcome(self) -> Outcome:
         """How the call stands now. One that is another process's by now stands as it did when that one took it."""
         if self.status is _SUCCESS:
-            return made(Outcome, (_SUCCEEDED, self.id, self.call_id, self.name, self.encoded, None))
+            return made(Outcome, (_SUCCEEDED, self.id, self.call_id, self.name, self.result_json, None))
         if (error := self.error) is not None:
             return Outcome(OutcomeStatus(self.status.value), self.id, self.call_id, self.name, None, error)
         asked = self.request is not None and self.status is _WAITING
@@ -305,7 +305,7 @@ class Execution:
     def unload(self) -> None:
         """Leave arguments and result to the store, which has them. The fingerprint still tells the arguments."""
         self.unloaded = True
-        self.document, self.shown, self.encoded = b"null", b"null", None
+        self.document, self.display_arguments, self.result_json = b"null", b"null", None
 
     def record(self, now: float) -> ExecutionRecord:
         """Everything about it, as it is now."""
@@ -316,9 +316,9 @@ class Execution:
             tool=self.name,
             session_id=self.scope.id,
             user_id=self.scope.user_id,
-            arguments=from_json(self.shown),
+            arguments=from_json(self.display_arguments),
             status=self.status,
-            value=None if self.encoded is None else from_json(self.encoded),
+            value=None if self.result_json is None else from_json(self.result_json),
             error=None if self.error is None else self.error.to_model(),
             queued_at=datetime.fromtimestamp(self.queued_at, UTC),
             started_at=None if self.started is None else datetime.fromtimestamp(start + self.started, UTC),

@@ -61,7 +61,7 @@ def _queue_of(execution: Execution) -> _QueueKey:
     return _ToolQueue(tool_key(execution.tool, execution.scope), execution.parent is not None)
 
 
-class Gatekeeper:
+class SlotLimiter:
     """Gives places to executions. `start` is called for one that got its place after waiting."""
 
     def __init__(self, limits: Limits, start: Callable[[Execution], None]) -> None:
@@ -77,7 +77,7 @@ class Gatekeeper:
         self._held: dict[str, ToolKey] = {}
         """Which of those places an execution has, whatever becomes of its tool meanwhile."""
         self._queued = 0
-        self._arrivals = self._places = 0
+        self._arrivals = self._slots_given = 0
         """How many calls had to wait so far, and how many of them got a place."""
         self._queues: dict[_QueueKey, FairQueue] = {}
         """Those in which calls wait: one for all tools without a limit, and two for each tool that has one."""
@@ -116,9 +116,9 @@ class Gatekeeper:
                 self._running += 1
                 scope.running += 1
                 user.running += 1
-                execution.placed = True
+                execution.has_slot = True
                 return True
-        elif (not self._admitting or execution.parent is not None) and self.has_place(execution):
+        elif (not self._admitting or execution.parent is not None) and self.has_slot_for(execution):
             self.take(execution)
             return True
         if self._closed:
@@ -147,7 +147,7 @@ class Gatekeeper:
 
     def leave(self, execution: Execution) -> None:
         """Give a place back, and let in the calls that can use it."""
-        execution.placed = False
+        execution.has_slot = False
         if execution.seldom is None or execution.parent is None:
             scope = execution.scope
             self._running -= 1
@@ -185,22 +185,22 @@ class Gatekeeper:
             return
         raise ToolError(f"{said} Nothing was done; try again later.", category=ErrorCategory.RESOURCE, retryable=True)
 
-    def has_place(self, execution: Execution) -> bool:
+    def has_slot_for(self, execution: Execution) -> bool:
         """Whether there is a free place for an execution."""
-        if not self._tool_has_place(execution):
+        if not self._tool_has_slot(execution):
             return False
         if execution.parent is not None:
             return True
         scope = execution.scope
         return self._running < self._total and scope.running < self._per_session and scope.user.running < self._per_user
 
-    def _tool_has_place(self, execution: Execution) -> bool:
+    def _tool_has_slot(self, execution: Execution) -> bool:
         limit = execution.tool.concurrency
         return limit is None or len(self._holders.get(tool_key(execution.tool, execution.scope), ())) < limit
 
     def take(self, execution: Execution) -> None:
         """Take a place for one that had one before, even if none is free."""
-        execution.placed = True
+        execution.has_slot = True
         if execution.parent is None:
             self._running += 1
             execution.scope.running += 1
@@ -224,8 +224,8 @@ class Gatekeeper:
                 key = self._waits_in.pop(execution.id)
                 self._queues[key].take(execution)
                 self._left(key, execution)
-                self._places += 1
-                execution.scope.user.served = self._places
+                self._slots_given += 1
+                execution.scope.user.served = self._slots_given
                 self.take(execution)
                 self._start(execution)
         finally:
@@ -239,7 +239,7 @@ class Gatekeeper:
         for key, queue in self._queues.items():
             if full and not (key is not None and key.nested):
                 continue
-            if (queued := queue.first()) is None or not self._tool_has_place(queued.execution):
+            if (queued := queue.first()) is None or not self._tool_has_slot(queued.execution):
                 continue
             execution = queued.execution
             rank = (execution.priority, execution.scope.user.served, queued.number)
@@ -275,6 +275,6 @@ class Gatekeeper:
 def _waiting(execution: Execution) -> Iterator[Execution]:
     """The calls below an execution that wait for a place."""
     for child in execution.children or ():
-        if child.ended is None and not child.placed and child.task is None:
+        if child.ended is None and not child.has_slot and child.task is None:
             yield child
         yield from _waiting(child)

@@ -15,7 +15,7 @@ from anyio import CancelScope
 
 from ..clock import Clock
 from ..errors import ToolError
-from ..events.calendar import Calendar
+from ..events.millisecond_clock import MillisecondClock
 from ..storage.rows import WORKER
 from ..storage.text import storable
 from ..tools.arguments import AnyArguments
@@ -25,17 +25,17 @@ from ..tools.policies import BreakerPolicy, RetryPolicy
 from ..tools.registry import Registry
 from ..tools.result import Result
 from ..types import Mode
-from .attempts import Attempts
-from .beginnings import Beginnings, CallScope
+from .admission import Admission, CallScope
 from .breakers import Breakers
-from .endings import Endings
 from .execution import Execution, Priority, Scope, made
 from .failures import NestedFailure, conflict, interrupted
+from .finishing import Finishing
 from .lifecycle import Status
-from .limits import Gatekeeper, Limits
+from .limits import Limits, SlotLimiter
 from .observer import Observer
 from .outcome import Outcome, OutcomeStatus
 from .reporting import AttemptReporter
+from .runner import Runner
 from .starter import Starter
 from .storing import fingerprint_of
 from .threads import Threads
@@ -65,20 +65,20 @@ class ExecutionManager:
         chance: Callable[[], float] = random.random,
     ) -> None:
         retry = retry or RetryPolicy()
-        calendar = Calendar(clock)
+        clock_ms = MillisecondClock(clock)
         self._limits = limits or Limits()
         self._grace = grace
         self._breakers = Breakers(breaker or BreakerPolicy(), registry, clock)
-        self._gate = Gatekeeper(self._limits, self.begin)
-        self._endings = Endings(registry, clock, calendar, self._breakers, self._gate, grace)
-        self._attempts = Attempts(
-            registry, clock, self._breakers, self._gate, self._endings, retry, chance, self._reporter
+        self._slots = SlotLimiter(self._limits, self.begin)
+        self._finishing = Finishing(registry, clock, clock_ms, self._breakers, self._slots, grace)
+        self._runner = Runner(
+            registry, clock, self._breakers, self._slots, self._finishing, retry, chance, self._reporter
         )
         self._starter = Starter()
-        self._beginnings = Beginnings(
-            registry, clock, calendar, self._gate, self._starter, self._attempts, self._endings, retry
+        self._admission = Admission(
+            registry, clock, clock_ms, self._slots, self._starter, self._runner, self._finishing, retry
         )
-        self._new, self._begin = self._beginnings.new, self._beginnings.begin  # looked up once, for every call
+        self._new, self._begin = self._admission.new, self._admission.begin  # looked up once, for every call
         self._turn = STREAK
         """With which execution others are let go first."""
         self._observers: list[Observer] = []
@@ -86,9 +86,9 @@ class ExecutionManager:
         """How many calls named a tool that their caller does not see, or had arguments that are none."""
 
     async def __aenter__(self) -> Self:
-        self._attempts.threads = Threads(self._limits.threads)
+        self._runner.threads = Threads(self._limits.threads)
         await self._starter.open()
-        self._gate.open()
+        self._slots.open()
         return self
 
     async def __aexit__(
@@ -98,7 +98,7 @@ class ExecutionManager:
 
         Where there is a store, what waits for people, and late work that may run twice, is left to whoever goes on.
         """
-        self._gate.close()
+        self._slots.close()
         tasks = [execution.task for execution in self.live if execution.task is not None]
         for execution in self.live:
             if execution.scope.durable and execution.request is not None and execution.status is Status.WAITING:
@@ -113,20 +113,20 @@ class ExecutionManager:
                     await asyncio.wait(tasks, timeout=self._grace)
         finally:
             for execution in self.live:
-                self._endings.give_up(execution)
-            self._endings.deadlines.close()
+                self._finishing.give_up(execution)
+            self._finishing.deadlines.close()
             self._breakers.close()
             await self._starter.close()
 
     @property
     def live(self) -> tuple[Execution, ...]:
         """Every execution that has not ended. One that is in its first step comes among them if it waits."""
-        return tuple(self._endings.live.values())
+        return tuple(self._finishing.live.values())
 
     @property
     def queued(self) -> int:
         """How many executions wait for a place."""
-        return self._gate.queued
+        return self._slots.queued
 
     def observe(self, observer: Observer) -> Callable[[], None]:
         """Let somebody look on, until what this returns is called."""
@@ -136,7 +136,7 @@ class ExecutionManager:
 
         def set_to(observers: list[Observer]) -> None:
             self._observers = observers
-            self._beginnings.observers = self._attempts.observers = self._endings.observers = observers
+            self._admission.observers = self._runner.observers = self._finishing.observers = observers
 
         set_to([*self._observers, observer])
         return over
@@ -156,7 +156,7 @@ class ExecutionManager:
         Cancelling the caller does not cancel the execution: it goes on, and is on the board. The same `call_id` runs
         once; with other arguments it is a conflict, which is an outcome like any other failure.
         """
-        if call_id is not None and (known := scope.book.by_call(call_id)) is not None:
+        if call_id is not None and (known := scope.index.by_call(call_id)) is not None:
             if known.name == tool.name and _same(known, document):
                 return await self._awaited(scope, known, again=True)
             return conflict(known, tool.name)
@@ -167,9 +167,11 @@ class ExecutionManager:
         if execution.ended is None:
             if tool.mode is not _INLINE:
                 execution.late = True
-        elif execution.seldom is None and not scope.durable and self._beginnings.count < self._turn:
+        elif execution.seldom is None and not scope.durable and self._admission.count < self._turn:
             # It has given a value, there is nothing to wait for, and it is not yet the others' turn.
-            return made(Outcome, (_SUCCEEDED, execution.id, execution.call_id, execution.name, execution.encoded, None))
+            return made(
+                Outcome, (_SUCCEEDED, execution.id, execution.call_id, execution.name, execution.result_json, None)
+            )
         return await self._awaited(scope, execution)
 
     async def _awaited(self, scope: CallScope, execution: Execution, *, again: bool = False) -> Outcome:
@@ -183,11 +185,11 @@ class ExecutionManager:
             elif execution.tool.mode is _INLINE and not execution.promoted:
                 if execution.budget_at is None:
                     execution.budget_at = execution.queued + execution.tool.inline_budget
-                    self._endings.deadlines.watch(execution.budget_at)
+                    self._finishing.deadlines.watch(execution.budget_at)
                 if scope.durable:
                     await scope.begun(execution, again=again)
                 if execution.ended is None and not execution.promoted:
-                    await self._endings.released(execution)
+                    await self._finishing.released(execution)
             outcome = execution.outcome()
             if execution.unloaded and (again or not execution.promoted):
                 return await scope.elsewhere(execution)
@@ -200,14 +202,14 @@ class ExecutionManager:
                     return await scope.elsewhere(execution)
         except BaseException:  # it was cancelled, or does not wait for the store any longer
             if not again or execution.ended is None:
-                self._endings.miss(execution)
+                self._finishing.miss(execution)
             raise
         return outcome
 
     async def _give_way(self) -> None:
         """Let others go first, if it is time for that."""
-        if self._beginnings.count >= self._turn:
-            self._turn = self._beginnings.count + STREAK
+        if self._admission.count >= self._turn:
+            self._turn = self._admission.count + STREAK
             await asyncio.sleep(0)
 
     async def refuse(
@@ -215,15 +217,15 @@ class ExecutionManager:
     ) -> Outcome:
         """Record a call that cannot be carried out at all: of a tool that the caller does not see."""
         name = storable(name)  # a model may have made it up
-        if call_id is not None and (known := scope.book.by_call(call_id)) is not None:
+        if call_id is not None and (known := scope.index.by_call(call_id)) is not None:
             return known.outcome() if known.tool is NO_TOOL and known.name == name else conflict(known, name)
         execution = self._new(scope, NO_TOOL, name, b"null", call_id)
         execution.parent = parent
         self.unknown += 1
         for observer in self._observers:
             observer.called(execution)
-        self._beginnings.announce(execution)
-        self._endings.fail(execution, error)
+        self._admission.announce(execution)
+        self._finishing.fail(execution, error)
         if scope.durable:
             await scope.stored(execution)
             if execution.lost:
@@ -233,14 +235,14 @@ class ExecutionManager:
     async def wait(self, execution: Execution) -> None:
         """Return when it has ended."""
         while execution.ended is None:
-            await self._endings.released(execution)
+            await self._finishing.released(execution)
 
     async def nested(self, parent: Execution, name: str, arguments: Any) -> Any:
         """A call that a handler makes: it ends no later than its parent, and is cancelled with it."""
         scope: Any = parent.scope
         document = encode(arguments)
-        if parent.told < parent.reached:  # its story begins before that of what it calls
-            self._endings.tell(parent)
+        if parent.reported_phase < parent.phase:  # its story begins before that of what it calls
+            self._finishing.tell(parent)
         try:
             tool = scope.find(name)
         except ToolError as error:
@@ -264,7 +266,7 @@ class ExecutionManager:
 
     def cancel(self, execution: Execution) -> bool:
         """Stop an execution. Its handler may clean up for the grace time. False where it had ended already."""
-        return self._endings.cancel(execution)
+        return self._finishing.cancel(execution)
 
     def prepare(
         self, scope: CallScope, worker: Tool, document: bytes, request_id: str, priority: Priority
@@ -281,29 +283,29 @@ class ExecutionManager:
 
     def resume(self, execution: Execution) -> None:
         """Go on with an execution that a process left behind, where that is safe."""
-        self._beginnings.resume(execution)
+        self._admission.resume(execution)
 
     def promote(self, execution: Execution) -> None:
         """Let go whoever waits for an inline call, before its budget is used up."""
         if execution.ended is None and execution.tool.mode is _INLINE and execution.parent is None:
-            self._endings.promote(execution)
+            self._finishing.promote(execution)
 
     def end(self, execution: Execution, reason: ToolError) -> None:
         """End an execution now, whatever its handler does."""
-        self._endings.end(execution, reason)
+        self._finishing.end(execution, reason)
 
     def disown(self, execution: Execution) -> None:
         """An execution is not this process's any more: stop it here, and say nothing."""
-        self._endings.disown(execution)
+        self._finishing.disown(execution)
 
     def release(self, execution: Execution) -> None:
         """Leave an execution to whoever goes on with it, once its person has answered."""
-        self._endings.release(execution)
+        self._finishing.release(execution)
 
     def interrupt(self, execution: Execution) -> None:
         """End an execution that a process left behind, and of which nobody knows how far it came."""
-        self._beginnings.take_back(execution)
-        self._endings.fail(execution, interrupted())
+        self._admission.take_back(execution)
+        self._finishing.fail(execution, interrupted())
 
     def hides(self, scope: Scope, tool: Tool) -> bool:
         """Whether a tool's breaker is open and its policy says that it is not shown meanwhile."""
@@ -318,7 +320,7 @@ class ExecutionManager:
         self._breakers.forget(scope)
 
     def _reporter(self, execution: Execution) -> AttemptReporter:
-        return AttemptReporter(self._endings, self.nested, execution)
+        return AttemptReporter(self._finishing, self.nested, execution)
 
 
 def _same(known: Execution, document: bytes) -> bool:

@@ -33,14 +33,14 @@ class Outcome(NamedTuple):
     execution_id: str
     call_id: str
     tool: str
-    encoded: bytes | None = None
+    result_json: bytes | None = None
     """The value as JSON, as it was written once."""
     error: ToolError | None = None
 
     @property
     def value(self) -> Any:
         """The result, or the acknowledgement of a call that goes on; None for an error."""
-        return None if self.encoded is None else from_json(self.encoded)
+        return None if self.result_json is None else from_json(self.result_json)
 
     @property
     def done(self) -> bool:

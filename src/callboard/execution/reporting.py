@@ -9,8 +9,8 @@ from pydantic_core import to_json
 
 from ..errors import CATEGORIES, ErrorCategory, ToolError
 from ..events.kinds import EventKind
-from .endings import Endings
 from .execution import Execution
+from .finishing import Finishing
 from .lifecycle import Status
 
 log = logging.getLogger("callboard.execution")
@@ -19,12 +19,12 @@ log = logging.getLogger("callboard.execution")
 class AttemptReporter:
     """Speaks for one attempt. Once that attempt is over it is silent: nothing comes after the terminal event."""
 
-    __slots__ = ("_attempt", "_call", "_endings", "_execution")
+    __slots__ = ("_attempt", "_call", "_execution", "_finishing")
 
     def __init__(
-        self, endings: Endings, call: Callable[[Execution, str, Any], Awaitable[Any]], execution: Execution
+        self, finishing: Finishing, call: Callable[[Execution, str, Any], Awaitable[Any]], execution: Execution
     ) -> None:
-        self._endings = endings
+        self._finishing = finishing
         self._call = call
         """Makes a call in the execution's name."""
         self._execution = execution
@@ -46,7 +46,7 @@ class AttemptReporter:
         return self._over or self._execution.stop is not None
 
     def remaining(self) -> float | None:
-        return self._endings.remaining(self._execution)
+        return self._finishing.remaining(self._execution)
 
     @property
     def _over(self) -> bool:
@@ -57,5 +57,5 @@ class AttemptReporter:
         if self._over:
             log.warning("%s reported %s after its end; it is left out", self._execution.tool.name, kind)
             return
-        self._endings.post(self._execution, kind, fields)
+        self._finishing.post(self._execution, kind, fields)
         await asyncio.sleep(0)

@@ -50,13 +50,13 @@ def row_of(execution: Execution, owner: str | None) -> ExecutionRow:
         kind=execution.kind,
         document=None if secret else execution.document,
         fingerprint=execution.fingerprint,
-        shown=execution.shown,
+        shown=execution.display_arguments,
         status=execution.status.value,
         priority=execution.priority.value,
         attempt=execution.attempt,
         max_attempts=execution.max_attempts,
         errors=to_json([_written(error) for error in execution.errors], inf_nan_mode="null"),
-        value=execution.encoded,
+        value=execution.result_json,
         error=None if execution.error is None else to_json(_written(execution.error), inf_nan_mode="null"),
         late=execution.late,
         parent_id=execution.parent_id if execution.parent is None else execution.parent.id,
@@ -80,9 +80,9 @@ def restored(row: ExecutionRow, tool: Tool, scope: Scope, clock: Clock) -> Execu
         execution.deadline = execution.queued + tool.total_timeout
     execution.kind = row.kind
     execution.fingerprint = row.fingerprint
-    execution.shown = row.shown
+    execution.display_arguments = row.shown
     execution.status = Status(row.status)
-    execution.told = execution.reached = CALLED if execution.status is Status.PENDING else VALIDATED
+    execution.reported_phase = execution.phase = CALLED if execution.status is Status.PENDING else VALIDATED
     execution.priority = Priority(row.priority)
     execution.attempt = row.attempt
     execution.max_attempts = row.max_attempts

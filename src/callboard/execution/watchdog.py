@@ -17,9 +17,9 @@ from typing import Any, Self
 
 from ..tools.definition import Tool
 from ..tools.histogram import Histogram
-from .attempts import Attempts
 from .execution import Execution
 from .manager import ExecutionManager
+from .runner import Runner
 
 AnyTask = asyncio.Task[Any]
 
@@ -100,7 +100,7 @@ class Watchdog:
 def _entered(frame: FrameType | None) -> Execution | None:
     """The execution whose attempt a thread is in. It may be in its first step, and not be among the live ones yet."""
     while frame is not None:
-        if frame.f_code is Attempts.carry_out.__code__:
+        if frame.f_code is Runner.carry_out.__code__:
             return frame.f_locals["execution"]
         frame = frame.f_back
     return None

@@ -21,7 +21,7 @@ try:
     from starlette.types import ASGIApp
 
     from ..protocols import agui
-    from .desk import Desk
+    from .app_services import AppServices
     from .endpoint import JSON, Resource, user_of
     from .fixed import FixedRoutes
     from .headers import SafeHeaders
@@ -62,23 +62,23 @@ def create_app(
     Without one, everybody who reaches the server is the same user. `metrics` gives what `/metrics` answers. The runtime
     must be running while the app serves; with `begin_runtime` it begins and ends with the app.
     """
-    desk = Desk(runtime, Streams(runtime.clock) if streams is None else streams, metrics)
-    runtime.sessions.deleted.append(lambda session: desk.streams.end(session.id))
+    services = AppServices(runtime, Streams(runtime.clock) if streams is None else streams, metrics)
+    runtime.sessions.deleted.append(lambda session: services.streams.end(session.id))
     middleware = [Middleware(SafeHeaders), Middleware(LimitBodies, limits or BodyLimits()), Middleware(StorePatience)]
     if guard is not None:
         middleware.append(Middleware(cast("Any", _guarded), guard))
     app = Starlette(
-        routes=_routes(desk),
+        routes=_routes(services),
         middleware=middleware,
         exception_handlers={HTTPException: _explained, CallboardError: _explained, Exception: _explained},
-        lifespan=_lifespan(desk, begin_runtime),
+        lifespan=_lifespan(services, begin_runtime),
     )
     app.router.redirect_slashes = False
-    app.state.desk = desk
+    app.state.services = services
     return app
 
 
-def _routes(desk: Desk) -> list[BaseRoute]:
+def _routes(services: AppServices) -> list[BaseRoute]:
     def by_path(each: Any) -> str:
         return each.path
 
@@ -89,10 +89,10 @@ def _routes(desk: Desk) -> list[BaseRoute]:
 
     # the sort is stable, and addresses of more parts come first: what is most special is asked first
     ordered = sorted(ENDPOINTS, key=lambda each: (-each.path.count("/"), each.path))
-    resources = {path: Resource(desk, [*each]) for path, each in groupby(ordered, by_path)}
+    resources = {path: Resource(services, [*each]) for path, each in groupby(ordered, by_path)}
     fixed = FixedRoutes({path: each for path, each in resources.items() if "{" not in path})
     made = [_route(path, each) for path, each in resources.items() if "{" in path]
-    return [fixed, *made, Route("/openapi.json", described, methods=["GET"]), *_protocols(desk), *page_routes()]
+    return [fixed, *made, Route("/openapi.json", described, methods=["GET"]), *_protocols(services), *page_routes()]
 
 
 def _route(path: str, resource: Resource) -> Route:
@@ -104,34 +104,34 @@ def _route(path: str, resource: Resource) -> Route:
     return Route(path, resource, methods=resource.methods if ":path}/" in path else None)
 
 
-def _protocols(desk: Desk) -> Sequence[BaseRoute]:
+def _protocols(services: AppServices) -> Sequence[BaseRoute]:
     """Other protocols for the same sessions."""
 
     async def open_session(request: Request, session_id: str) -> Session:
-        desk.refuse_if_draining()
-        session = await desk.runtime.open(session_id, user_of(request.scope))
-        desk.talking.add(session)
+        services.refuse_if_draining()
+        session = await services.runtime.open(session_id, user_of(request.scope))
+        services.talking.add(session)
         return session
 
     def take_body(request: Request) -> AbstractAsyncContextManager[bytes]:
-        return desk.bodies.taking(request, user_of(request.scope), agui.MAX_BODY_BYTES, agui.MAX_VALUES)
+        return services.bodies.taking(request, user_of(request.scope), agui.MAX_BODY_BYTES, agui.MAX_VALUES)
 
-    return [Route("/ag-ui", agui.endpoint(open_session, desk.runs, take_body), methods=["POST"])]
+    return [Route("/ag-ui", agui.endpoint(open_session, services.runs, take_body), methods=["POST"])]
 
 
 def _guarded(app: ASGIApp, guard: Callable[[ASGIApp], ASGIApp]) -> ASGIApp:
     return guard(app)
 
 
-def _lifespan(desk: Desk, begin_runtime: bool) -> Callable[[Starlette], Any]:
+def _lifespan(services: AppServices, begin_runtime: bool) -> Callable[[Starlette], Any]:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[None]:
         if begin_runtime:
-            async with desk.runtime:
+            async with services.runtime:
                 yield
         else:
             yield
-        desk.drain()
+        services.drain()
 
     return lifespan
 

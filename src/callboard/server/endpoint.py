@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ..census import MAX_VALUES
 from ..nesting import is_deeper
 from .answer import JSON, Answer
-from .desk import Desk
+from .app_services import AppServices
 from .problems import MAX_ERRORS, Problem, invalid, too_many_errors
 
 MAX_DEPTH = 100
@@ -48,7 +48,7 @@ class Nothing(BaseModel):
 class Call(Generic[B, Q]):
     """A request that has been understood."""
 
-    desk: Desk
+    services: AppServices
     user_id: str
     body: B
     query: Q
@@ -76,27 +76,27 @@ class Endpoint:
     expensive: bool
     """Whether only a few of them are answered at once for a user."""
 
-    async def answer_to(self, desk: Desk, request: Request) -> ASGIApp:
+    async def answer_to(self, services: AppServices, request: Request) -> ASGIApp:
         """Carry out a request. Raises `Problem`, and whatever the handler raises."""
         query = _query(self.query, request.scope["query_string"])
         user_id = user_of(request.scope)
-        body = Nothing() if self.body is Nothing else await self._body(desk, user_id, request)
-        call = Call(desk, user_id, body, query, request.path_params, request)
+        body = Nothing() if self.body is Nothing else await self._body(services, user_id, request)
+        call = Call(services, user_id, body, query, request.path_params, request)
         if self.expensive:
-            async with desk.lanes.of(user_id):
+            async with services.lanes.of(user_id):
                 return await self._answer(call)
         return await self._answer(call)
 
     async def _answer(self, call: Call[Any, Any]) -> ASGIApp:
         said = await self.handler(call)
         if isinstance(said, BaseModel):
-            return Answer(said.__pydantic_serializer__.to_json(said), self.status, call.desk.unsent, call.user_id)
+            return Answer(said.__pydantic_serializer__.to_json(said), self.status, call.services.unsent, call.user_id)
         return said
 
-    async def _body(self, desk: Desk, user_id: str, request: Request) -> BaseModel:
-        if desk.bodies.is_small(request):  # as nearly all are
+    async def _body(self, services: AppServices, user_id: str, request: Request) -> BaseModel:
+        if services.bodies.is_small(request):  # as nearly all are
             return self._read(request, await request.body())
-        async with desk.bodies.taking(request, user_id, self.max_body, MAX_VALUES) as content:
+        async with services.bodies.taking(request, user_id, self.max_body, MAX_VALUES) as content:
             return self._read(request, content)
 
     def _read(self, request: Request, content: bytes) -> BaseModel:
@@ -133,8 +133,8 @@ def endpoint(
 class Resource:
     """All endpoints of one path. Any other method is refused, with the list of those that there are."""
 
-    def __init__(self, desk: Desk, endpoints: Sequence[Endpoint]) -> None:
-        self._desk = desk
+    def __init__(self, services: AppServices, endpoints: Sequence[Endpoint]) -> None:
+        self._services = services
         self._endpoints = {each.method: each for each in endpoints}
         if "GET" in self._endpoints:
             self._endpoints.setdefault("HEAD", self._endpoints["GET"])
@@ -150,7 +150,7 @@ class Resource:
             allowed = ", ".join(sorted(self._endpoints))
             detail = f"This address takes: {allowed}."
             raise Problem(405, "method_not_allowed", "Not allowed here", detail, {"allow": allowed})
-        response = await endpoint.answer_to(self._desk, Request(scope, receive))
+        response = await endpoint.answer_to(self._services, Request(scope, receive))
         await response(scope, receive, send)
 
 

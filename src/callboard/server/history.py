@@ -3,7 +3,7 @@
 from ..events.board import CursorExpired
 from ..events.event import Event
 from ..sessions.session import Session
-from .desk import Desk
+from .app_services import AppServices
 from .models import BoardEvent, EventPage
 
 CHUNK = 50
@@ -12,16 +12,16 @@ MAX_BYTES = 1 << 20
 """How many bytes of events a page has, unless its first one alone is larger."""
 
 
-async def events_before(desk: Desk, session: Session, before: int | None, limit: int) -> EventPage:
+async def events_before(services: AppServices, session: Session, before: int | None, limit: int) -> EventPage:
     """The newest events before a number, oldest first, and what to ask for next."""
-    end = await desk.newest(session)
+    end = await services.newest(session)
     if before is not None:
         end = min(end, before - 1)
     found: list[BoardEvent] = []
     size, first = 0, 1
     while end >= first and len(found) < limit:
         start = max(0, end - min(CHUNK, limit - len(found)))
-        first, lines = await _lines(desk, session, start, end)
+        first, lines = await _lines(services, session, start, end)
         for seq, line in reversed(lines):
             size += len(line)
             if found and size > MAX_BYTES:
@@ -36,10 +36,10 @@ def _page(found: list[BoardEvent], *, more: bool = True) -> EventPage:
     return EventPage(events=found[::-1], next=found[-1].seq if found and more else None)
 
 
-async def _lines(desk: Desk, session: Session, after: int, end: int) -> tuple[int, list[tuple[int, bytes]]]:
+async def _lines(services: AppServices, session: Session, after: int, end: int) -> tuple[int, list[tuple[int, bytes]]]:
     """The number of the oldest event that is kept, and those of the events after a number that are."""
     if session.durable:
-        page = await desk.runtime.store.events(session.id, after, end - after)
+        page = await services.runtime.store.events(session.id, after, end - after)
         return page.first_seq, [(seq, line) for seq, line in enumerate(page.lines, page.first) if seq <= end]
     try:
         events = session.board.read(after, end - after)

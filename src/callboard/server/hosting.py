@@ -15,12 +15,12 @@ from uvicorn.loops.auto import auto_loop_factory
 from ..errors import CallboardError
 from ..runtime import Runtime
 from ..telemetry import can_trace, measure, trace
-from ..telemetry.whose import follow
+from ..telemetry.log_context import follow
 from ..tools.definition import Tool
 from ..tools.registry import Registry
 from .app import create_app
-from .desk import Desk
-from .garbage import rare_collections
+from .app_services import AppServices
+from .gc_tuning import rare_collections
 from .heap import trimmed_heap
 from .identity import PUBLIC, IdentityConfig, guard, may_listen
 from .outdated import ending_when_outdated
@@ -83,13 +83,13 @@ async def _serve(wanted: Hosting, listening: Callable[[str, bool], Any]) -> None
 
             with measure(runtime) as metrics, _observed(runtime, wanted.log_owners):
                 app = create_app(runtime, guard=guarded, metrics=metrics.render)
-                desk: Desk = app.state.desk
-                desk.streams.counted = metrics.reading
+                services: AppServices = app.state.services
+                services.streams.counted = metrics.reading
                 server = signals.end(serving(app, grace=wanted.grace))
                 listening(_address(wanted.host, made), keys or config.jwks is not None)
                 async with (
                     ending_when_outdated(runtime.store, runtime.clock, server.end),
-                    trimmed_heap(runtime.clock, lambda: desk.held),
+                    trimmed_heap(runtime.clock, lambda: services.held),
                 ):
                     with rare_collections():
                         await server.serve(sockets=[made])

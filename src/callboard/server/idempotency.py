@@ -52,7 +52,7 @@ def row_of(call: "Call[Any, Any]", key: str | None, *without: str) -> Idempotenc
     body = call.body.model_dump(mode="json", exclude=set(without))
     request = [call.request.method, call.request.url.path, body]
     fingerprint = fingerprint_of(to_json(request, inf_nan_mode="constants"))
-    return IdempotencyRow(key=key, fingerprint=fingerprint, at=call.desk.runtime.clock.time())
+    return IdempotencyRow(key=key, fingerprint=fingerprint, at=call.services.runtime.clock.time())
 
 
 async def once(
@@ -68,7 +68,7 @@ async def once(
     """
     if row is None:
         return await act(None)
-    known = await call.desk.runtime.store.idempotency(session_id, row.key)
+    known = await call.services.runtime.store.idempotency(session_id, row.key)
     if known is not None:
         if known.fingerprint != row.fingerprint:
             raise IdempotencyConflict(row.key)

@@ -12,8 +12,8 @@ import uvicorn
 from starlette.applications import Starlette
 
 from ..errors import CallboardError
+from .app_services import AppServices
 from .connection import Connection
-from .desk import Desk
 
 TICK = 0.05
 """Seconds between two looks at what still runs, while the server ends."""
@@ -31,9 +31,9 @@ class AddressTaken(CallboardError):
 class Server(uvicorn.Server):
     """uvicorn's server, which drains before it shuts down."""
 
-    def __init__(self, config: uvicorn.Config, desk: Desk, grace: float) -> None:
+    def __init__(self, config: uvicorn.Config, services: AppServices, grace: float) -> None:
         super().__init__(config)
-        self._desk = desk
+        self._services = services
         self._grace = grace
 
     def end(self) -> None:
@@ -42,14 +42,14 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Let running turns end, then the streams, then the rest. A second Ctrl-C does not wait."""
-        self._desk.draining = True
+        self._services.draining = True
         for server in self.servers:
             server.close()
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._grace
-        while self._desk.busy and loop.time() < deadline and not self.force_exit:  # noqa: ASYNC110 (as uvicorn looks)
+        while self._services.busy and loop.time() < deadline and not self.force_exit:  # noqa: ASYNC110 (as uvicorn looks)
             await asyncio.sleep(TICK)
-        self._desk.drain()
+        self._services.drain()
         await super().shutdown(sockets)
 
 
@@ -67,7 +67,7 @@ def serving(app: Starlette, *, grace: float = 10.0) -> Server:
         timeout_graceful_shutdown=max(1, round(grace)),
         lifespan="on",
     )
-    return Server(config, app.state.desk, grace)
+    return Server(config, app.state.services, grace)
 
 
 def listen(host: str, port: int) -> socket.socket:

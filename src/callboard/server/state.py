@@ -20,7 +20,7 @@ from ..sessions.session import Session
 from ..sessions.snapshot import BriefSnapshot
 from ..storage.brief import Cut
 from ..storage.rows import RequestRow
-from .desk import Desk
+from .app_services import AppServices
 from .frames import family_of, name_of
 from .models import BoardEvent, CutInfo, ExecutionInfo, RequestInfo, State
 from .pages import LONGEST, fits
@@ -40,10 +40,10 @@ _SILENT = {kind.value.encode() for kind in (EventKind.TOOL_EXECUTING, EventKind.
 
 
 async def state_of(
-    desk: Desk, session: Session, after: int | None = None, limit: int = 100, messages: int = 100
+    services: AppServices, session: Session, after: int | None = None, limit: int = 100, messages: int = 100
 ) -> State:
     """How things stand. Of the system's events those after a cursor; the newest, where there is none."""
-    snapshot, window = await _as_one(desk, session, messages)
+    snapshot, window = await _as_one(services, session, messages)
     requests = fits([request_info(each.row, each.cut) for each in snapshot.requests], _weight, LIST_BYTES)
     executions = fits([execution_info(*each) for each in reversed(snapshot.executions)], _weight, LIST_BYTES)
     more = len(requests) < len(snapshot.requests) or len(snapshot.requests) == MAX_SHOWN
@@ -68,17 +68,17 @@ async def state_of(
     )
 
 
-async def _as_one(desk: Desk, session: Session, most: int) -> tuple[BriefSnapshot, Messages]:
+async def _as_one(services: AppServices, session: Session, most: int) -> tuple[BriefSnapshot, Messages]:
     """How things stand, and the newest messages up to the same event: what follows is neither in them nor missing.
 
     Where something is written all the time, one stops looking for a quiet moment, and the newest may be in both.
     """
     snapshot = await session.brief_snapshot(MAX_SHOWN, LONGEST)
-    if not desk.has_model:
+    if not services.has_model:
         return snapshot, _NoMessages()
     for _ in range(LOOKS):
         window = await session.latest_messages(most=most)
-        if await desk.newest(session) == snapshot.last_seq or await _is_silent(session, snapshot.last_seq):
+        if await services.newest(session) == snapshot.last_seq or await _is_silent(session, snapshot.last_seq):
             break
         snapshot = await session.brief_snapshot(MAX_SHOWN, LONGEST)
     else:

@@ -8,7 +8,7 @@ from starlette.types import Receive, Scope, Send
 from ..events.event import Events
 from ..events.routing import Family
 from ..sessions.session import Session
-from .desk import Desk
+from .app_services import AppServices
 from .frames import BEGIN, named_frame
 from .reader import Reader
 from .state import state_of
@@ -26,10 +26,10 @@ _HEADERS = [
 class EventStream:
     """A session's events for one client, as an ASGI app."""
 
-    __slots__ = ("_after", "_desk", "_family", "_session")
+    __slots__ = ("_after", "_family", "_services", "_session")
 
-    def __init__(self, desk: Desk, session: Session, after: int | None, family: Family | None) -> None:
-        self._desk = desk
+    def __init__(self, services: AppServices, session: Session, after: int | None, family: Family | None) -> None:
+        self._services = services
         self._session = session
         self._after = after
         """Where the client stands; None: it begins, with a snapshot."""
@@ -41,7 +41,7 @@ class EventStream:
             return await send({"type": "http.response.body", "body": b"", "more_body": False})
         cursor, first = (self._after, b"") if self._after is not None else await self.snapshot("snapshot")
         await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
-        streams = self._desk.streams
+        streams = self._services.streams
         abort = scope.get("extensions", {}).get(ABORT)
         reader = Reader(self, send, cursor, family=self._family, limit=streams.buffer, abort=abort)
         try:
@@ -64,6 +64,6 @@ class EventStream:
 
     async def snapshot(self, name: str) -> tuple[int, bytes]:
         """How things stand, and after which number to go on."""
-        async with self._desk.lanes.of(self._session.user_id):
-            state = await state_of(self._desk, self._session)
+        async with self._services.lanes.of(self._session.user_id):
+            state = await state_of(self._services, self._session)
             return state.last_seq, named_frame(name, state.model_dump_json().encode(), state.last_seq)

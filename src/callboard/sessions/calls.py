@@ -11,9 +11,9 @@ from ..clock import within
 from ..errors import ErrorCategory, ToolError
 from ..events.board import Board
 from ..events.kinds import EventKind
-from ..execution.book import Book
 from ..execution.execution import Execution, acknowledgement
 from ..execution.failures import call_id_conflict
+from ..execution.index import ExecutionIndex
 from ..execution.lifecycle import Status
 from ..execution.outcome import Outcome, OutcomeStatus
 from ..execution.record import ExecutionRecord
@@ -37,13 +37,15 @@ class BriefRecord(NamedTuple):
 class Calls:
     """Those that the book of a session holds, and those of other processes and earlier times."""
 
-    __slots__ = ("_board", "_book", "_ledger", "_services", "_session_id")
+    __slots__ = ("_board", "_index", "_ledger", "_services", "_session_id")
 
-    def __init__(self, session_id: str, services: Services, board: Board, book: Book, ledger: Ledger) -> None:
+    def __init__(
+        self, session_id: str, services: Services, board: Board, index: ExecutionIndex, ledger: Ledger
+    ) -> None:
         self._session_id = session_id
         self._services = services
         self._board = board
-        self._book = book
+        self._index = index
         self._ledger = ledger
 
     # How they stand
@@ -51,11 +53,11 @@ class Calls:
     @property
     def unfinished(self) -> list[Execution]:
         """What this process carries out."""
-        return [execution for execution in self._book.entries if not execution.terminal]
+        return [execution for execution in self._index.entries if not execution.terminal]
 
     def execution(self, execution_id: str) -> Execution:
         """One that is kept in memory. Raises `ToolError` (not_found)."""
-        execution = self._book.by_id.get(execution_id)
+        execution = self._index.by_id.get(execution_id)
         if execution is None or execution.unloaded:
             raise _no_execution(execution_id)
         return execution
@@ -68,7 +70,7 @@ class Calls:
     async def history(self, limit: int, unfinished: bool) -> list[ExecutionRecord]:
         """See `Session.history`."""
         if not self._ledger.durable:
-            return self.records((self.unfinished if unfinished else self._book.entries)[-limit:])
+            return self.records((self.unfinished if unfinished else self._index.entries)[-limit:])
         await self._ledger.settle()
         now = self._services.clock.time()
         rows = await self._services.store.executions(self._session_id, unfinished=unfinished, limit=limit)
@@ -88,20 +90,20 @@ class Calls:
                 self._session_id, before=before, unfinished=unfinished, limit=limit, longest=longest
             )
             return [BriefRecord(record_of(row, now), cut) for row, cut in rows]
-        known = self.unfinished if unfinished else list(self._book.entries)
+        known = self.unfinished if unfinished else list(self._index.entries)
         if before is not None:
             known = known[: next((place for place, each in enumerate(known) if each.id == before), 0)]
         return [self._briefly(execution, longest, now) for execution in known[-limit:]]
 
     def _briefly(self, execution: Execution, longest: int, now: float) -> BriefRecord:
-        if len(execution.shown) <= longest and len(execution.encoded or b"") <= longest:
+        if len(execution.display_arguments) <= longest and len(execution.result_json or b"") <= longest:
             return BriefRecord(execution.record(self._services.clock.monotonic()), {})
         row, cut = brief(row_of(execution, None), longest, "shown", "value")
         return BriefRecord(record_of(row, now), cut)
 
     async def result(self, execution_id: str, timeout: float | None = None) -> Outcome:
         """See `Session.result`."""
-        execution = self._book.by_id.get(execution_id)
+        execution = self._index.by_id.get(execution_id)
         if execution is None or execution.lost or execution.unloaded:
             row = await self._row(execution_id)
             if row.completed_at is None:
@@ -119,7 +121,7 @@ class Calls:
 
     async def outcome(self, call_id: str) -> Outcome | None:
         """How a call stands, by the caller's id. An end is told when it is stored."""
-        if (execution := self._book.by_call(call_id)) is not None:
+        if (execution := self._index.by_call(call_id)) is not None:
             outcome = execution.outcome()
             if self._ledger.durable and execution.terminal and not execution.settled:
                 await self._ledger.settle()
@@ -141,7 +143,7 @@ class Calls:
 
     async def ended_with(self, execution_id: str) -> str | None:
         """How an execution ended, if it did."""
-        execution = self._book.by_id.get(execution_id)
+        execution = self._index.by_id.get(execution_id)
         if execution is not None and not execution.lost:
             return execution.status.value if execution.terminal else None
         row = await self._services.store.execution(self._session_id, execution_id) if self._ledger.durable else None
@@ -181,7 +183,7 @@ class Calls:
 
     async def cancel(self, execution_id: str) -> bool:
         """See `Session.cancel`."""
-        execution = self._book.by_id.get(execution_id)
+        execution = self._index.by_id.get(execution_id)
         if execution is not None and not execution.lost:
             return bool(await self._cancel_here(execution))
         row = await self._row(execution_id)
@@ -192,7 +194,7 @@ class Calls:
 
     async def cancel_call(self, call_id: str) -> bool:
         """See `Session.cancel_call`."""
-        if (execution := self._book.by_call(call_id)) is not None:
+        if (execution := self._index.by_call(call_id)) is not None:
             return bool(await self._cancel_here(execution))
         row = await self.stored_call(call_id) if self._ledger.durable else None
         return row is not None and await self.cancel(row.id)
@@ -203,7 +205,7 @@ class Calls:
         if not self._ledger.durable:
             return here
         rows = await self._services.store.executions(self._session_id, unfinished=True)
-        others = [row.id for row in rows if not row.cancelling and row.is_call and not self._book.holds(row.id)]
+        others = [row.id for row in rows if not row.cancelling and row.is_call and not self._index.holds(row.id)]
         if others:
             await self._cancel_elsewhere(*others)
         return here + len(others)
@@ -226,14 +228,14 @@ class Calls:
     async def _cancel_elsewhere(self, *execution_ids: str) -> None:
         await self._ledger.write(Change(self._session_id, cancel=execution_ids))
         for execution_id in execution_ids:  # this process may have recovered one meanwhile
-            if self._book.holds(execution_id):
-                self._services.manager.cancel(self._book.by_id[execution_id])
-        self._services.look_around()
+            if self._index.holds(execution_id):
+                self._services.manager.cancel(self._index.by_id[execution_id])
+        self._services.poll_orphans()
 
     def promote(self, call_ids: Iterable[str]) -> None:
         """Let go whoever waits for these calls; their results come late."""
         for call_id in call_ids:
-            if (execution := self._book.by_call(call_id)) is not None:
+            if (execution := self._index.by_call(call_id)) is not None:
                 self._services.manager.promote(execution)
 
 

@@ -62,5 +62,5 @@ class Housekeeping:
                 if session is not None:
                     await session.ledger.write(Change(session.id, requests=[RequestWrite(closed, "open")]))
         await self._services.requests.look(None)
-        self._services.look_around()
+        self._services.poll_orphans()
         return await self._store.next_expiry()

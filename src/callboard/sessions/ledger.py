@@ -162,7 +162,7 @@ class _Told:
         for execution in self.executions:
             if not execution.settled and rows[execution].completed_at is not None:
                 execution.settled = True
-                execution.scope.book.weigh(execution)
+                execution.scope.index.weigh(execution)
 
     def change(self, session_id: str, owner: str) -> Change:
         rows = self.freeze(owner)

@@ -2,7 +2,7 @@
 
 There are three signs. The operating system knows about processes of the same machine. A lock, which the kernel or
 PostgreSQL holds for a process, proves that it lives even while its interpreter is held up or it is stopped. Where
-neither can tell, the beat decides: a counter that a living process keeps counting up. Decisions only; `Ownership` acts.
+neither can tell, the beat decides: a counter that a living process keeps counting up. Decisions only; `Heartbeat` acts.
 """
 
 import os

@@ -1,7 +1,7 @@
 """What becomes of the work of processes that died, and of this one's if it lost its lease.
 
 Executions that may run twice run again, others end honestly, and people's answers are used. A turn goes on, and an
-input that the model was not told of is told. `Ownership` says what there is to do; it is done in slices, in the
+input that the model was not told of is told. `Heartbeat` says what there is to do; it is done in slices, in the
 background and in a fair order, so that neither the start of a process nor another user's work waits for it.
 """
 
@@ -121,7 +121,7 @@ class Recovery:
                     await self._take_turn_over(session, row)
                 elif row.kind == INPUT:
                     self.wake(session)
-                elif not session.book.holds(row.id):
+                elif not session.index.holds(row.id):
                     self._take_execution_over(session, row, asked.get((row.session_id, row.id)))
             except StoreError:
                 raise
@@ -149,8 +149,8 @@ class Recovery:
 
     async def _take_turn_over(self, session: Session, row: ExecutionRow) -> None:
         """Go on with a turn; without a model, end it: the next one goes on where it was cut off."""
-        if (talk := self._services.conversation(session)) is not None:
-            await talk.go_on(row)
+        if (conversation := self._services.conversation(session)) is not None:
+            await conversation.go_on(row)
             return
         now = self._clock.time()
         ended = replace(row, status=Status.CANCELLED.value, completed_at=now)
@@ -160,8 +160,8 @@ class Recovery:
 
     def wake(self, session: Session) -> None:
         """Let the model be told of what it was not told."""
-        if (talk := self._services.conversation(session)) is not None:
-            talk.wake()
+        if (conversation := self._services.conversation(session)) is not None:
+            conversation.wake()
 
     async def wake_all(self) -> None:
         """Have the model told of all results of which it was not told, in all sessions."""
@@ -177,9 +177,9 @@ class Recovery:
         for session_id, execution_id, kind in await self._store.stopping(self._services.owner):
             if (session := find(session_id)) is None:
                 continue
-            execution = session.book.by_id.get(execution_id)
-            if kind == TURN and session.talk is not None:
-                session.talk.stop()
+            execution = session.index.by_id.get(execution_id)
+            if kind == TURN and session.current_conversation is not None:
+                session.current_conversation.stop()
             elif execution is not None and not execution.lost:
                 self._manager.cancel(execution)
 

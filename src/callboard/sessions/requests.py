@@ -20,8 +20,8 @@ from ..errors import CallboardError, ErrorCategory, ToolError
 from ..events.event import encode_event
 from ..events.kinds import EventKind
 from ..execution.execution import Answer, Execution
+from ..execution.lifecycle_events import opening
 from ..execution.storing import fingerprint_of, row_of
-from ..execution.story import opening
 from ..storage import patience
 from ..storage.port import AlreadyWritten, Change, Conflict, ExecutionWrite, IdempotencyConflict, RequestWrite, Store
 from ..storage.rows import IdempotencyRow, RequestRow
@@ -133,9 +133,9 @@ class Requests:
             execution_id=execution.id,
             kind=tool.asks,
             tool=execution.name,
-            payload=execution.shown or b"null",
+            payload=execution.display_arguments or b"null",
             schema=to_json(answer_schema(tool)),
-            fingerprint=binding(execution, execution.shown or b"null"),
+            fingerprint=binding(execution, execution.display_arguments or b"null"),
             status="open",
             answer=None,
             created_at=now,

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 
-from ..execution.book import Book
+from ..execution.index import ExecutionIndex
 from ..execution.outcome import Outcome
 from ..execution.storing import outcome_of
 from ..storage.port import Change, Conflict, Store
@@ -16,11 +16,11 @@ log = logging.getLogger("callboard.sessions")
 class LateResults:
     """Those of one session. The store knows all of them; this process knows those that it has seen."""
 
-    __slots__ = ("_book", "_elsewhere", "_known", "_ledger", "_session_id", "_store", "_warned")
+    __slots__ = ("_elsewhere", "_index", "_known", "_ledger", "_session_id", "_store", "_warned")
 
-    def __init__(self, session_id: str, book: Book, ledger: Ledger, store: Store) -> None:
+    def __init__(self, session_id: str, index: ExecutionIndex, ledger: Ledger, store: Store) -> None:
         self._session_id = session_id
-        self._book = book
+        self._index = index
         self._ledger = ledger
         self._store = store
         self._known: dict[str, None] = {}
@@ -28,7 +28,7 @@ class LateResults:
         """What other processes carried out, or what waited for a person, when this was last looked at."""
         self._warned = False
         if not ledger.durable:
-            book.waiting, book.dropped = self, self.drop
+            index.waiting, index.dropped = self, self.drop
 
     def __contains__(self, execution_id: str) -> bool:
         """Whether a result waits, as far as this process knows."""
@@ -41,12 +41,12 @@ class LateResults:
     @property
     def expected(self) -> bool:
         """Whether other processes may bring some, as it was when this was last looked at."""
-        return any(not self._book.holds(each) for each in self._elsewhere)
+        return any(not self._index.holds(each) for each in self._elsewhere)
 
     def add(self, execution_id: str) -> None:
         """One came."""
         self._known[execution_id] = None
-        if len(self._known) > self._book.retain and not self._ledger.durable:  # in memory only so many are kept
+        if len(self._known) > self._index.retain and not self._ledger.durable:  # in memory only so many are kept
             self.drop(next(iter(self._known)))
 
     def drop(self, execution_id: str) -> None:
@@ -78,7 +78,7 @@ class LateResults:
     async def outcomes(self, ids: tuple[str, ...]) -> list[Outcome]:
         """How executions ended: as it is stored, which this process knows by itself only of ends that it has stored."""
         durable = self._ledger.durable
-        known = {each: self._book.by_id[each] for each in ids if self._book.holds(each)}
+        known = {each: self._index.by_id[each] for each in ids if self._index.holds(each)}
         found = {
             each: execution.outcome()
             for each, execution in known.items()
@@ -132,4 +132,4 @@ class LateResults:
 
     async def _look(self) -> None:
         rows = await self._store.executions(self._session_id, unfinished=True)
-        self._elsewhere = tuple(row.id for row in rows if row.is_call and not self._book.holds(row.id))
+        self._elsewhere = tuple(row.id for row in rows if row.is_call and not self._index.holds(row.id))

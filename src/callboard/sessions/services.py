@@ -37,9 +37,9 @@ class Services:
     catch_up: Callable[[str, Board], Awaitable[None]]
     """Gives the board of a session what other processes have written."""
     log_out: "Callable[[Session, float, IdempotencyRow | None], Awaitable[None]]"
-    look_around: Callable[[], None]
+    poll_orphans: Callable[[], None]
     """See soon whether there is work that nobody holds."""
-    conversation: "Callable[[Session], Talk | None]"
+    conversation: "Callable[[Session], ConversationPort | None]"
     """The conversation of a session; None where there is no model to talk to."""
     find: "Callable[[str], Session | None]"
     """A session that is live, by its id."""
@@ -71,7 +71,7 @@ class Messages(Protocol):
         ...
 
 
-class Talk(Protocol):
+class ConversationPort(Protocol):
     """A conversation, as a session sees it."""
 
     @property
@@ -119,7 +119,7 @@ class Talk(Protocol):
         """Stop the turn that runs here, without waiting for that."""
         ...
 
-    def look_around(self) -> None:
+    def poll_orphans(self) -> None:
         """Another process wrote something."""
         ...
 

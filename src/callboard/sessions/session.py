@@ -2,7 +2,7 @@
 
 It is a thin thing: who it belongs to, what it may see, where its events go. The work is done by the execution manager,
 for which it is the scope of its calls; what it writes goes through its ledger. How its calls stand is known to its
-`Calls`, which results wait to its `LateResults`; what only a conversation needs of it is a `Seat`.
+`Calls`, which results wait to its `LateResults`; what only a conversation needs of it is a `ConversationScope`.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
@@ -19,8 +19,8 @@ from ..events.event import Event, Events, encode_event
 from ..events.kinds import EventKind
 from ..events.routing import Family, Side
 from ..events.routing import family as family_of
-from ..execution.book import Book
 from ..execution.execution import Answer, Execution, Priority
+from ..execution.index import ExecutionIndex
 from ..execution.outcome import Outcome
 from ..execution.record import ExecutionRecord
 from ..storage import patience
@@ -36,9 +36,9 @@ from ..types import Wake
 from .calls import Calls
 from .ids import MAX_ID, CallIdInvalid, is_call_id
 from .ledger import Ledger
+from .model_view import shown_text, shown_to_model
 from .results import LateResults
-from .services import Messages, Services, Talk
-from .shown import shown_text, shown_to_model
+from .services import ConversationPort, Messages, Services
 from .snapshot import BriefSnapshot, SessionSnapshot, take_brief_snapshot, take_snapshot
 
 _NORMAL = Priority.NORMAL
@@ -59,18 +59,18 @@ class Session:
         "_services",
         "_used",
         "board",
-        "book",
         "calls",
         "client",
         "created_at",
+        "current_conversation",
         "durable",
         "gone",
         "id",
+        "index",
         "ledger",
         "open",
         "results",
         "running",
-        "talk",
         "tell",
         "user",
         "user_id",
@@ -87,7 +87,7 @@ class Session:
         *,
         services: Services,
         board: Board,
-        book: Book,
+        index: ExecutionIndex,
         ledger: Ledger,
         created_at: float,
     ) -> None:
@@ -98,14 +98,14 @@ class Session:
         self.view = view
         self.running = 0
         self.board = board
-        self.book = book
+        self.index = index
         self.ledger = ledger
         self.created_at = created_at
         self.writes = 0
         """How often it had been written when it was last read, in whatever process."""
         self.wake: Wake | None = None
         """What late results do to it while it is idle; None: what their tools say."""
-        self.talk: Talk | None = None
+        self.current_conversation: ConversationPort | None = None
         """Its conversation, once there was anything to talk about."""
         self.client: ClientContext | None = None
         """What the user's client sent along with its newest run, for tools and model; kept in memory only."""
@@ -116,9 +116,9 @@ class Session:
         self._used = services.clock.monotonic()
         self.durable = ledger.durable
         self.tell = ledger.tell
-        self.calls = Calls(session_id, services, board, book, ledger)
+        self.calls = Calls(session_id, services, board, index, ledger)
         """How they stand, and how they are stopped."""
-        self.results = LateResults(session_id, book, ledger, services.store)
+        self.results = LateResults(session_id, index, ledger, services.store)
         """Results that came late and wait to be taken."""
         self._lent: Mapping[str, Tool] = _NO_TOOLS
         self._found: dict[str, Tool] = {}
@@ -232,7 +232,7 @@ class Session:
 
     def executions(self) -> list[ExecutionRecord]:
         """The records of all executions that are kept in memory, oldest first."""
-        return self.calls.records(self.book.entries)
+        return self.calls.records(self.index.entries)
 
     async def history(self, limit: int = 1000, *, unfinished: bool = False) -> list[ExecutionRecord]:
         """The records of the newest executions, those of earlier times and of other processes too, oldest first.
@@ -326,8 +326,8 @@ class Session:
             return await self.answer(request_id, said, arguments_hash=seen, idempotency=idempotency)
         if kind == EventKind.USER_INPUT:
             data = {name: value for name, value in data.items() if value is not None}
-            if (talk := self._services.conversation(self)) is not None:
-                return await talk.hear(data, idempotency=idempotency)
+            if (conversation := self._services.conversation(self)) is not None:
+                return await conversation.hear(data, idempotency=idempotency)
         return await self._post(kind, data, idempotency)
 
     async def answer(
@@ -351,7 +351,7 @@ class Session:
             )
         finally:
             if self.durable:
-                self._services.look_around()  # nobody may hold the execution that waits for it
+                self._services.poll_orphans()  # nobody may hold the execution that waits for it
 
     async def requests(self) -> list[RequestRow]:
         """What people are asked and have not answered, oldest first."""
@@ -380,7 +380,7 @@ class Session:
     @property
     def is_processing(self) -> bool:
         """Whether a turn runs, in this process."""
-        return self.talk is not None and self.talk.is_processing
+        return self.current_conversation is not None and self.current_conversation.is_processing
 
     async def messages(self, *, waiting: bool = False) -> list[dict[str, Any]]:
         """The conversation as the model sees it: what the user wrote, what the model said and called, and results.
@@ -398,16 +398,16 @@ class Session:
 
     async def interrupt(self, *, idempotency: IdempotencyRow | None = None) -> bool:
         """Stop the turn that runs, in whatever process, or that waits for a person. False where there is none."""
-        talk = self._services.conversation(self)
-        return talk is not None and await talk.interrupt(idempotency)
+        conversation = self._services.conversation(self)
+        return conversation is not None and await conversation.interrupt(idempotency)
 
-    def conversation(self) -> Talk:
+    def conversation(self) -> ConversationPort:
         """Its conversation with the model. Raises `CallboardError` where there is no model."""
-        if (talk := self._services.conversation(self)) is None:
+        if (conversation := self._services.conversation(self)) is None:
             raise CallboardError(
                 "There is no model to talk to. Give one: Runtime(…, model='anthropic:…' or 'offline')."
             )
-        return talk
+        return conversation
 
     # The board
 
@@ -461,9 +461,9 @@ class Session:
     @property
     def last_used(self) -> float:
         """When anything was last done here, by the clock's monotonic time. Calls are seen by their executions."""
-        if not self.book.entries:
+        if not self.index.entries:
             return self._used
-        newest = self.book.entries[-1]
+        newest = self.index.entries[-1]
         return max(self._used, newest.queued, newest.ended or 0.0)
 
     def touch(self) -> None:
@@ -533,8 +533,8 @@ class Session:
 
     def late(self, execution: Execution) -> None:
         self.results.add(execution.id)
-        if (talk := self._services.conversation(self)) is not None:
-            talk.came_late(execution)
+        if (conversation := self._services.conversation(self)) is not None:
+            conversation.came_late(execution)
         self.ledger.late(execution)
 
     async def ask(self, execution: Execution) -> Answer:

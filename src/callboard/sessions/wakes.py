@@ -2,7 +2,7 @@
 
 Notifications come one by one, and as fast as all other processes commit. They are gathered while the last look is under
 way, and seen to together: a look takes a fixed number of queries, however many sessions are open or busy here. The
-store says which sessions were written; `Keeper` says what is live.
+store says which sessions were written; `SessionManager` says what is live.
 """
 
 import asyncio
@@ -87,7 +87,7 @@ class Wakes:
         await self._answers(ids)
         found = [*self._known.values()] if ids is None else [self._known[each] for each in ids if each in self._known]
         for session in found:
-            if session.talk is not None and session.talk.is_processing:
-                session.talk.look_around()
+            if session.current_conversation is not None and session.current_conversation.is_processing:
+                session.current_conversation.poll_orphans()
         if watched := [session for session in found if session.board.watched]:
             await self._refresh(watched)

@@ -75,7 +75,7 @@ class Workers:
             written = Change(session.id, events=(event, refusal), idempotency=idempotency)
             return await session.ledger.write(written) - 1
         document = encode({} if request["payload"] is None else request["payload"])
-        if (known := session.book.by_call(request_id)) is not None:
+        if (known := session.index.by_call(request_id)) is not None:
             await session.ledger.settle()  # it may have been posted in this very moment
             used = _Use(known.kind, known.name, known.fingerprint or fingerprint_of(known.document))
             return _again(session, request_id, used, _Use(WORKER, kind, fingerprint_of(document)))

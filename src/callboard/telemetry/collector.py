@@ -109,8 +109,8 @@ class RuntimeCollector(Collector):
         yield GaugeMetricFamily("callboard_human_requests", "Executions here that wait for a person.", asked)
 
     def _sessions(self) -> Iterator[Metric]:
-        keeper = self._runtime.sessions
-        sessions = tuple(keeper)
+        session_manager = self._runtime.sessions
+        sessions = tuple(session_manager)
         yield GaugeMetricFamily("callboard_sessions", "Sessions in memory.", len(sessions))
         late = sum(len(session.results) for session in sessions)
         yield GaugeMetricFamily("callboard_late_results", "Late results that nobody has taken.", late)
@@ -120,12 +120,12 @@ class RuntimeCollector(Collector):
             "callboard_session_memory_bytes", "Estimate of what a session holds: the mean of a sample.", mean
         )
         kept = "Large events, arguments and results in memory, in bytes."
-        yield GaugeMetricFamily("callboard_kept_bytes", kept, keeper.budget.kept)
+        yield GaugeMetricFamily("callboard_kept_bytes", kept, session_manager.budget.kept)
         restores = CounterMetricFamily(
             "callboard_session_restores", "Sessions read from the store.", labels=("result",)
         )
-        restores.add_metric(("succeeded",), keeper.restored)
-        restores.add_metric(("failed",), keeper.restore_failures)
+        restores.add_metric(("succeeded",), session_manager.restored)
+        restores.add_metric(("failed",), session_manager.restore_failures)
         yield restores
 
     def _store(self) -> Iterator[Metric]:

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
+from .log_context import LogContext, log_context
 from .masks import Masker
-from .whose import Whose, whose
 
 MAX_MESSAGE = 10_000
 """How many characters of a message are written."""
@@ -28,15 +28,15 @@ _OWN = frozenset({"session_id", "execution_id", "tool"})
 class Record:
     """What a log record says, with secrets masked and what is too long cut."""
 
-    __slots__ = ("error", "extra", "level", "logger", "message", "time", "trace", "whose")
+    __slots__ = ("error", "extra", "level", "log_context", "logger", "message", "time", "trace")
 
     def __init__(self, record: logging.LogRecord, masker: Masker) -> None:
         self.time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         self.level = record.levelname
         self.logger = record.name
         self.message = _cut(masker.text(_message(record)), MAX_MESSAGE)
-        fields, here = record.__dict__, whose()
-        self.whose = Whose(
+        fields, here = record.__dict__, log_context()
+        self.log_context = LogContext(
             *(
                 None if value is None else _cut(masker.text(str(value)), 200)
                 for value in (
@@ -71,7 +71,7 @@ class JsonFormatter(logging.Formatter):
             "level": seen.level,
             "logger": seen.logger,
             "message": seen.message,
-            **{name: value for name, value in seen.whose._asdict().items() if value is not None},
+            **{name: value for name, value in seen.log_context._asdict().items() if value is not None},
         }
         if seen.error is not None:
             line["error"] = seen.error
@@ -90,7 +90,7 @@ class PlainFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         seen = Record(record, self._masker)
-        about = " ".join(value for value in seen.whose if value is not None)
+        about = " ".join(value for value in seen.log_context if value is not None)
         head = f"{seen.time} {seen.level:<8} {seen.logger}: {seen.message}" + (f" [{about}]" if about else "")
         trace = [f"    | {_printable(line)}" for line in seen.trace.splitlines()]
         return "\n".join([_printable(head), *trace])

@@ -14,11 +14,11 @@ def session_bytes(session: Session) -> int:
 
     It is an estimate: it looks at a few of the events and executions, so that it costs little however many there are.
     """
-    board, book = session.board, session.book
-    own = sum(map(getsizeof, (session, board, book, session.ledger)))
+    board, index = session.board, session.index
+    own = sum(map(getsizeof, (session, board, index, session.ledger)))
     kept = board.last_seq - board.first_seq + 1
     lines = board.read(board.first_seq - 1).encoded if kept else ()
-    executions = book.entries
+    executions = index.entries
     return (
         own
         + _all(kept, [getsizeof(line) + 8 for line in lines[:: kept // LOOKED_AT + 1]])
@@ -31,6 +31,6 @@ def _all(count: int, sizes: list[int]) -> int:
 
 
 def _execution_bytes(execution: Execution) -> int:
-    texts = (execution.id, execution.head, execution.document, execution.encoded, execution.seldom)
-    shown = 0 if execution.shown is execution.document else getsizeof(execution.shown)
+    texts = (execution.id, execution.head, execution.document, execution.result_json, execution.seldom)
+    shown = 0 if execution.display_arguments is execution.document else getsizeof(execution.display_arguments)
     return getsizeof(execution) + sum(map(getsizeof, texts)) + shown

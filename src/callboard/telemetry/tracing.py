@@ -154,8 +154,8 @@ class Tracing:
         else:
             call.span.set_attribute(names.STATUS, execution.status.value)
         if self._masker is not None:
-            call.span.set_attribute(names.ARGUMENTS, self._content(self._masker, execution.shown))
-            call.span.set_attribute(names.RESULT, self._content(self._masker, execution.encoded))
+            call.span.set_attribute(names.ARGUMENTS, self._content(self._masker, execution.display_arguments))
+            call.span.set_attribute(names.RESULT, self._content(self._masker, execution.result_json))
         _end(call.span, execution.error, is_fault=execution.status is not Status.CANCELLED)
 
     def _content(self, masker: Masker, document: bytes | None) -> str:

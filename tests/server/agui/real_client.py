@@ -38,8 +38,8 @@ def program(name: str) -> str:
 @cache
 def node() -> str:
     """Node itself: what is on the path may be a script that starts it, and would not be ended with it."""
-    asked = [program("node"), "-p", "process.execPath"]
-    return subprocess.run(asked, capture_output=True, text=True, timeout=60, check=True).stdout.strip()
+    run_request = [program("node"), "-p", "process.execPath"]
+    return subprocess.run(run_request, capture_output=True, text=True, timeout=60, check=True).stdout.strip()
 
 
 def installed(name: str) -> Path:

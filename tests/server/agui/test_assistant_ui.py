@@ -52,9 +52,9 @@ async def test_h3_m3_assistant_ui_approves(assistant_ui_folder: Path) -> None:
     async with site() as s, front_end(assistant_ui_folder, s.url) as ui:
         page = await ui.do(say='pay {"amount": 5}')
         assert page["errors"] == []
-        [asked] = page["interrupts"]
+        [run_request] = page["interrupts"]
         page = await ui.do(
-            responses=[{"interruptId": asked["id"], "status": "resolved", "payload": {"approved": True}}]
+            responses=[{"interruptId": run_request["id"], "status": "resolved", "payload": {"approved": True}}]
         )
         assert page["errors"] == []
         assert page["interrupts"] == []

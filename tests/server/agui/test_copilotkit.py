@@ -47,8 +47,8 @@ async def test_h3_m3_copilotkit_approves_and_carries_out_tools_of_the_page(copil
     async with site() as s, front_end(copilotkit_folder, s.url) as ui:
         done = await ui.do(messages=user('pay {"amount": 5}'))
         assert (done["error"], done["finished"]["outcome"]) == (None, "interrupt")
-        [asked] = done["pending"]
-        done = await ui.do(answers={asked["id"]: {"status": "resolved", "payload": {"approved": True}}})
+        [run_request] = done["pending"]
+        done = await ui.do(answers={run_request["id"]: {"status": "resolved", "payload": {"approved": True}}})
         assert (done["error"], done["finished"]["outcome"]) == (None, "success")
         assert "paid 5" in str(said(done))
         done = await ui.do(messages=user('confirm {"question": "sure?"}'), tools=[CONFIRM])

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.protocols.agui.copy import Copy
+from callboard.protocols.agui.client_messages import ClientMessages
 from callboard.protocols.agui.lines import Call, Line, Window
 from tests.examples import examples
 from tests.server.agui.stage import EVENT, Page
@@ -63,7 +63,7 @@ class Client:
     def __init__(self, lines: list[Line]) -> None:
         self.page = Page()
         self.page.messages = [json.loads(json.dumps(line.message())) for line in lines]
-        self.copy = Copy(lines)
+        self.copy = ClientMessages(lines)
 
     def take(self, sent: list[bytes]) -> None:
         for frame in b"".join(sent).split(b"\n\n"):

@@ -79,12 +79,12 @@ async def test_h3_m3_interrupt_and_resume(client_folder: Path, payload: Any, sta
     async with site() as s, real_client(client_folder, s.url) as client:
         done = await client.run('pay {"amount": 5}')
         assert done.outcome == "interrupt"
-        [asked] = done.pending
-        assert asked["reason"] == "tool_call"
-        assert asked["responseSchema"]["properties"]["editedArgs"]["properties"]["amount"]["type"] == "integer"
-        assert asked["expiresAt"]
+        [run_request] = done.pending
+        assert run_request["reason"] == "tool_call"
+        assert run_request["responseSchema"]["properties"]["editedArgs"]["properties"]["amount"]["type"] == "integer"
+        assert run_request["expiresAt"]
         assert done.kinds[-3:] == ["MESSAGES_SNAPSHOT", "STATE_SNAPSHOT", "RUN_FINISHED"]
-        assert done.state["callboard"]["openRequests"][0]["id"] == asked["id"]
+        assert done.state["callboard"]["openRequests"][0]["id"] == run_request["id"]
         assert results(done) == {}
         done = await client.run(answers=answer(done, payload, status))
         assert done.outcome == "success"
@@ -94,7 +94,7 @@ async def test_h3_m3_interrupt_and_resume(client_folder: Path, payload: Any, sta
         [[content]] = results(done).values()
         assert result in content
         again = await client.run(
-            resume=[{"interruptId": asked["id"], "status": "resolved", "payload": {"approved": True}}]
+            resume=[{"interruptId": run_request["id"], "status": "resolved", "payload": {"approved": True}}]
         )
         assert again.outcome == "success"
         assert again.said == done.said, "who resumes twice resumes once"
@@ -103,13 +103,13 @@ async def test_h3_m3_interrupt_and_resume(client_folder: Path, payload: Any, sta
 async def test_h3_m3_an_answer_of_a_given_form(client_folder: Path) -> None:
     async with site() as s, real_client(client_folder, s.url) as client:
         done = await client.run('choose {"why": "the wall"}')
-        [asked] = done.pending
-        assert asked["reason"] == "input_required"
+        [run_request] = done.pending
+        assert run_request["reason"] == "input_required"
         wrong = await client.run(answers=answer(done, {"colour": ""}))
         assert wrong.error is not None
         assert wrong.error["code"] == "answer_invalid"
         done = await client.run(answers=answer(done, {"colour": "blue"}))
-        assert results(done) == {asked["toolCallId"]: ['{"colour":"blue"}']}
+        assert results(done) == {run_request["toolCallId"]: ['{"colour":"blue"}']}
         assert done.outcome == "success"
 
 
@@ -252,8 +252,8 @@ async def test_h3_m7_two_pages_of_one_thread(client_folder: Path) -> None:
             content for content in (each for found in results(other).values() for each in found) if "waiting" in content
         ]
         assert "A person is asked" in waiting
-        [asked] = other.state["callboard"]["openRequests"]
-        resume = [{"interruptId": asked["id"], "status": "resolved", "payload": {"approved": True}}]
+        [run_request] = other.state["callboard"]["openRequests"]
+        resume = [{"interruptId": run_request["id"], "status": "resolved", "payload": {"approved": True}}]
         done = await client.run(agent="two", resume=resume)
         assert done.outcome == "success"
         assert any("paid 5" in each for found in results(done).values() for each in found)

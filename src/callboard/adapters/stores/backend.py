@@ -6,9 +6,9 @@ from typing import Protocol
 from sqlalchemy import Connection, Dialect
 
 from ...storage.port import Conflict
-from .lines import Database, Line
-from .revisions import Look, Migrated
-from .sheets import Fold
+from .bulk_statements import StatementBatch
+from .connections import Database, PinnedConnection
+from .revisions import Migrated, StoreStatus
 
 
 class Watch(Protocol):
@@ -63,7 +63,7 @@ class Backend(Database, Protocol):
 
     def migrate(self) -> Migrated: ...
 
-    def look(self) -> Look:
+    def look(self) -> StoreStatus:
         """How it stands. Nothing is made and nothing is migrated. Raises `StoreError`."""
         ...
 
@@ -71,7 +71,7 @@ class Backend(Database, Protocol):
         """Do, within a transaction that writes, what shows whether something can be written. Raises `StoreError`."""
         ...
 
-    def beats(self, writer: Line) -> Line:
+    def beats(self, writer: PinnedConnection) -> PinnedConnection:
         """The line that beats go over."""
         ...
 
@@ -79,7 +79,7 @@ class Backend(Database, Protocol):
         """The locks of processes in this database."""
         ...
 
-    def watch(self, writer: Line, woken: Callable[[str | None], None]) -> Watch:
+    def watch(self, writer: PinnedConnection, woken: Callable[[str | None], None]) -> Watch:
         """Begin to call when another process wrote, from any thread."""
         ...
 
@@ -96,7 +96,7 @@ class Backend(Database, Protocol):
         number: int,
         results: Sequence[int | Conflict],
         session_ids: Sequence[str],
-        fold: Fold,
+        batch: StatementBatch,
     ) -> None:
         """Write what was folded, note a group for `earlier`, and tell other processes about its sessions."""
         ...

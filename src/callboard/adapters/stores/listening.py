@@ -11,7 +11,7 @@ from contextlib import suppress
 import psycopg
 from sqlalchemy import Connection
 
-from .lines import Database
+from .connections import Database
 
 log = logging.getLogger("callboard.stores")
 

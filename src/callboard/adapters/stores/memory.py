@@ -23,8 +23,8 @@ from ...storage.port import (
     Stopping,
 )
 from ...storage.rows import INPUT, ExecutionRow, IdempotencyRow, KeyRow, OwnerRow, RequestRow, SessionRow
+from .conflicts import refusal
 from .encoded import input_of, posted
-from .guards import refusal
 
 CLOSED_REQUESTS = 10_000
 """How many requests are remembered that need no answer any more. A database keeps all of them."""

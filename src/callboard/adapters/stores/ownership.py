@@ -22,7 +22,7 @@ from sqlalchemy import (
 
 from ...storage.port import LEFT, TAKEN, Claim, Recovered
 from ...storage.rows import OwnerRow
-from .sheets import Sheet, among, keys
+from .bulk_statements import BulkStatement, among, keys
 from .tables import executions, owners, requests
 
 _unfinished = executions.c.completed_at.is_(None)
@@ -49,11 +49,11 @@ _IN_ORDER = (executions.c.session_id, executions.c.id)
 """The order in which writers lock executions."""
 
 
-class Ownership:
+class Heartbeat:
     """The statements about processes and what they hold."""
 
     def __init__(self, dialect: Dialect) -> None:
-        self._join = Sheet(dialect, "replace", owners, *OwnerRow.__dataclass_fields__, key=["id"])
+        self._join = BulkStatement(dialect, "replace", owners, *OwnerRow.__dataclass_fields__, key=["id"])
         self._listed = among(dialect, executions.c.session_id, executions.c.id)
         self._given: set[tuple[str, str]] = set()
         """What was given away by a transaction of which it is not known whether it was committed."""

@@ -30,10 +30,10 @@ from sqlalchemy.exc import DBAPIError
 from ...storage.port import AlreadyWritten, Conflict, IdempotencyConflict, StoreError, StoreUnavailable
 from ...storage.rows import IdempotencyRow
 from .advisory_locks import AdvisoryLocks
-from .lines import Line
+from .bulk_statements import StatementBatch, driver
+from .connections import PinnedConnection
 from .listening import CHANNEL, Listener, written
-from .revisions import Look, Migrated, is_empty, require_known, stored_revision, upgrade
-from .sheets import Fold, driver
+from .revisions import Migrated, StoreStatus, is_empty, require_known, stored_revision, upgrade
 from .tables import REVISION, VERSION_TABLE, batches
 
 MIGRATING = 0x63616C6C626F6172
@@ -156,7 +156,7 @@ class PostgresDatabase:
         except DBAPIError as error:
             raise self.explained(error) or StoreError(self._unusable) from error
 
-    def look(self) -> Look:
+    def look(self) -> StoreStatus:
         try:
             with self._engine.connect() as connection:
                 revision = stored_revision(connection)
@@ -165,7 +165,7 @@ class PostgresDatabase:
             raise self.explained(error) or StoreError(self._unusable) from error
         if revision is not None:
             require_known(revision, self.name)
-        return Look(revision, REVISION, float(now))
+        return StoreStatus(revision, REVISION, float(now))
 
     def connect(self, *, writes: bool) -> Connection:
         connection = self._engine.connect()
@@ -205,18 +205,18 @@ class PostgresDatabase:
         """Write the time into this store's own row: a server that is full, or a standby, takes not even that."""
         connection.execute(_seen, {"who": self.instance, "now": time.time()})
 
-    def beats(self, writer: Line) -> Line:
+    def beats(self, writer: PinnedConnection) -> PinnedConnection:
         """Whose line a beat goes over: one of its own, so that it never waits for a group.
 
         Each statement is a transaction: a process that is held up in the middle of a beat keeps its connection, and
         with it its lock.
         """
-        return Line(self, writes=False)
+        return PinnedConnection(self, writes=False)
 
     def locks(self) -> AdvisoryLocks:
         return AdvisoryLocks()
 
-    def watch(self, writer: Line, woken: Callable[[str | None], None]) -> Listener:
+    def watch(self, writer: PinnedConnection, woken: Callable[[str | None], None]) -> Listener:
         return Listener(self, self.instance, woken, self._hold)
 
     def _hold(self, connection: Connection) -> None:
@@ -249,7 +249,7 @@ class PostgresDatabase:
         number: int,
         results: Sequence[int | Conflict],
         session_ids: Sequence[str],
-        fold: Fold,
+        batch: StatementBatch,
     ) -> None:
         """Note a group with its results, and say to other processes what it is about, when it is committed."""
         noted = json.dumps([_note(result) for result in results])
@@ -259,8 +259,8 @@ class PostgresDatabase:
             noting, telling = _noted.compile(dialect=self.dialect), _told.compile(dialect=self.dialect)
             self._telling = str(noting), str(telling), {**noting.params, **telling.params}
         noting, telling, parameters = self._telling
-        fold.join(NOTED, noting)
-        [(is_noted, _)] = driver(connection).execute(*fold.before(telling, {**parameters, **values})).fetchall()
+        batch.join(NOTED, noting)
+        [(is_noted, _)] = driver(connection).execute(*batch.before(telling, {**parameters, **values})).fetchall()
         if not is_noted:
             raise _WrittenBefore(f"{self.name} has this group already.")
 

@@ -20,7 +20,7 @@ from sqlalchemy import (
 
 from ...storage.port import Head, Page, Stopping
 from ...storage.rows import ExecutionRow, IdempotencyRow, OwnerRow, RequestRow, SessionRow
-from .sheets import among, keys
+from .bulk_statements import among, keys
 from .tables import (
     events,
     executions,

@@ -25,7 +25,7 @@ class Migrated(NamedTuple):
     after: str
 
 
-class Look(NamedTuple):
+class StoreStatus(NamedTuple):
     """How a database stands, found out without changing anything."""
 
     revision: str | None

@@ -20,13 +20,13 @@ from . import keys, removal, revisions
 from .addresses import postgres_url, sqlite_path
 from .backend import Backend, Watch
 from .briefly import Briefly
-from .groups import Groups
-from .lines import Clerks, Line
-from .ownership import Ownership
+from .connections import ConnectionThreads, PinnedConnection
+from .group_commit import Groups
+from .loop_notifier import LoopNotifier
+from .ownership import Heartbeat
 from .reading import Reading
-from .revisions import Look, Migrated
+from .revisions import Migrated, StoreStatus
 from .sqlite import SqliteDatabase
-from .waking import Waking
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ def migrate(url: str) -> Migrated:
     return _backend(url).migrate()
 
 
-def look(url: str) -> Look:
+def look(url: str) -> StoreStatus:
     """How the database at an address stands; nothing is changed. Raises `StoreError`."""
     return _backend(url).look()
 
@@ -55,13 +55,13 @@ class SqlStore:
         self._reading = Reading(self._database.dialect)
         self._briefly = Briefly()
         self._groups = Groups(self._database)
-        self._ownership = Ownership(self._database.dialect)
+        self._ownership = Heartbeat(self._database.dialect)
         self._opened: _Opened | None = None
 
     async def open(self, woken: Callable[[str | None], None]) -> None:
         if self._opened is not None:
             raise StoreError("The store is open already.")
-        opened = _Opened(self._database, Waking(woken))
+        opened = _Opened(self._database, LoopNotifier(woken))
         try:
             await asyncio.to_thread(opened.begin)
         except BaseException:
@@ -72,7 +72,7 @@ class SqlStore:
     async def close(self) -> None:
         opened, self._opened = self._opened, None
         if opened is not None:
-            opened.waking.close()
+            opened.notifier.close()
             await asyncio.to_thread(opened.end)
 
     async def verify(self) -> None:
@@ -222,7 +222,7 @@ class SqlStore:
         await asyncio.to_thread(here.beats.run, lambda c: here.locks.release(c, owner_id))
 
     async def recover(self, owner_id: str | None, beat: int, heir: str, *, limit: int = 1000) -> Recovered:
-        def recover(line: Line) -> Recovered:
+        def recover(line: PinnedConnection) -> Recovered:
             done = line.run(_checked(lambda c: self._ownership.recover(c, owner_id, beat, heir, limit)))
             self._ownership.settle()
             return done
@@ -273,13 +273,15 @@ class SqlStore:
 class _Opened:
     """What lives between `open` and `close`: the threads and their connections. Its methods wait."""
 
-    def __init__(self, database: Backend, waking: Waking) -> None:
+    def __init__(self, database: Backend, notifier: LoopNotifier) -> None:
         self._database = database
-        self._line = Line(database, writes=True)
+        self._line = PinnedConnection(database, writes=True)
         self._watch: Watch | None = None
-        self.waking = waking
-        self.writer = Clerks("callboard-store-writer", self._line)
-        self.readers = Clerks("callboard-store-reader", *(Line(database, writes=False) for _ in range(READERS)))
+        self.notifier = notifier
+        self.writer = ConnectionThreads("callboard-store-writer", self._line)
+        self.readers = ConnectionThreads(
+            "callboard-store-reader", *(PinnedConnection(database, writes=False) for _ in range(READERS))
+        )
         self.beats = database.beats(self._line)
         self.locks = database.locks()
 
@@ -287,7 +289,7 @@ class _Opened:
         self._database.prepare()
         self._line.run(self._database.entered)
         try:
-            self._watch = self._database.watch(self._line, self.waking)
+            self._watch = self._database.watch(self._line, self.notifier)
         except Exception as error:
             raise self._database.explained(error) or error from error
 

@@ -16,10 +16,10 @@ from sqlalchemy import Connection, NullPool, create_engine
 from sqlalchemy.exc import DBAPIError
 
 from ...storage.port import Conflict, StoreError, StoreUnavailable
+from .bulk_statements import StatementBatch
+from .connections import Database, PinnedConnection
 from .file_locks import FileLocks
-from .lines import Database, Line
-from .revisions import Look, Migrated, is_empty, require_known, stored_revision, upgrade
-from .sheets import Fold
+from .revisions import Migrated, StoreStatus, is_empty, require_known, stored_revision, upgrade
 from .tables import REVISION, VERSION_TABLE
 
 log = logging.getLogger("callboard.stores")
@@ -115,11 +115,11 @@ class SqliteDatabase:
         except (sqlite3.Error, DBAPIError) as error:
             raise self.explained(error) or StoreError(self._unusable) from error
 
-    def look(self) -> Look:
+    def look(self) -> StoreStatus:
         self._require_folder()
         self._examine()
         if self._found() is None:
-            return Look(None, REVISION)
+            return StoreStatus(None, REVISION)
         try:
             with self._engine.connect() as connection:
                 revision = stored_revision(connection)
@@ -129,7 +129,7 @@ class SqliteDatabase:
             require_known(revision, self.name)
         if not os.access(self._path, os.W_OK):
             raise StoreUnavailable(f"{self.name} {_UNWRITTEN}.")
-        return Look(revision, REVISION)
+        return StoreStatus(revision, REVISION)
 
     def connect(self, *, writes: bool) -> Connection:
         connection = self._engine.connect()
@@ -180,15 +180,15 @@ class SqliteDatabase:
         if disk.f_bavail * disk.f_frsize < ROOM:
             raise StoreUnavailable(f"{self.name} {_UNAVAILABLE[sqlite3.SQLITE_FULL]}.")
 
-    def beats(self, writer: Line) -> Line:
+    def beats(self, writer: PinnedConnection) -> PinnedConnection:
         """Return the line of the writer: only one connection can write at a time."""
         return writer
 
     def locks(self) -> FileLocks:
         return FileLocks(self._path)
 
-    def watch(self, writer: Line, woken: Callable[[str | None], None]) -> "Glances":
-        return Glances(self, self.instance, woken)
+    def watch(self, writer: PinnedConnection, woken: Callable[[str | None], None]) -> "DataVersionPoller":
+        return DataVersionPoller(self, self.instance, woken)
 
     def entered(self, connection: Connection) -> None:
         """Nothing to note: a commit that fails here was not made, and what was made shows in the file."""
@@ -205,7 +205,7 @@ class SqliteDatabase:
         number: int,
         results: Sequence[int | Conflict],
         session_ids: Sequence[str],
-        fold: Fold,
+        batch: StatementBatch,
     ) -> None:
         """Note which sessions a group is about."""
         if session_ids:
@@ -306,7 +306,7 @@ class SqliteDatabase:
         return StoreError(f"{self.name} is a database of something else. Choose another name for Callboard's.")
 
 
-class Glances:
+class DataVersionPoller:
     """Looks for what other processes wrote, over a connection of its own.
 
     Each look costs the same however many sessions there are: a number that SQLite keeps says whether anything was
@@ -314,7 +314,7 @@ class Glances:
     """
 
     def __init__(self, database: Database, instance: str, woken: Callable[[str | None], None]) -> None:
-        self._line = Line(database, writes=False)
+        self._line = PinnedConnection(database, writes=False)
         self._instance = instance
         self._woken = woken
         self._ended = threading.Event()

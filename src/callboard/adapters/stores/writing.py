@@ -13,11 +13,11 @@ from sqlalchemy import Connection, Dialect, delete, select, update
 from ...storage.port import Change, Conflict
 from ...storage.rows import IdempotencyRow, SessionRow
 from ...storage.text import is_storable
-from .guards import has_storable_text
-from .intake import EXECUTION, REQUEST, Execution, Intake, Request, Session, speaks_of_more
+from .bulk_statements import BulkStatement, Query, Row, StatementBatch, among, keys
+from .conflicts import has_storable_text
 from .ownership import GOES_ON, UNHELD
 from .revisions import require_current, revision
-from .sheets import Fold, Query, Row, Sheet, among, keys
+from .staging import EXECUTION, REQUEST, Execution, Intake, Request, Session, speaks_of_more
 from .tables import events, executions, idempotency_keys, made_at, requests, session_tool_state, sessions, transcript
 
 KEY = ("key", "fingerprint", "seq", "answer", "at")
@@ -75,31 +75,35 @@ class Writing:
             ),
         )
         self._unmade = delete(sessions).where(among(dialect, sessions.c.id))
-        self._made = Sheet(dialect, "ensure", sessions, "id", "made_at", "open", "first_seq", *counters, key=["id"])
-        self._seen = Sheet(dialect, "update", sessions, "id", "channel", "allow", "wake", "open", "writes", key=["id"])
-        self._counted = Sheet(dialect, "update", sessions, "id", *counters, key=["id"])
-        self._state = Sheet(
+        self._made = BulkStatement(
+            dialect, "ensure", sessions, "id", "made_at", "open", "first_seq", *counters, key=["id"]
+        )
+        self._seen = BulkStatement(
+            dialect, "update", sessions, "id", "channel", "allow", "wake", "open", "writes", key=["id"]
+        )
+        self._counted = BulkStatement(dialect, "update", sessions, "id", *counters, key=["id"])
+        self._state = BulkStatement(
             *(dialect, "replace", session_tool_state, *state, "created_at", "updated_at"),
             key=["session_id"],
             kept=["user_id", "created_at"],
         )
-        self._waiting = Sheet(
+        self._waiting = BulkStatement(
             dialect, "update", session_tool_state, "session_id", "unconsumed_results", key=["session_id"]
         )
-        self._run = Sheet(
+        self._run = BulkStatement(
             *(dialect, "replace", executions, *EXECUTION, "place", "cancelling"),
             key=["session_id", "id"],
             kept=["place"],
         )
-        self._stopped = Sheet(
+        self._stopped = BulkStatement(
             dialect, "update", executions, "session_id", "place", "cancelling", key=["session_id", "place"]
         )
-        self._asked = Sheet(dialect, "replace", requests, *REQUEST, key=["id"])
-        self._keyed = Sheet(
+        self._asked = BulkStatement(dialect, "replace", requests, *REQUEST, key=["id"])
+        self._keyed = BulkStatement(
             dialect, "replace", idempotency_keys, "session_id", "slot", *KEY, key=["session_id", "slot"]
         )
-        self._said = Sheet(dialect, "insert", transcript, "session_id", "position", "entry")
-        self._posted = Sheet(dialect, "insert", events, "session_id", "seq", "kind", "at", "body")
+        self._said = BulkStatement(dialect, "insert", transcript, "session_id", "position", "entry")
+        self._posted = BulkStatement(dialect, "insert", events, "session_id", "seq", "kind", "at", "body")
 
     def lock(self, connection: Connection, session_ids: Iterable[str]) -> dict[str, Session]:
         """Lock the rows of these sessions until the transaction ends, and return those that exist.
@@ -113,7 +117,12 @@ class Writing:
         return {row[0]: Session(*row[:-1]) for row in rows}
 
     def write(
-        self, connection: Connection, changes: Sequence[Change], *, careful: bool = False, fold: Fold | None = None
+        self,
+        connection: Connection,
+        changes: Sequence[Change],
+        *,
+        careful: bool = False,
+        batch: StatementBatch | None = None,
     ) -> list[int | Conflict]:
         """Write those that fit. Raises what the database says of their data, after which nothing of this may stay."""
         intake = Intake(self.lock(connection, {change.session_id for change in changes}))
@@ -130,7 +139,7 @@ class Writing:
         if speaking:
             self._know(connection, intake, [change for change in speaking if change.session_id in intake.sessions])
         results = [intake.take(change) for change in changes]
-        self._flush(connection, intake, careful, fold)
+        self._flush(connection, intake, careful, batch)
         unmade = [missed for missed in missing if not intake.sessions[missed].there]
         if unmade:
             connection.execute(self._unmade, {"keys": keys(zip(unmade))})
@@ -182,7 +191,7 @@ class Writing:
             for found, session_id, status in self._requests.rows(connection, keys(zip(asked))):
                 intake.known_requests[found] = Request(session_id, status)
 
-    def _flush(self, connection: Connection, intake: Intake, careful: bool, fold: Fold | None) -> None:
+    def _flush(self, connection: Connection, intake: Intake, careful: bool, batch: StatementBatch | None) -> None:
         """Write what was taken in."""
         touched = [session for session in intake.sessions.values() if session.there]
         rows = [(session, session.row) for session in touched if session.row is not None]
@@ -199,7 +208,7 @@ class Writing:
             if run.owner is None and not run.finished
         ]
         if unheld:
-            fold = None  # what follows looks at what is written here
+            batch = None  # what follows looks at what is written here
         for sheet, written in (
             (self._seen, [_seen(session, row) for session, row in rows]),
             (self._state, [_state(session, row) for session, row in rows]),
@@ -214,7 +223,7 @@ class Writing:
         ):
             if written:
                 alone = sheet in (self._seen, self._state, self._stopped) or (sheet is self._counted and rows)
-                sheet.write(connection, written, careful=careful, fold=None if alone else fold)
+                sheet.write(connection, written, careful=careful, batch=None if alone else batch)
         if unheld:
             connection.execute(self._ready, {"keys": keys(unheld)})
 

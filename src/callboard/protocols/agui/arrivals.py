@@ -8,9 +8,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 from ...sessions.ids import MAX_ID, is_call_id
 from ...tools.document import shorten
-from .asked import Asked
 from .lines import Line, Names, Window
 from .refused import RunRefused
+from .run_request import RunRequest
 
 MAX_NEW = 50
 """How many new messages of the user a run may bring. They are stored in one write."""
@@ -72,7 +72,7 @@ def ours(lines: Sequence[Line], window: Window, names: Names) -> list[Line]:
     return list(lines)
 
 
-def check(new: Sequence[Line], asked: Asked) -> None:
+def check(new: Sequence[Line], run_request: RunRequest) -> None:
     """Refuse new messages that cannot be taken. Raises `RunRefused`."""
     if len(new) > MAX_NEW:
         raise RunRefused(
@@ -82,7 +82,7 @@ def check(new: Sequence[Line], asked: Asked) -> None:
     for line in new:
         if not is_call_id(line.id):
             raise RunRefused(f"The id of a message has 1 to {MAX_ID} printable characters.")
-        if reason := asked.refused.get(line.id):
+        if reason := run_request.refused.get(line.id):
             raise RunRefused(reason)
         if not line.text.strip():
             raise RunRefused("A message of the user is empty.")

@@ -11,10 +11,10 @@ from starlette.responses import Response, StreamingResponse
 
 from ...census import has_more_values
 from ...sessions.session import Session
-from .asked import read
 from .reading import MAX_BODY_BYTES, MAX_VALUES, NotJSON, read_input
 from .refused import RunRefused
 from .run import Run
+from .run_request import read
 from .thread import Threads
 
 _HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
@@ -47,7 +47,7 @@ def endpoint(
             return _problem(415, "media_type", "The body must be application/json, and its content-type must say so.")
         try:
             async with taking(request) as body:
-                asked = read(await read_input(body))
+                run_request = read(await read_input(body))
         except NotJSON as error:
             return _problem(400, "json_invalid", f"The body is not valid JSON: {error}.")
         except ValidationError as error:
@@ -58,8 +58,8 @@ def endpoint(
             return _problem(413, error.code, str(error))
         except RunRefused as error:
             return _problem(422, error.code, str(error))
-        session = await open_session(request, asked.thread_id)
-        run = Run(session, threads.of(session), asked)
+        session = await open_session(request, run_request.thread_id)
+        run = Run(session, threads.of(session), run_request)
         if runs is not None:
             runs.add(run)
         return StreamingResponse(run.stream(), media_type="text/event-stream", headers=_HEADERS)

@@ -193,8 +193,8 @@ class Lines:
             case Late(execution_id=execution_id):
                 call_id = late_id(execution_id)
                 call = Call(call_id, TASK_RESULT, to_json({"execution_id": execution_id}).decode())
-                asked = Line(self.names.late(execution_id), "assistant", calls=[call])
-                return [asked, self._result(call_id, entry.content, entry.failed)]
+                run_request = Line(self.names.late(execution_id), "assistant", calls=[call])
+                return [run_request, self._result(call_id, entry.content, entry.failed)]
             case _:
                 return []
 

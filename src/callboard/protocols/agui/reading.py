@@ -7,7 +7,7 @@ from ag_ui.core import Message, RunAgentInput
 from pydantic import TypeAdapter
 from pydantic_core import from_json
 
-from .asked import RunRefused
+from .run_request import RunRefused
 
 MAX_BODY_BYTES = 8 * 1024 * 1024
 """How large a request may be. A client sends its copy of the whole conversation every time."""

@@ -17,13 +17,13 @@ from ...storage.patience import PATIENCE, patience
 from ...storage.port import StoreError
 from . import frames
 from .activities import Activities
-from .asked import Asked
-from .copy import Copy
+from .client_messages import ClientMessages
 from .follower import Follower, Piece
 from .front_end import is_for_page, page_tools
-from .intake import Intake, Taken, call_id_of, is_carried
 from .interrupts import interrupt
 from .lines import Lines, unanswered
+from .run_input import RunInput, Taken, call_id_of, is_carried
+from .run_request import RunRequest
 from .thread import Thread
 from .version import Version
 
@@ -49,14 +49,14 @@ _FAULT = ("Something failed here. The server's log says what.", "internal")
 class Run:
     """What happens between RUN_STARTED and RUN_FINISHED."""
 
-    def __init__(self, session: Session, thread: Thread, asked: Asked) -> None:
+    def __init__(self, session: Session, thread: Thread, run_request: RunRequest) -> None:
         self._session = session
         self._thread = thread
-        self._asked = asked
-        self._version = Version(asked.protocol_version)
+        self._asked = run_request
+        self._version = Version(run_request.protocol_version)
         self._follower = Follower(session)
         self._lines = Lines(session)
-        self._copy = Copy(())
+        self._copy = ClientMessages(())
         self._activities = Activities()
         self._joined = self._midway = session.is_processing
         """Whether a turn ran already; whether pieces of a message are left out: its beginning may not have been heard,
@@ -105,11 +105,11 @@ class Run:
             log.exception("an AG-UI run failed")
             yield b"".join([started, *self._copy.spoken(None), frames.run_error(*_FAULT)])
 
-    async def _take(self) -> tuple[Taken, Copy, list[bytes]]:
+    async def _take(self) -> tuple[Taken, ClientMessages, list[bytes]]:
         """Take in what the client brings. Gives what it caused, its copy, and the frames for what the client missed."""
         async with self._thread.starting:
             with patience(PATIENCE):
-                return await Intake(self._session, self._thread, self._asked, self._lines).take()
+                return await RunInput(self._session, self._thread, self._asked, self._lines).take()
 
     @property
     def _is_over(self) -> bool:
@@ -190,12 +190,12 @@ class Run:
         rows = await self._session.requests()
         waiting, calls = unanswered(self._copy.told), {row.id: await call_id_of(self._session, row) for row in rows}
         people = [row for row in rows if not is_for_page(row)]
-        asked = [interrupt(row, calls[row.id], self._session.tools().get(row.tool)) for row in people]
+        run_request = [interrupt(row, calls[row.id], self._session.tools().get(row.tool)) for row in people]
         paused = any(calls[row.id] in waiting for row in people)
         if paused or self._copy.differs:
             sent += self._copy.replace(self._asked.aside)
-        if asked:
-            sent.append(frames.state_snapshot(self._state(asked)))
+        if run_request:
+            sent.append(frames.state_snapshot(self._state(run_request)))
         if self._end is not None and self._end.kind == EventKind.TURN_FAILED:
             return [*sent, frames.run_error(_why(self._end), "turn_failed")]
         if self._end is None and (self._copy.waiting or self._taken.running):
@@ -204,16 +204,16 @@ class Run:
         if self._end is not None and self._end.kind == EventKind.TURN_INTERRUPTED:
             outcome = {"type": "cancelled"}
         elif paused:
-            outcome = {"type": "interrupt", "interrupts": asked}
+            outcome = {"type": "interrupt", "interrupts": run_request}
         elif pending := [call_id for call_id in waiting if call_id in {calls[row.id] for row in rows}]:
             outcome["pendingToolCallIds"] = pending
         return [*sent, self._version.finished(self._asked.thread_id, self._asked.run_id, outcome, self._usage())]
 
-    def _state(self, asked: list[dict[str, Any]]) -> Any:
+    def _state(self, run_request: list[dict[str, Any]]) -> Any:
         """The client's own state, with what people are asked beside it."""
         given: Any = self._asked.state
         mine = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
-        return {**mine, "callboard": {"openRequests": asked}}
+        return {**mine, "callboard": {"openRequests": run_request}}
 
     def _usage(self) -> list[dict[str, int]]:
         total = sum(self._tokens.values())

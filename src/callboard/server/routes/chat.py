@@ -6,7 +6,7 @@ from ...events.kinds import EventKind
 from ...events.routing import Family
 from ...sessions.session import Session
 from ...storage.rows import IdempotencyRow
-from ..desk import Desk
+from ..app_services import AppServices
 from ..endpoint import LARGE_BODY, Call, Nothing, endpoint
 from ..idempotency import answer_of, key_of, once, row_of, seq_of
 from ..models import MOST, AskMessages, AskState, Chat, Interrupted, MessageList, OfSession, Queued, State, Stream
@@ -18,17 +18,17 @@ from ..stream import EventStream
 async def chat(call: Call[Chat, Nothing]) -> Queued:
     """Store what the user says, and let a turn begin. The same message id again is the same message."""
     wanted = call.body
-    found = await call.desk.find(wanted.session_id, call.user_id)
+    found = await call.services.find(wanted.session_id, call.user_id)
     key = key_of(call, wanted.message_id, "message_id")
 
     async def say(row: IdempotencyRow | None) -> Queued:
-        session = await call.desk.open(wanted.session_id, call.user_id)
-        if not call.desk.has_model:
+        session = await call.services.open(wanted.session_id, call.user_id)
+        if not call.services.has_model:
             detail = "This server has no model to talk to. Start it with one: callboard serve --model …"
             raise Problem(409, "no_model", "No model", detail)
         event = {"kind": EventKind.USER_INPUT, "text": wanted.message, "message_id": key}
         seq = await session.post(event, idempotency=row)
-        call.desk.talking.add(session)
+        call.services.talking.add(session)
         return Queued(seq=seq)
 
     async def again(row: IdempotencyRow) -> Queued:
@@ -38,33 +38,33 @@ async def chat(call: Call[Chat, Nothing]) -> Queued:
 
 
 async def stream(call: Call[Nothing, Stream]) -> ASGIApp:
-    session = await call.desk.find(call.query.session_id, call.user_id)
-    call.desk.refuse_if_draining()
-    call.desk.streams.admit(session)
+    session = await call.services.find(call.query.session_id, call.user_id)
+    call.services.refuse_if_draining()
+    call.services.streams.admit(session)
     after = _last_event_id(call.request.headers.get("last-event-id"), call.query.after)
     if after is not None:
-        await _check(call.desk, session, after)
-    return EventStream(call.desk, session, after, None if call.query.family is None else Family(call.query.family))
+        await _check(call.services, session, after)
+    return EventStream(call.services, session, after, None if call.query.family is None else Family(call.query.family))
 
 
 async def state(call: Call[Nothing, AskState]) -> State:
-    session = await call.desk.find(call.query.session_id, call.user_id)
+    session = await call.services.find(call.query.session_id, call.user_id)
     if call.query.after is not None:
-        await _check(call.desk, session, call.query.after)
-    return await state_of(call.desk, session, call.query.after, call.query.limit, call.query.messages)
+        await _check(call.services, session, call.query.after)
+    return await state_of(call.services, session, call.query.after, call.query.limit, call.query.messages)
 
 
 async def messages(call: Call[Nothing, AskMessages]) -> MessageList:
     """Messages of the conversation, by pages from its end."""
-    session = await call.desk.find(call.query.session_id, call.user_id)
-    if not call.desk.has_model:
+    session = await call.services.find(call.query.session_id, call.user_id)
+    if not call.services.has_model:
         return MessageList(messages=[], next=None)
     window = await session.latest_messages(call.query.before, call.query.limit)
     return MessageList(messages=window.messages, next=window.before)
 
 
 async def interrupt(call: Call[OfSession, Nothing]) -> Interrupted:
-    session = await call.desk.find(call.body.session_id, call.user_id)
+    session = await call.services.find(call.body.session_id, call.user_id)
 
     async def stop(row: IdempotencyRow | None) -> Interrupted:
         return Interrupted(interrupted=await session.interrupt(idempotency=row))
@@ -84,9 +84,9 @@ def _last_event_id(header: str | None, after: int | None) -> int | None:
     return int(header)
 
 
-async def _check(desk: Desk, session: Session, after: int) -> None:
+async def _check(services: AppServices, session: Session, after: int) -> None:
     """Refuse a cursor that lies beyond the newest event: it is another session's, or another store's."""
-    if after > session.board.last_seq and after > (last := await desk.newest(session)):
+    if after > session.board.last_seq and after > (last := await services.newest(session)):
         detail = f"The newest event is {last}; there is none after {after} to wait for. Read again without a cursor."
         raise Problem(409, "cursor_ahead", "Beyond the end", detail)
 

@@ -10,12 +10,12 @@ from ..models import AskEvents, EventPage, EventQueued, PostEvent
 
 async def post(call: Call[PostEvent, Nothing]) -> EventQueued:
     """Post an event. It is stored when this answers; what follows from it comes over the stream."""
-    found = await call.desk.find(call.body.session_id, call.user_id)
+    found = await call.services.find(call.body.session_id, call.user_id)
 
     async def post_it(row: IdempotencyRow | None) -> EventQueued:
-        session = await call.desk.open(call.body.session_id, call.user_id)
+        session = await call.services.open(call.body.session_id, call.user_id)
         seq = await session.post(call.body.event, side=Side.PEOPLE, idempotency=row)
-        call.desk.talking.add(session)
+        call.services.talking.add(session)
         return EventQueued(event_type=str(call.body.event["kind"]), seq=seq)
 
     async def again(row: IdempotencyRow) -> EventQueued:
@@ -26,8 +26,8 @@ async def post(call: Call[PostEvent, Nothing]) -> EventQueued:
 
 async def listed(call: Call[Nothing, AskEvents]) -> EventPage:
     """Events of the past, from the newest backwards."""
-    session = await call.desk.find(call.query.session_id, call.user_id)
-    return await events_before(call.desk, session, call.query.before, call.query.limit)
+    session = await call.services.find(call.query.session_id, call.user_id)
+    return await events_before(call.services, session, call.query.before, call.query.limit)
 
 
 ENDPOINTS = [

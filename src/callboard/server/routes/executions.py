@@ -10,7 +10,7 @@ from ...sessions.calls import BriefRecord
 from ...sessions.session import Session
 from ...storage.port import IdempotencyConflict
 from ...storage.rows import IdempotencyRow
-from ..desk import Desk, is_id
+from ..app_services import AppServices, is_id
 from ..endpoint import LARGE_BODY, Call, Nothing, endpoint
 from ..idempotency import answer_of, key_of, once, row_of
 from ..models import (
@@ -28,7 +28,7 @@ from ..state import execution_info
 
 
 async def listed(call: Call[Nothing, AskExecutions]) -> ExecutionList:
-    session = await call.desk.find(call.query.session_id, call.user_id)
+    session = await call.services.find(call.query.session_id, call.user_id)
 
     async def read(last: BriefRecord | None, limit: int) -> list[BriefRecord]:
         before = call.query.before if last is None else last.record.id
@@ -40,8 +40,8 @@ async def listed(call: Call[Nothing, AskExecutions]) -> ExecutionList:
 
 
 async def shown(call: Call[Nothing, OfSession]) -> ExecutionInfo:
-    session = await call.desk.find(call.query.session_id, call.user_id)
-    return execution_info(await _record(call.desk, session, call.path["execution_id"]))
+    session = await call.services.find(call.query.session_id, call.user_id)
+    return execution_info(await _record(call.services, session, call.path["execution_id"]))
 
 
 async def run(call: Call[RunTool, Nothing]) -> OutcomeInfo:
@@ -51,7 +51,7 @@ async def run(call: Call[RunTool, Nothing]) -> OutcomeInfo:
     """
     wanted = call.body
     call_id = key_of(call, wanted.call_id, "call_id")
-    session = await call.desk.open(wanted.session_id, call.user_id)
+    session = await call.services.open(wanted.session_id, call.user_id)
     outcome = await session.call(wanted.tool, wanted.arguments, call_id=call_id)
     if isinstance(outcome.error, CallIdConflict) and wanted.call_id is None:
         raise IdempotencyConflict(outcome.call_id)
@@ -67,13 +67,13 @@ async def run(call: Call[RunTool, Nothing]) -> OutcomeInfo:
 
 
 async def cancel(call: Call[OfSession, Nothing]) -> Cancelled:
-    found = await call.desk.find(call.body.session_id, call.user_id)
+    found = await call.services.find(call.body.session_id, call.user_id)
     execution_id = call.path["execution_id"]
     if not is_id(execution_id):
         raise not_found("execution")
 
     async def stop(row: IdempotencyRow | None) -> Cancelled:
-        session = await call.desk.open(call.body.session_id, call.user_id)
+        session = await call.services.open(call.body.session_id, call.user_id)
         return Cancelled(cancelled=await session.cancel(execution_id, idempotency=row))
 
     async def again(row: IdempotencyRow) -> Cancelled:
@@ -87,16 +87,16 @@ def _weight(each: BriefRecord) -> int:
     return len(to_json([each.record.arguments, each.record.value, each.record.error], inf_nan_mode="null")) + 1_000
 
 
-async def _record(desk: Desk, session: Session, execution_id: str) -> ExecutionRecord:
+async def _record(services: AppServices, session: Session, execution_id: str) -> ExecutionRecord:
     """The record of an execution, of earlier times and of other processes too."""
     if not is_id(execution_id):
         raise not_found("execution")
     if session.durable:
         await session.settle()
-        row = await desk.runtime.store.execution(session.id, execution_id)
+        row = await services.runtime.store.execution(session.id, execution_id)
         if row is None:
             raise not_found("execution")
-        return record_of(row, desk.runtime.clock.time())
+        return record_of(row, services.runtime.clock.time())
     try:
         return session.execution(execution_id)
     except ToolError:

@@ -20,22 +20,22 @@ async def alive(call: Call[Nothing, Nothing]) -> Health:
 
 async def ready(call: Call[Nothing, Nothing]) -> Health:
     """Whether requests can be sent here: the store answers, and the server is not about to end."""
-    if call.desk.draining:
+    if call.services.draining:
         raise _not_ready("The server is ending.")
-    if not call.desk.runtime.sessions.writer.available:
+    if not call.services.runtime.sessions.writer.available:
         raise _not_ready("The store takes nothing in.")
     try:
         with anyio.fail_after(PATIENCE):
-            await call.desk.runtime.store.sessions(limit=1)
+            await call.services.runtime.store.sessions(limit=1)
     except (StoreError, TimeoutError):
         raise _not_ready("The store does not answer.") from None
     return Health()
 
 
 async def metrics(call: Call[Nothing, Nothing]) -> ASGIApp:
-    if call.desk.metrics is None:
+    if call.services.metrics is None:
         raise Problem(404, "not_found", "Not found", "This server gives no metrics.")
-    return Response(call.desk.metrics(), media_type=METRICS)
+    return Response(call.services.metrics(), media_type=METRICS)
 
 
 def _not_ready(why: str) -> Problem:

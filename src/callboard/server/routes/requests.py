@@ -2,7 +2,7 @@
 
 from ...storage.brief import Brief
 from ...storage.rows import IdempotencyRow, RequestRow
-from ..desk import is_id
+from ..app_services import is_id
 from ..endpoint import LARGE_BODY, Call, Nothing, endpoint
 from ..idempotency import key_of, once, row_of, seq_of
 from ..models import AnswerRequest, AskRequests, OfSession, Queued, RequestInfo, RequestList
@@ -13,9 +13,9 @@ from ..state import request_info
 
 async def listed(call: Call[Nothing, AskRequests]) -> RequestList:
     """Those that wait for an answer, oldest first."""
-    store, now = call.desk.runtime.store, call.desk.runtime.clock.time()
+    store, now = call.services.runtime.store, call.services.runtime.clock.time()
     if call.query.session_id is not None:
-        await (await call.desk.find(call.query.session_id, call.user_id)).settle()
+        await (await call.services.find(call.query.session_id, call.user_id)).settle()
 
     async def read(last: Brief[RequestRow] | None, limit: int) -> list[Brief[RequestRow]]:
         after = call.query.after if last is None else last.row.id
@@ -36,10 +36,10 @@ async def listed(call: Call[Nothing, AskRequests]) -> RequestList:
 
 
 async def shown(call: Call[Nothing, OfSession]) -> RequestInfo:
-    session = await call.desk.find(call.query.session_id, call.user_id)
+    session = await call.services.find(call.query.session_id, call.user_id)
     await session.settle()
     request_id = call.path["request_id"]
-    row = await call.desk.runtime.store.request(request_id) if is_id(request_id) else None
+    row = await call.services.runtime.store.request(request_id) if is_id(request_id) else None
     if row is None or (row.session_id, row.user_id, row.status) != (session.id, session.user_id, "open"):
         raise not_found("request")
     return request_info(row)
@@ -52,13 +52,13 @@ def _weight(each: Brief[RequestRow]) -> int:
 
 async def answer(call: Call[AnswerRequest, Nothing]) -> Queued:
     """Answer a request. An answer that names the `arguments_hash` of another one is refused."""
-    found = await call.desk.find(call.body.session_id, call.user_id)
+    found = await call.services.find(call.body.session_id, call.user_id)
     request_id = call.path["request_id"]
     if not is_id(request_id):
         raise not_found("request")
 
     async def close(row: IdempotencyRow | None) -> Queued:
-        session = await call.desk.open(call.body.session_id, call.user_id)
+        session = await call.services.open(call.body.session_id, call.user_id)
         seen = call.body.arguments_hash
         return Queued(seq=await session.answer(request_id, call.body.answer, arguments_hash=seen, idempotency=row))
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from ...sessions.ids import check_id
 from ...sessions.session import Session
 from ...storage.rows import IdempotencyRow, SessionRow
-from ..desk import Desk
+from ..app_services import AppServices
 from ..endpoint import Call, Nothing, endpoint
 from ..idempotency import derived_id, key_of, once, row_of
 from ..models import CreateSession, Deleted, ListSessions, LogoutSession, SessionInfo, SessionList
@@ -15,20 +15,20 @@ from ..problems import Problem
 
 async def create(call: Call[CreateSession, Nothing]) -> SessionInfo:
     """Make a session, or come back to one's own. Under an idempotency key a repeat gives the session of the first."""
-    call.desk.refuse_if_draining()
+    call.services.refuse_if_draining()
     wanted, key = call.body, key_of(call)
     made = f"s{secrets.token_hex(12)}" if key is None else derived_id(call.user_id, key)
     session_id = made if wanted.session_id is None else wanted.session_id
     check_id("session_id", session_id)
 
     async def enter(row: IdempotencyRow | None) -> SessionInfo:
-        session = await call.desk.runtime.sessions.open(
+        session = await call.services.runtime.sessions.open(
             session_id, call.user_id, namespaces=wanted.namespaces, channel=wanted.channel, idempotency=row
         )
         return _live(session)
 
     async def again(row: IdempotencyRow) -> SessionInfo:
-        return _live(await call.desk.find(session_id, call.user_id))
+        return _live(await call.services.find(session_id, call.user_id))
 
     return await once(call, session_id, row_of(call, key), enter, again)
 
@@ -37,17 +37,17 @@ async def listed(call: Call[Nothing, ListSessions]) -> SessionList:
     after, limit = call.query.after, call.query.limit
     if not after.isprintable():
         raise Problem(422, "invalid", "Not valid", "There is no such session to begin after.")
-    rows = await call.desk.runtime.store.sessions(call.user_id, after=after, limit=limit + 1)
+    rows = await call.services.runtime.store.sessions(call.user_id, after=after, limit=limit + 1)
     more = len(rows) > limit
     return SessionList(sessions=[_stored(row) for row in rows[:limit]], next=rows[limit - 1].id if more else None)
 
 
 async def shown(call: Call[Nothing, Nothing]) -> SessionInfo:
-    return _live(await call.desk.find(call.path["session_id"], call.user_id))
+    return _live(await call.services.find(call.path["session_id"], call.user_id))
 
 
 async def log_out(call: Call[LogoutSession, Nothing]) -> SessionInfo:
-    session = await call.desk.find(call.path["session_id"], call.user_id)
+    session = await call.services.find(call.path["session_id"], call.user_id)
 
     async def leave(row: IdempotencyRow | None) -> SessionInfo:
         if session.open or row is not None:
@@ -55,41 +55,41 @@ async def log_out(call: Call[LogoutSession, Nothing]) -> SessionInfo:
         return _live(session)
 
     async def again(row: IdempotencyRow) -> SessionInfo:
-        return _live(await call.desk.find(session.id, call.user_id))
+        return _live(await call.services.find(session.id, call.user_id))
 
     return await once(call, session.id, row_of(call, key_of(call)), leave, again)
 
 
 async def restore(call: Call[Nothing, Nothing]) -> SessionInfo:
-    found = await call.desk.find(call.path["session_id"], call.user_id)
+    found = await call.services.find(call.path["session_id"], call.user_id)
 
     async def enter(row: IdempotencyRow | None) -> SessionInfo:
         if row is None:
-            return _live(await call.desk.open(found.id, call.user_id))
-        call.desk.refuse_if_draining()
-        return _live(await call.desk.runtime.sessions.open(found.id, call.user_id, idempotency=row))
+            return _live(await call.services.open(found.id, call.user_id))
+        call.services.refuse_if_draining()
+        return _live(await call.services.runtime.sessions.open(found.id, call.user_id, idempotency=row))
 
     async def again(row: IdempotencyRow) -> SessionInfo:
-        return _live(await call.desk.find(found.id, call.user_id))
+        return _live(await call.services.find(found.id, call.user_id))
 
     return await once(call, found.id, row_of(call, key_of(call)), enter, again)
 
 
 async def delete(call: Call[Nothing, Nothing]) -> Deleted:
-    session = await call.desk.find(call.path["session_id"], call.user_id)
-    return Deleted(deleted=await _deleted(call.desk, session))
+    session = await call.services.find(call.path["session_id"], call.user_id)
+    return Deleted(deleted=await _deleted(call.services, session))
 
 
-async def _deleted(desk: Desk, session: Session) -> bool:
+async def _deleted(services: AppServices, session: Session) -> bool:
     """Stop everything of a session, and remove it. False where another process did that meanwhile."""
     await session.interrupt()
     if await session.is_gone():  # whoever has its id by now keeps it
         return False
     await session.cancel_all()
-    desk.talking.discard(session)
-    desk.runtime.sessions.close(session)
+    services.talking.discard(session)
+    services.runtime.sessions.close(session)
     await session.settle()
-    return await desk.runtime.store.delete(session.id, session.created_at)
+    return await services.runtime.store.delete(session.id, session.created_at)
 
 
 def _live(session: Session) -> SessionInfo:

@@ -12,22 +12,22 @@ async def listed(call: Call[Nothing, AskTools]) -> ToolList:
     wanted = call.query
     names = {tool.name: tool for tool in await _visible(call) if tool.name > wanted.after}
     page = sorted(names)[: wanted.limit]
-    flags = call.desk.runtime.registry.settings.gates
+    flags = call.services.runtime.registry.settings.gates
     tools = [entry(names[name], flags) for name in page]
     return ToolList(tools=tools, next=page[-1] if len(page) < len(names) else None)
 
 
 async def shown(call: Call[Nothing, AskTools]) -> Manifest:
     """Everything that the tools say of themselves, as one document."""
-    made = manifest(await _visible(call), call.desk.runtime.registry.settings.gates)
+    made = manifest(await _visible(call), call.services.runtime.registry.settings.gates)
     return Manifest.model_validate(made)
 
 
 async def _visible(call: Call[Nothing, AskTools]) -> Iterable[Tool]:
     """What a session sees; without one, what a session that chooses nothing would see."""
     if call.query.session_id is None:
-        return call.desk.runtime.registry.snapshot()
-    return (await call.desk.find(call.query.session_id, call.user_id)).tools()
+        return call.services.runtime.registry.snapshot()
+    return (await call.services.find(call.query.session_id, call.user_id)).tools()
 
 
 ENDPOINTS = [

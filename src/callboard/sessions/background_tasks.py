@@ -10,7 +10,7 @@ from ..storage.port import StoreError
 log = logging.getLogger("callboard.sessions")
 
 
-class Errands:
+class BackgroundTasks:
     """Owns its tasks until it is closed."""
 
     def __init__(self) -> None:

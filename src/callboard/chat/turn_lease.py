@@ -16,7 +16,7 @@ from pydantic_core import to_json
 from ..events.event import encode_event
 from ..events.kinds import EventKind
 from ..execution.lifecycle import Status
-from ..sessions.seat import Seat
+from ..sessions.conversation_scope import ConversationScope
 from ..storage.port import Conflict, ExecutionWrite
 from ..storage.rows import ExecutionRow
 from .history import History
@@ -31,18 +31,18 @@ _ENDS = {
 }
 
 
-class FloorLost(Exception):
+class TurnLeaseLost(Exception):
     """The turn is another process's by now."""
 
 
-class Floor:
+class TurnLease:
     """The right to write into the transcript of a session.
 
     A turn that begins is written with the first thing that it writes; if another one was faster, nothing is written.
     """
 
-    def __init__(self, seat: Seat, history: History) -> None:
-        self._seat = seat
+    def __init__(self, scope: ConversationScope, history: History) -> None:
+        self._scope = scope
         self._history = history
         self._row: ExecutionRow | None = None
         self._began: Began | None = None
@@ -64,12 +64,12 @@ class Floor:
         """The turn that runs in another process, if one does."""
         await self._history.refresh()
         row = await self._last()
-        return row if row is not None and row.owner != self._seat.owner else None
+        return row if row is not None and row.owner != self._scope.owner else None
 
     async def take(self) -> bool:
         """Begin a turn, or go on with one that was paused or left behind. False where one runs elsewhere."""
         if self._row is None and (last := await self._last()) is not None:
-            if last.owner != self._seat.owner:
+            if last.owner != self._scope.owner:
                 return False
             self._row = last
         if self._row is not None and self._history.turn_id is not None:
@@ -80,7 +80,7 @@ class Floor:
         paused = self._history.turn_id if self._history.open_calls() else None
         self.turn_id = paused or f"t{secrets.token_hex(6)}"
         self._began = Began(self.turn_id, self._history.began + 1)
-        self._row = turn_row(self._seat, self.turn_id, self._began.number)
+        self._row = turn_row(self._scope, self.turn_id, self._began.number)
         if paused:  # before anything is called
             await self.begin()
         return True
@@ -96,11 +96,11 @@ class Floor:
             await self.write(())
 
     async def write(self, entries: Sequence[Entry], *, taken: Sequence[str] = (), events: Sequence[bytes] = ()) -> None:
-        """Write what the turn has come to. Raises `FloorLost`, or `Conflict` where somebody else took a result."""
+        """Write what the turn has come to. Raises `TurnLeaseLost`, or `Conflict` where somebody else took a result."""
         if self._row is None:
-            raise FloorLost
-        rows = [ExecutionWrite(self._row, self._seat.owner, new=self._began is not None)]
-        rows += [ExecutionWrite(told_input(self._seat, each.id)) for each in entries if _has_row(each)]
+            raise TurnLeaseLost
+        rows = [ExecutionWrite(self._row, self._scope.owner, new=self._began is not None)]
+        rows += [ExecutionWrite(told_input(self._scope, each.id)) for each in entries if _has_row(each)]
         if self._began is not None:
             entries = [self._began, *entries]
             events = [self._event(EventKind.TURN_STARTED, {}), *events]
@@ -110,7 +110,7 @@ class Floor:
             if not await self._history.refresh() and taken and await self._is_mine():
                 raise
             self._row = self._began = None
-            raise FloorLost from None
+            raise TurnLeaseLost from None
         except asyncio.CancelledError:  # it is written all the same
             self._began = None
             raise
@@ -121,10 +121,10 @@ class Floor:
     ) -> None:
         """End the turn, or this part of it, with the event that says how. One without anything in it is forgotten."""
         if self._row is None:
-            raise FloorLost
+            raise TurnLeaseLost
         try:
             if self._began is None or kind is not EventKind.TURN_FINISHED:
-                self._row = replace(self._row, status=_ENDS[kind].value, completed_at=self._seat.now())
+                self._row = replace(self._row, status=_ENDS[kind].value, completed_at=self._scope.now())
                 await self.write(entries, taken=taken, events=[self._event(kind, data)])
                 self._left = self._history.began
         finally:
@@ -134,9 +134,9 @@ class Floor:
         """The newest turn, if it has not ended."""
         await self._history.load()
         number = self._history.began
-        if not self._seat.session.durable or number in (0, self._left):
+        if not self._scope.session.durable or number in (0, self._left):
             return None
-        row = await self._seat.session.calls.stored_call(turn_call(number))
+        row = await self._scope.session.calls.stored_call(turn_call(number))
         return row if row is not None and row.completed_at is None else None
 
     async def _is_mine(self) -> bool:
@@ -144,12 +144,12 @@ class Floor:
         if self._began is not None:
             return await self.holder() is None and self._began.number == self._history.began + 1
         row = self._row
-        if self._seat.session.durable:
-            row = await self._seat.session.calls.stored_call(turn_call(self._history.began))
-        return row is not None and row.owner == self._seat.owner and row.completed_at is None
+        if self._scope.session.durable:
+            row = await self._scope.session.calls.stored_call(turn_call(self._history.began))
+        return row is not None and row.owner == self._scope.owner and row.completed_at is None
 
     def _event(self, kind: EventKind, data: Mapping[str, Any]) -> bytes:
-        return encode_event(kind, self._seat.now(), to_json({"turn_id": self.turn_id, **data}))
+        return encode_event(kind, self._scope.now(), to_json({"turn_id": self.turn_id, **data}))
 
 
 def _has_row(entry: Entry) -> TypeGuard[Input]:

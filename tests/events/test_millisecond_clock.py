@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard.clock import SystemClock
-from callboard.events.calendar import Calendar
+from callboard.events.millisecond_clock import MillisecondClock
 from callboard.testing import ManualClock
 from tests.examples import examples
 
@@ -26,12 +26,12 @@ class Hands(SystemClock):
         return self.now + self.offset
 
 
-def told(calendar: Calendar, now: float) -> tuple[str, float]:
+def told(clock_ms: MillisecondClock, now: float) -> tuple[str, float]:
     """What a calendar says of a reading, asked as it wants to be."""
-    if now >= calendar.until:
-        calendar.turn(now)
-    assert now >= calendar.since
-    return calendar.text, calendar.at + (now - calendar.since)
+    if now >= clock_ms.until:
+        clock_ms.turn(now)
+    assert now >= clock_ms.since
+    return clock_ms.text, clock_ms.at + (now - clock_ms.since)
 
 
 def text_of(timestamp: float) -> str:
@@ -46,10 +46,10 @@ def text_of(timestamp: float) -> str:
 @examples(200, 2000)
 def test_b1_times_are_those_of_the_clock_to_the_millisecond(offset: float, passing: list[float]) -> None:
     clock = Hands(offset)
-    calendar = Calendar(clock)
+    clock_ms = MillisecondClock(clock)
     for seconds in passing:
         clock.now += seconds
-        text, at = told(calendar, clock.now)
+        text, at = told(clock_ms, clock.now)
         assert text == text_of(clock.time())
         assert abs(at - clock.time()) < 2e-6
 
@@ -58,20 +58,20 @@ def test_b1_times_are_those_of_the_clock_to_the_millisecond(offset: float, passi
 @examples(100, 1000)
 def test_b1_a_clock_that_is_set_is_believed_from_the_next_millisecond_on(jumps: list[float]) -> None:
     clock = Hands(EPOCH)
-    calendar = Calendar(clock)
-    told(calendar, clock.now)
+    clock_ms = MillisecondClock(clock)
+    told(clock_ms, clock.now)
     for jump in jumps:
         clock.offset = EPOCH + jump
         clock.now += 0.001
-        assert told(calendar, clock.now)[0] == text_of(clock.time())
+        assert told(clock_ms, clock.now)[0] == text_of(clock.time())
 
 
 def test_b1_the_time_of_day_is_asked_once_for_each_millisecond() -> None:
     clock = Hands(EPOCH)
-    calendar = Calendar(clock)
+    clock_ms = MillisecondClock(clock)
     for step in range(10_000):
         clock.now = step / 1e6
-        told(calendar, clock.now)
+        told(clock_ms, clock.now)
     assert clock.asked <= 2 * 10, "once more at the end of each, where numbers are not exact"
 
 
@@ -83,7 +83,7 @@ def test_b1_a_clock_that_stands_still_may_be_set() -> None:
             return super().time() + self.offset
 
     clock = Set(EPOCH)
-    calendar = Calendar(clock)
+    clock_ms = MillisecondClock(clock)
     for offset in (0.0, 3600.0, -3600.0, 0.0001):
         clock.offset = offset
-        assert told(calendar, clock.monotonic()) == (text_of(EPOCH + offset), EPOCH + offset)
+        assert told(clock_ms, clock.monotonic()) == (text_of(EPOCH + offset), EPOCH + offset)

@@ -44,7 +44,7 @@ class Database(Protocol):
         ...
 
 
-class Line:
+class PinnedConnection:
     """One connection, used by one thread at a time, and made again after it broke."""
 
     def __init__(self, database: Database, *, writes: bool) -> None:
@@ -107,15 +107,17 @@ class Line:
                 connection.close()
 
 
-class Clerks:
+class ConnectionThreads:
     """Threads that do work, each with a line of its own."""
 
-    def __init__(self, name: str, *lines: Line) -> None:
+    def __init__(self, name: str, *lines: PinnedConnection) -> None:
         self._lines = lines
         self._idle = deque(lines)
         self._threads = ThreadPoolExecutor(len(lines), thread_name_prefix=name)
 
-    async def do(self, work: Callable[[Line], T], patience: Patience | None = None, *, writes: bool = False) -> T:
+    async def do(
+        self, work: Callable[[PinnedConnection], T], patience: Patience | None = None, *, writes: bool = False
+    ) -> T:
         """Have some work done. A caller that is cancelled stops waiting; work that has begun goes on.
 
         Where the caller's patience ends first, work that has not begun is withdrawn, and `StoreUnavailable` is raised;
@@ -140,7 +142,7 @@ class Clerks:
         for line in self._lines:
             line.close()
 
-    def _serve(self, work: Callable[[Line], T]) -> T:
+    def _serve(self, work: Callable[[PinnedConnection], T]) -> T:
         line = self._idle.pop()
         try:
             return work(line)

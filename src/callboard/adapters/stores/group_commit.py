@@ -8,8 +8,8 @@ from sqlalchemy.exc import DBAPIError
 
 from ...storage.port import Change, Conflict, Group, GroupWithdrawn, StoreError, StoreUnavailable
 from .backend import Backend
-from .lines import Line
-from .sheets import Fold
+from .bulk_statements import StatementBatch
+from .connections import PinnedConnection
 from .writing import Writing
 
 
@@ -23,7 +23,7 @@ class Groups:
         self._unsure: Sequence[Change] = ()
         """The last group, while it is not known whether it was written."""
 
-    def commit(self, line: Line, changes: Sequence[Change]) -> list[int | Conflict]:
+    def commit(self, line: PinnedConnection, changes: Sequence[Change]) -> list[int | Conflict]:
         """Write a group. One that comes again after `StoreUnavailable` is looked for first.
 
         Raises `GroupWithdrawn`, and then it is not written.
@@ -41,9 +41,9 @@ class Groups:
                 again = True
                 group.unseal()
                 group.check()
-                fold = Fold()
-                written = self._writing.write(connection, changes, fold=fold)
-                self._tell(connection, changes, written, fold)
+                batch = StatementBatch()
+                written = self._writing.write(connection, changes, batch=batch)
+                self._tell(connection, changes, written, batch)
                 group.seal()
             return written
 
@@ -54,7 +54,7 @@ class Groups:
                 group.check()
                 self._writing.lock(connection, {change.session_id for change in changes})
                 written = self._halved(connection, changes)
-                self._tell(connection, changes, written, Fold())
+                self._tell(connection, changes, written, StatementBatch())
                 group.seal()
             return written
 
@@ -76,14 +76,18 @@ class Groups:
         return results
 
     def _tell(
-        self, connection: Connection, changes: Sequence[Change], results: Sequence[int | Conflict], fold: Fold
+        self,
+        connection: Connection,
+        changes: Sequence[Change],
+        results: Sequence[int | Conflict],
+        batch: StatementBatch,
     ) -> None:
         written = {
             change.session_id
             for change, result in zip(changes, results, strict=True)
             if not isinstance(result, Conflict)
         }
-        self._database.tell(connection, self._number, results, sorted(written), fold)
+        self._database.tell(connection, self._number, results, sorted(written), batch)
 
     def _halved(self, connection: Connection, changes: Sequence[Change]) -> list[int | Conflict]:
         """Write what can be written, by writing halves, and halves of halves, where the whole cannot be."""

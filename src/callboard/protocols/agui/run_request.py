@@ -27,7 +27,7 @@ MAX_ID = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RunRequest:
     """A run that a client wants."""
 
     thread_id: str
@@ -51,7 +51,7 @@ class Asked:
     """How many of the newest messages the page wants to have, if it says so."""
 
 
-def read(given: RunAgentInput) -> Asked:
+def read(given: RunAgentInput) -> RunRequest:
     """What a client wants. Raises `RunRefused`."""
     for name, value in (("threadId", given.thread_id), ("runId", given.run_id)):
         if not (0 < len(value) <= MAX_ID and value.isprintable()):
@@ -59,7 +59,7 @@ def read(given: RunAgentInput) -> Asked:
     reading = _Reading()
     for message in given.messages:
         reading.take(message)
-    return Asked(
+    return RunRequest(
         given.thread_id,
         given.run_id,
         reading.lines,

@@ -5,7 +5,7 @@ import inspect
 
 import pytest
 
-from callboard.sessions.errands import Errands
+from callboard.sessions.background_tasks import BackgroundTasks
 from callboard.storage.port import StoreUnavailable
 from callboard.testing import settle
 
@@ -16,15 +16,15 @@ async def test_what_goes_wrong_with_an_errand_is_logged(caplog: pytest.LogCaptur
     async def fails(error: Exception) -> None:
         raise error
 
-    errands = Errands()
-    errands.run(fails(StoreUnavailable("it is away")))
-    errands.run(fails(ValueError("a fault of ours")))
+    background = BackgroundTasks()
+    background.run(fails(StoreUnavailable("it is away")))
+    background.run(fails(ValueError("a fault of ours")))
     await settle()
     assert [(record.levelname, record.message) for record in caplog.records] == [
         ("WARNING", "the store was not reached: it is away"),
         ("ERROR", "the runtime failed in a task of its own"),
     ]
-    await errands.close()
+    await background.close()
 
 
 async def test_closing_stops_what_is_under_way_and_what_never_began() -> None:
@@ -36,11 +36,11 @@ async def test_closing_stops_what_is_under_way_and_what_never_began() -> None:
         finally:
             ended.append("under way")
 
-    errands = Errands()
-    errands.run(waits())
+    background = BackgroundTasks()
+    background.run(waits())
     await settle()
     never = waits()
-    errands.run(never)
-    await errands.close()
+    background.run(never)
+    await background.close()
     assert ended == ["under way"]
     assert inspect.getcoroutinestate(never) == inspect.CORO_CLOSED

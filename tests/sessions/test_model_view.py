@@ -5,7 +5,7 @@ from pydantic_core import from_json
 
 from callboard import Outcome, ToolError, tool
 from callboard.execution.outcome import OutcomeStatus
-from callboard.sessions.shown import DEFAULT_RESULT_LIMIT, shown_text, shown_to_model
+from callboard.sessions.model_view import DEFAULT_RESULT_LIMIT, shown_text, shown_to_model
 
 
 @tool(result_limit=20, renderers={"voice": lambda value: f"It is {value}."})

@@ -8,29 +8,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.execution.book import Book
 from callboard.execution.execution import Execution
+from callboard.execution.index import ExecutionIndex
 from callboard.execution.manager import NO_TOOL
 from tests.examples import examples
 
 RETAIN = 5
 
 
-def entered(book: Book, number: int, *, named: bool = False) -> Execution:
+def entered(index: ExecutionIndex, number: int, *, named: bool = False) -> Execution:
     """A new execution in a book, entered as calls are."""
     call_id = f"call-{number}" if named else f"x{number}"
     execution = Execution(f"x{number}", call_id, NO_TOOL, "none", cast("Any", None), b"{}", 0.0, 0.0)
-    book.entries.append(execution)
+    index.entries.append(execution)
     if named:
-        book.calls[call_id] = execution
-    if len(book.entries) > book.limit:
-        book.forget()
+        index.calls[call_id] = execution
+    if len(index.entries) > index.limit:
+        index.forget()
     return execution
 
 
-def ended(book: Book, execution: Execution) -> None:
+def ended(index: ExecutionIndex, execution: Execution) -> None:
     execution.ended = 1.0
-    book.ended(execution)
+    index.ended(execution)
 
 
 @dataclass(frozen=True)
@@ -53,60 +53,60 @@ steps = st.builds(Step, st.booleans(), st.integers(0, 3), st.sampled_from([False
 @given(st.lists(steps, max_size=60))
 @examples(150, 1500)
 def test_x2_what_lives_or_waits_and_the_newest_are_kept_and_found(many: list[Step]) -> None:
-    book, waiting = Book(RETAIN), set[str]()
-    book.waiting = waiting
+    index, waiting = ExecutionIndex(RETAIN), set[str]()
+    index.waiting = waiting
     made: list[Execution] = []
     for number, step in enumerate(many):
-        made.append(entered(book, number, named=step.named))
+        made.append(entered(index, number, named=step.named))
         living = [each for each in made if each.ended is None]
         for place, execution in enumerate(reversed(living[len(living) - step.ends :])):
             if step.late and not place:
                 execution.late = True
                 waiting.add(execution.id)
-            ended(book, execution)
+            ended(index, execution)
         if step.looked_up:
-            check_ids(book, made)
+            check_ids(index, made)
         finished = [each for each in made if each.ended is not None]
         due = [each for each in made if each.ended is None or each.id in waiting or each in finished[-RETAIN:]]
-        assert [each for each in book.entries if each in due] == due
-        assert book.finished == sum(each.ended is not None for each in book.entries)
-        assert len(book.entries) <= len(due) + RETAIN + max(RETAIN, len(due) // 8)
-    check_ids(book, made)
+        assert [each for each in index.entries if each in due] == due
+        assert index.finished == sum(each.ended is not None for each in index.entries)
+        assert len(index.entries) <= len(due) + RETAIN + max(RETAIN, len(due) // 8)
+    check_ids(index, made)
 
 
-def check_ids(book: Book, made: list[Execution]) -> None:
-    kept = set(map(id, book.entries))
-    assert list(book.by_id.values()) == book.entries
+def check_ids(index: ExecutionIndex, made: list[Execution]) -> None:
+    kept = set(map(id, index.entries))
+    assert list(index.by_id.values()) == index.entries
     for each in made:
-        assert book.holds(each.id) == (id(each) in kept)
-        assert book.by_call(each.call_id) is (each if id(each) in kept else None)
+        assert index.holds(each.id) == (id(each) in kept)
+        assert index.by_call(each.call_id) is (each if id(each) in kept else None)
 
 
 def test_x2_one_that_is_taken_back_is_in_the_place_of_what_was_known_of_it() -> None:
-    book = Book(RETAIN)
-    first, second = entered(book, 1, named=True), entered(book, 2)
-    ended(book, first)
+    index = ExecutionIndex(RETAIN)
+    first, second = entered(index, 1, named=True), entered(index, 2)
+    ended(index, first)
     first.lost = True
-    assert not book.holds("x1")
+    assert not index.holds("x1")
     again = Execution("x1", "call-1", NO_TOOL, "none", cast("Any", None), b"{}", 2.0, 2.0)
-    book.take_back(again)
-    assert book.entries == [again, second]
-    assert (book.by_id["x1"], book.by_call("call-1"), book.finished) == (again, again, 0)
-    assert list(book.by_id) == ["x1", "x2"]
+    index.take_back(again)
+    assert index.entries == [again, second]
+    assert (index.by_id["x1"], index.by_call("call-1"), index.finished) == (again, again, 0)
+    assert list(index.by_id) == ["x1", "x2"]
 
 
 def test_x2_what_is_not_in_it_is_not_counted_when_it_ends() -> None:
-    book = Book(RETAIN)
-    replaced = entered(book, 1)
+    index = ExecutionIndex(RETAIN)
+    replaced = entered(index, 1)
     again = Execution("x1", "x1", NO_TOOL, "none", cast("Any", None), b"{}", 2.0, 2.0)
-    book.take_back(again)
+    index.take_back(again)
     elsewhere = Execution("x2", "x2", NO_TOOL, "none", cast("Any", None), b"{}", 2.0, 2.0)
     for execution in (replaced, elsewhere):
         execution.stored = True  # as every one is that other processes can know
-        ended(book, execution)
-    assert book.finished == 0
-    ended(book, again)
-    assert book.finished == 1
+        ended(index, execution)
+    assert index.finished == 0
+    ended(index, again)
+    assert index.finished == 1
 
 
 def test_x2_each_gets_into_the_table_of_ids_once() -> None:
@@ -122,27 +122,27 @@ def test_x2_each_gets_into_the_table_of_ids_once() -> None:
             self.taken += len(self)
             return super().__iter__()
 
-    book = Book(10_000)
-    book.entries = entries = Watched()
+    index = ExecutionIndex(10_000)
+    index.entries = entries = Watched()
     for number in range(1_000):
-        entered(book, number)
-        assert book.holds(f"x{number}")
+        entered(index, number)
+        assert index.holds(f"x{number}")
     assert entries.taken == 1_000
 
 
 def test_x2_many_that_live_are_not_passed_at_every_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    book, passes, forget = Book(RETAIN), 0, Book.forget
+    index, passes, forget = ExecutionIndex(RETAIN), 0, ExecutionIndex.forget
 
-    def counted(book: Book) -> None:
+    def counted(index: ExecutionIndex) -> None:
         nonlocal passes
         passes += 1
-        forget(book)
+        forget(index)
 
-    monkeypatch.setattr(Book, "forget", counted)
+    monkeypatch.setattr(ExecutionIndex, "forget", counted)
     for number in range(1_000):
-        entered(book, number)
+        entered(index, number)
     passes = 0
     for number in range(1_000, 3_000):
-        ended(book, entered(book, number))
+        ended(index, entered(index, number))
     assert passes <= 2_000 / 125 + 1
-    assert len(book.entries) <= 1_000 + RETAIN + 125
+    assert len(index.entries) <= 1_000 + RETAIN + 125

@@ -9,13 +9,13 @@ from ..sessions.liveness import is_dead
 from ..storage.port import Store
 from ..storage.rows import ExecutionRow, OwnerRow, RequestRow, SessionRow
 from .records import execution_data, request_data, request_status, result_data, session_data
-from .words import one_line
+from .text import one_line
 
 MOST = 1_000
 """How many executions or requests of a session are looked at."""
 
 
-class Standing(NamedTuple):
+class SessionStatus(NamedTuple):
     """A session and all that is unfinished in it, as it was when one looked."""
 
     session: SessionRow
@@ -34,12 +34,12 @@ async def find_session(store: Store, session_id: str) -> SessionRow:
     return row
 
 
-async def look_at(store: Store, session_id: str) -> Standing:
+async def look_at(store: Store, session_id: str) -> SessionStatus:
     """How a session stands. Raises `SessionNotFound`."""
     row = await find_session(store, session_id)
     now = time.time()
     asked = await store.requests(session_id=session_id, status="open", limit=MOST)
-    return Standing(
+    return SessionStatus(
         row,
         [each for each in await store.executions(session_id, unfinished=True, limit=MOST) if each.is_call],
         [request for request in asked if request_status(request, now) == "open"],
@@ -64,17 +64,17 @@ def process_name(owner: str) -> str:
     return one_line(owner.rpartition("-")[0] or owner)
 
 
-def standing_data(standing: Standing) -> dict[str, Any]:
+def status_data(status: SessionStatus) -> dict[str, Any]:
     """All of it as JSON data."""
     now = time.time()
     return {
-        **session_data(standing.session),
-        "unfinished": unfinished_data(standing, standing.executions),
-        "open_requests": [request_data(row, now) for row in standing.requests],
-        "results": [result_data(row) for row in standing.results],
+        **session_data(status.session),
+        "unfinished": unfinished_data(status, status.executions),
+        "open_requests": [request_data(row, now) for row in status.requests],
+        "results": [result_data(row) for row in status.results],
     }
 
 
-def unfinished_data(standing: Standing, rows: Sequence[ExecutionRow]) -> list[dict[str, Any]]:
+def unfinished_data(status: SessionStatus, rows: Sequence[ExecutionRow]) -> list[dict[str, Any]]:
     """Some of its executions as JSON data, with the process that carries each out, if one does."""
-    return [{**execution_data(row), "held_by": holder(row, standing.owners)} for row in rows]
+    return [{**execution_data(row), "held_by": holder(row, status.owners)} for row in rows]

@@ -6,8 +6,8 @@ look between, so what was not told yet is told together with whatever comes next
 
 from pydantic_core import to_json
 
-from ..events.calendar import Calendar
 from ..events.event import written
+from ..events.millisecond_clock import MillisecondClock
 from .execution import CALLED, EXECUTING, VALIDATED, Execution
 
 _joined = b"".join
@@ -17,14 +17,14 @@ _EXECUTING, _RESULT = b'{"kind":"tool_executing","at":"', b'{"kind":"tool_result
 
 def opening(execution: Execution) -> tuple[bytes, ...]:
     """The events of how it begins that were not told yet. From now on they count as told."""
-    told, reached = execution.told, execution.reached
+    told, reached = execution.reported_phase, execution.phase
     if told == reached:
         return ()
-    execution.told = reached
+    execution.reported_phase = reached
     begun = written(execution.at or execution.queued_at) + head(execution)
     events: list[bytes] = []
     if told < CALLED:
-        events.append(_joined((_STARTED, begun, b',"arguments":', execution.shown, b"}}")))
+        events.append(_joined((_STARTED, begun, b',"arguments":', execution.display_arguments, b"}}")))
     if told < VALIDATED <= reached:
         events.append(_joined((_VALIDATING, begun, b"}}")))
     if reached == EXECUTING:
@@ -32,22 +32,22 @@ def opening(execution: Execution) -> tuple[bytes, ...]:
     return tuple(events)
 
 
-def success(execution: Execution, calendar: Calendar, encoded: bytes) -> tuple[bytes, ...]:
+def success(execution: Execution, clock_ms: MillisecondClock, encoded: bytes) -> tuple[bytes, ...]:
     """The event with which it ends well, now, after those that were not told yet: all of them, if it never waited."""
-    number, at = execution.id, calendar.text
+    number, at = execution.id, clock_ms.text
     if execution.seldom is None and execution.call_id is number:
         now_and_ids = f'{at}","data":{{"execution_id":"{number}","call_id":"{number}",{execution.tool.label}'.encode()
     else:
         now_and_ids = at.encode() + (_ids(execution) if execution.seldom is None else head(execution))
     end = _joined((_RESULT, now_and_ids, b',"status":"succeeded","value":', encoded, b"}}"))
-    if execution.told:
+    if execution.reported_phase:
         return (*opening(execution), end)
-    execution.told = EXECUTING
-    same = execution.queued >= calendar.since  # in this millisecond
+    execution.reported_phase = EXECUTING
+    same = execution.queued >= clock_ms.since  # in this millisecond
     begun = now_and_ids if same else written(execution.queued_at) + now_and_ids[len(at) :]
     maximum = execution.max_attempts
     return (
-        _joined((_STARTED, begun, b',"arguments":', execution.shown, b"}}")),
+        _joined((_STARTED, begun, b',"arguments":', execution.display_arguments, b"}}")),
         _joined((_VALIDATING, begun, b"}}")),
         _joined((_EXECUTING, begun, _FIRST[maximum] if maximum < 10 else _first_of(maximum))),
         end,

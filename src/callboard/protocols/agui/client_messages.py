@@ -12,7 +12,7 @@ from . import frames
 from .lines import MOST, Line, Window
 
 
-class Copy:
+class ClientMessages:
     """The messages that one client has, in the client's order, kept up to date by the frames that are sent to it."""
 
     def __init__(self, lines: Sequence[Line]) -> None:

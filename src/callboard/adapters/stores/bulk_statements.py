@@ -58,7 +58,7 @@ def keys(rows: Iterable[Sequence[str]]) -> str:
     return to_json(list(rows)).decode()
 
 
-class Sheet:
+class BulkStatement:
     """Writes rows of one table."""
 
     def __init__(
@@ -82,21 +82,26 @@ class Sheet:
             self._order = itemgetter(*order) if order != sorted(order) else None
 
     def write(
-        self, connection: Connection, rows: Sequence[Row], *, careful: bool = False, fold: "Fold | None" = None
+        self,
+        connection: Connection,
+        rows: Sequence[Row],
+        *,
+        careful: bool = False,
+        batch: "StatementBatch | None" = None,
     ) -> None:
         """Write rows, one at least. `careful` keeps JSON wrapped, which PostgreSQL takes whatever it holds.
 
-        With `fold`, PostgreSQL is given them later, together with others.
+        With `batch`, PostgreSQL is given them later, together with others.
         """
         if not self._on_postgresql:
             driver(connection).executemany(self._text, list(map(self._order, rows) if self._order else rows))
             return
         written = [self._encoded(row, careful) for row in rows] if self._encoders else rows
         document = to_json(written).decode()
-        if fold is None:
+        if batch is None:
             driver(connection).execute(self._text, {"rows": document})
         else:
-            fold.add(self._text, document)
+            batch.add(self._text, document)
 
     def _encoded(self, row: Row, careful: bool) -> list[Any]:
         values = list(row)
@@ -135,7 +140,7 @@ class Sheet:
         return statement
 
 
-class Fold:
+class StatementBatch:
     """Statements of several tables that travel to PostgreSQL as one: each costs as much as its journey."""
 
     def __init__(self) -> None:

@@ -15,32 +15,32 @@ from ..errors import ErrorCategory
 from ..events.event import encode_event
 from ..events.kinds import EventKind
 from ..execution.outcome import Outcome, OutcomeStatus
+from ..sessions.conversation_scope import ConversationScope
 from ..sessions.ids import is_call_id
-from ..sessions.seat import Seat
 from ..storage.port import Conflict
 from ..tools.snapshot import Snapshot
 from ..turns import Usage
 from ..types import Wake
-from .floor import Floor
 from .history import History
 from .instructions import instructions_for
-from .shown import said_id
+from .messages import said_id
 from .toolset import tool_definition
 from .transcript import Answered, Late, Said
+from .turn_lease import TurnLease
 from .wellformed import storable_parts, valid_text
 
 GRACE = 0.05
 """Seconds that calls still have when the user writes; those that take longer go on in the background."""
 
 
-class Desk:
-    """What one turn works with. See `completion.Desk`."""
+class TurnIO:
+    """What one turn works with. See `completion.TurnIO`."""
 
     def __init__(
         self,
-        seat: Seat,
+        scope: ConversationScope,
         history: History,
-        floor: Floor,
+        lease: TurnLease,
         instructions: str | None,
         nudged: asyncio.Event,
         joined: Callable[[], None],
@@ -48,10 +48,10 @@ class Desk:
         found: tuple[str, ...] | None,
         settings: Callable[[Sequence[ModelMessage]], ModelSettings | None],
     ) -> None:
-        self._seat = seat
-        self._session = seat.session
+        self._scope = scope
+        self._session = scope.session
         self._history = history
-        self._floor = floor
+        self._lease = lease
         self._instructions = instructions
         self._nudged = nudged
         """Set when the user wrote."""
@@ -70,7 +70,7 @@ class Desk:
 
     @property
     def used(self) -> Usage:
-        return self._history.used_by(self._floor.turn_id)
+        return self._history.used_by(self._lease.turn_id)
 
     async def left_over(self) -> Sequence[ToolCallPart]:
         calls = self._history.open_calls()
@@ -82,7 +82,7 @@ class Desk:
         rendering = self._history.rendering
         if not rendering.waits:
             return []
-        await self._floor.begin()
+        await self._lease.begin()
         messages = rendering.messages()
         told = instructions_for(self._instructions, self._session.client)
         if told and isinstance(last := messages[-1], ModelRequest):
@@ -104,7 +104,7 @@ class Desk:
         response = _storable(response, self._history.rendering.call_ids)
         text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
         self.spoken.append(text)
-        await self._floor.write([Said(response)], events=(self._text("text", text),) if text else ())
+        await self._lease.write([Said(response)], events=(self._text("text", text),) if text else ())
         return [part for part in response.parts if isinstance(part, ToolCallPart)]
 
     async def was_cut_off(self, response: ModelResponse) -> None:
@@ -140,7 +140,7 @@ class Desk:
             for call, outcome in zip(calls, outcomes, strict=True)
             if goes_on or outcome.status is not OutcomeStatus.WAITING
         ]
-        await self._floor.write(answered, taken=await self._late_among(outcomes))
+        await self._lease.write(answered, taken=await self._late_among(outcomes))
         return goes_on
 
     async def close(self, reason: str | None) -> tuple[list[Answered], list[str]]:
@@ -164,8 +164,8 @@ class Desk:
     def _text(self, field: str, text: str) -> bytes:
         """The event of what the model says, or of a piece of it."""
         place = {"message_id": self._message_id, "response": self._history.responses + 1}
-        data = {"turn_id": self._floor.turn_id, **place, field: text}
-        return encode_event(EventKind.TEXT, self._seat.now(), to_json(data))
+        data = {"turn_id": self._lease.turn_id, **place, field: text}
+        return encode_event(EventKind.TEXT, self._scope.now(), to_json(data))
 
     async def _call(self, call: ToolCallPart) -> Outcome:
         if call.tool_call_id in self._left_over:
@@ -204,7 +204,7 @@ class Desk:
                 if self._session.wakes(each.tool) is not Wake.UI_ONLY
             ]
             try:
-                await self._floor.write([*late, *inputs], taken=ids)
+                await self._lease.write([*late, *inputs], taken=ids)
             except Conflict:  # somebody else took some of the results in the same moment
                 continue
             return

@@ -13,7 +13,7 @@ from ..budget import Budget, MemoryLimits
 from ..clock import Clock, Timer
 from ..errors import ErrorCategory, ToolError
 from ..events.board import Board
-from ..execution.book import Book
+from ..execution.index import ExecutionIndex
 from ..execution.manager import ExecutionManager
 from ..execution.usage import Usage, UserUsage
 from ..storage.port import AlreadyWritten, Change, Conflict, IdempotencyConflict, Store, StoreError
@@ -24,17 +24,17 @@ from ..tools.definition import Tool
 from ..tools.registry import Registry
 from ..tools.view import View
 from ..types import Wake
+from .background_tasks import BackgroundTasks
 from .boards import Boards
-from .errands import Errands
+from .conversation_scope import ConversationScope
+from .heartbeat import Heartbeat
 from .housekeeping import Housekeeping
 from .ids import MAX_ID, SessionIdInvalid, SessionNotFound, check_id
 from .ledger import DirectLedger, Ledger, StoreLedger
 from .logout import finish_work
-from .ownership import Ownership
 from .recovery import Recovery
 from .requests import Requests
-from .seat import Seat
-from .services import Services, Talk, Watcher
+from .services import ConversationPort, Services, Watcher
 from .session import Session
 from .wakes import Wakes
 from .workers import Workers
@@ -49,7 +49,7 @@ SWEEP = 60.0
 """Seconds after which one looks again for what is idle or too old."""
 
 
-class Keeper:
+class SessionManager:
     """Opens and finds sessions, between `start` and `stop`."""
 
     def __init__(
@@ -94,14 +94,14 @@ class Keeper:
         )
         """The memory that large events, arguments and results take."""
         self._expiry: Timer | None = None
-        self.errands = Errands()
-        self._boards = Boards(store, self._board, self.errands.run)
+        self.background = BackgroundTasks()
+        self._boards = Boards(store, self._board, self.background.run)
         self._writer = Writer(store)
         self.restored = self.restore_failures = 0
         """How many sessions came back from the store, and how often that failed."""
         self.deleted: list[Callable[[Session], None]] = []
         """Who is told of a session that was deleted, here or by another process."""
-        self.converse: Callable[[Seat], Talk] | None = None
+        self.converse: Callable[[ConversationScope], ConversationPort] | None = None
         """Makes the conversation of a session, where there is a model to talk to."""
         self._services = Services(
             registry=registry,
@@ -112,7 +112,7 @@ class Keeper:
             workers=Workers(workers, manager, clock, me.id),
             catch_up=self._catch_up,
             log_out=self.log_out,
-            look_around=lambda: self._ownership.look_soon(),
+            poll_orphans=lambda: self._heartbeat.poll_soon(),
             conversation=self._conversation,
             usage=Usage(),
             owner=me.id,
@@ -121,14 +121,14 @@ class Keeper:
         )
         self._recovery = Recovery(self._services, self.bring, self._wake_all)
         self._housekeeping = Housekeeping(self._services, self.bring, keep_events=keep_events, keep_for=keep_for)
-        self._ownership = Ownership(store, me, self._recovery.add, self._recovery.robbed, self._recovery.died)
+        self._heartbeat = Heartbeat(store, me, self._recovery.add, self._recovery.robbed, self._recovery.died)
         self._wakes = Wakes(
             self._known,
             self._refresh,
             self._services.requests.look,
             lambda: self._recovery.stop_cancelled(self._known.get),
-            self._ownership.look_soon if recover else lambda: None,
-            self.errands.run,
+            self._heartbeat.poll_soon if recover else lambda: None,
+            self.background.run,
         )
 
     async def start(self) -> None:
@@ -137,13 +137,13 @@ class Keeper:
             self._writer.open()
             if self._recover:
                 self._recovery.open()
-                await self._ownership.open()  # else it joins when it is first used for more than looking
-                self.errands.run(self._expire())
+                await self._heartbeat.open()  # else it joins when it is first used for more than looking
+                self.background.run(self._expire())
         self._next_sweep()
 
     async def stop_recovery(self) -> None:
         """Take nothing over any more. What is not taken over yet is left to the next process."""
-        await self._ownership.stop_looking()
+        await self._heartbeat.stop_looking()
         await self._recovery.close()
 
     async def stop(self) -> None:
@@ -151,7 +151,7 @@ class Keeper:
         if self._timer is not None:
             self._timer.cancel()
         await self.stop_recovery()
-        await self.errands.close()
+        await self.background.close()
         if self._expiry is not None:
             self._expiry.cancel()
         if self._durable:
@@ -159,7 +159,7 @@ class Keeper:
         await self._services.requests.close()
         await self._services.workers.close()
         if self._durable:
-            await self._ownership.close()
+            await self._heartbeat.close()
 
     async def bring(self, session_id: str) -> Session | None:
         """A session from memory or from the store, as it is now. Nobody is logged in by that."""
@@ -198,10 +198,10 @@ class Keeper:
             await self._reconciled(known)
         await self._boards.catch_up(session_id, board)
 
-    def _conversation(self, session: Session) -> Talk | None:
-        if session.talk is None and self.converse is not None:
-            session.talk = self.converse(Seat(session, self._services))
-        return session.talk
+    def _conversation(self, session: Session) -> ConversationPort | None:
+        if session.current_conversation is None and self.converse is not None:
+            session.current_conversation = self.converse(ConversationScope(session, self._services))
+        return session.current_conversation
 
     # Sessions
 
@@ -227,7 +227,7 @@ class Keeper:
             raise SessionIdInvalid("channel must not contain a NUL character or a lone surrogate.")
         view, quiet = View.of(namespaces, channel, allow), None if wake is None else Wake(wake)
         if self._durable:
-            await self._ownership.join()
+            await self._heartbeat.join()
         async with self._opening.setdefault(session_id, asyncio.Lock()):
             session = await self.bring(session_id)
             if session is None:
@@ -377,7 +377,7 @@ class Keeper:
             view,
             services=self._services,
             board=board,
-            book=Book(self._keep_executions, budget=self.budget, user_id=user_id, stored=self._durable),
+            index=ExecutionIndex(self._keep_executions, budget=self.budget, user_id=user_id, stored=self._durable),
             ledger=ledger,
             created_at=created_at,
         )
@@ -439,23 +439,23 @@ class Keeper:
         session.board.end()
         for tell in self.deleted:
             tell(session)
-        if session.talk is not None:
-            session.talk.stop()
+        if session.current_conversation is not None:
+            session.current_conversation.stop()
         for execution in session.open_executions:
             self._manager.cancel(execution)
         self._leave(session)
         self._known.pop(session.id, None)
         self._manager.forget(session)
-        session.book.close()
+        session.index.close()
 
     def _let_go(self, session: Session) -> None:
         """Free what a session holds in memory, if everything of it is stored and nothing runs."""
-        talks = session.talk is not None and session.talk.is_processing
+        talks = session.current_conversation is not None and session.current_conversation.is_processing
         if self._durable and not talks and not session.open_executions and not session.board.watched:
             self._leave(session)
-            session.talk = None
+            session.current_conversation = None
             session.board.shrink()
-            session.book.clear()
+            session.index.clear()
             self._manager.forget(session)
 
     def _next_sweep(self) -> None:
@@ -463,12 +463,12 @@ class Keeper:
 
     def _sweep(self) -> None:
         """Let sessions go that nobody has used for a while, and see to what is too old."""
-        self.errands.run(self._housekeeping.forget_keys())
+        self.background.run(self._housekeeping.forget_keys())
         if self._durable:
-            self.errands.run(self._housekeeping.trim(tuple(self._sessions)))
-            self.errands.run(self._recovery.stop_cancelled(self._known.get))
+            self.background.run(self._housekeeping.trim(tuple(self._sessions)))
+            self.background.run(self._recovery.stop_cancelled(self._known.get))
             if self._recover:
-                self.errands.run(self._expire())
+                self.background.run(self._expire())
             self._unsure.intersection_update(self._known)
             before = self._clock.monotonic() - self._idle_after
             for session in [each for each in self._sessions.values() if each.last_used <= before]:
@@ -485,7 +485,7 @@ class Keeper:
         if due is not None:
             delay = max(SOONEST, due - self._clock.time())
             if delay < SWEEP:
-                self._expiry = self._clock.call_later(delay, lambda: self.errands.run(self._expire()))
+                self._expiry = self._clock.call_later(delay, lambda: self.background.run(self._expire()))
 
     # What other processes do
 
@@ -508,12 +508,12 @@ class Keeper:
                 self._boards.behind(session.id)
 
     def _wake_all(self) -> None:
-        self.errands.run(self._expire())  # what waits for people has no process any more
+        self.background.run(self._expire())  # what waits for people has no process any more
         if self.converse is not None:
-            self.errands.run(self._recovery.wake_all())
+            self.background.run(self._recovery.wake_all())
 
     def _expired(self, request_id: str) -> None:
-        self.errands.run(self._services.requests.expire(request_id))
+        self.background.run(self._services.requests.expire(request_id))
 
 
 def _not_found(session_id: str) -> SessionNotFound:

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from ...storage.port import MAX_KEYS, Change, Conflict
 from ...storage.rows import ExecutionRow, IdempotencyRow, SessionRow
+from .bulk_statements import Row
+from .conflicts import refusal
 from .encoded import posted
-from .guards import refusal
-from .sheets import Row
 
 EXECUTION = (
     *("session_id", "id", "user_id", "call_id", "tool", "kind", "fingerprint", "status", "priority", "attempt"),

@@ -11,7 +11,7 @@ _SLACK = 64
 """How many more may gather before the oldest are let go, together."""
 
 
-class Book:
+class ExecutionIndex:
     """Executions in the order of their calls. Living ones are always kept, and those whose results wait to be taken; of
     the finished ones at least the newest `retain`.
 
@@ -174,6 +174,6 @@ class Book:
 
 def _weight(execution: Execution) -> int:
     """The bytes of its arguments and its result, of those that are large."""
-    shown = execution.shown if execution.shown is not execution.document else b""
-    parts = (execution.document, shown, execution.encoded or b"")
+    shown = execution.display_arguments if execution.display_arguments is not execution.document else b""
+    parts = (execution.document, shown, execution.result_json or b"")
     return sum(len(part) for part in parts if len(part) > LARGE)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _FOR_THE_MODEL = (EventKind.USER_INPUT, EventKind.SYSTEM_ERROR)
 
 
-class Seat:
+class ConversationScope:
     """Where a conversation reads what it is to tell the model, and writes what comes of it."""
 
     __slots__ = ("_services", "session")

@@ -9,7 +9,7 @@ from rich.text import Text
 from ..events.event import Event
 from ..events.kinds import EventKind
 from .console import out, print_line, print_text
-from .words import blame, compact, one_line, span, told, why
+from .text import blame, compact, one_line, span, told, why
 
 MAX_VALUE = 300
 """How many characters of a value are shown."""
@@ -52,7 +52,7 @@ class Entry(NamedTuple):
     """An id by which events that belong together are found."""
 
 
-class Entries:
+class EventLines:
     """Prints events: in colours on a terminal, with a line where a day begins; else as plain lines with their date."""
 
     def __init__(self) -> None:

@@ -3,7 +3,7 @@
 import gc
 import weakref
 
-from callboard.server.garbage import YOUNG, rare_collections
+from callboard.server.gc_tuning import YOUNG, rare_collections
 
 
 class Knot:

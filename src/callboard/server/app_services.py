@@ -20,7 +20,7 @@ from .streams import Streams
 
 
 @dataclass(slots=True)
-class Desk:
+class AppServices:
     """Made once per app."""
 
     runtime: Runtime

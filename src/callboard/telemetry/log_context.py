@@ -14,7 +14,7 @@ from ..sessions.session import Session
 from .turns import TurnEnd, TurnWatch
 
 
-class Whose(NamedTuple):
+class LogContext(NamedTuple):
     """In whose name something is done."""
 
     session: str | None = None
@@ -22,11 +22,11 @@ class Whose(NamedTuple):
     tool: str | None = None
 
 
-NOBODYS = Whose()
-_current: ContextVar[Whose] = ContextVar("callboard_whose", default=NOBODYS)
+NOBODYS = LogContext()
+_current: ContextVar[LogContext] = ContextVar("callboard_whose", default=NOBODYS)
 
 
-def whose() -> Whose:
+def log_context() -> LogContext:
     """In whose name this code runs."""
     return _current.get()
 
@@ -48,7 +48,7 @@ class _Follower:
         pass
 
     def attempting(self, execution: Execution) -> None:
-        _current.set(Whose(execution.scope.id, execution.id, execution.name))
+        _current.set(LogContext(execution.scope.id, execution.id, execution.name))
 
     def attempted(self, execution: Execution, failure: ToolError) -> None:
         pass
@@ -57,8 +57,8 @@ class _Follower:
         pass
 
     def turn_began(self, session: Session, turn_id: str) -> None:
-        _current.set(Whose(session.id))
+        _current.set(LogContext(session.id))
 
     def turn_ended(self, session: Session, turn_id: str, end: TurnEnd) -> None:
-        if whose() == Whose(session.id):
+        if log_context() == LogContext(session.id):
             _current.set(NOBODYS)

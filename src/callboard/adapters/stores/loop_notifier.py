@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 
-class Waking:
+class LoopNotifier:
     """Calls back on the event loop. What comes in before the loop gets to it is told once."""
 
     def __init__(self, woken: Callable[[str | None], None]) -> None:

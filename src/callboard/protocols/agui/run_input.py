@@ -18,12 +18,12 @@ from ...sessions.session import Session
 from ...storage.rows import RequestRow
 from ...types import Wake
 from . import arrivals
-from .asked import Asked
-from .copy import Copy
+from .client_messages import ClientMessages
 from .front_end import is_for_page, page_answer
 from .interrupts import answer
 from .lines import MOST, WINDOW, Line, Lines, Window, unanswered
 from .refused import RunRefused
+from .run_request import RunRequest
 from .thread import Thread
 
 _ASKED_AT_ONCE = 500
@@ -60,18 +60,18 @@ async def is_carried(session: Session, call_id: str) -> bool:
     return row is None or row.owner is not None
 
 
-class Intake:
+class RunInput:
     """The beginning of one run."""
 
-    def __init__(self, session: Session, thread: Thread, asked: Asked, lines: Lines) -> None:
+    def __init__(self, session: Session, thread: Thread, run_request: RunRequest, lines: Lines) -> None:
         self._session = session
         self._thread = thread
-        self._asked = asked
+        self._asked = run_request
         self._lines = lines
         self._taken = Taken(session.board.last_seq)
         self._wakes = False
 
-    async def take(self) -> tuple[Taken, Copy, list[bytes]]:
+    async def take(self) -> tuple[Taken, ClientMessages, list[bytes]]:
         """Take what is new. Gives the client's copy, and the frames for what the client missed.
 
         Raises `RunRefused`, `AnswerInvalid`.
@@ -84,7 +84,7 @@ class Intake:
         results = await self._results(given, rows)
         for line in (*new, *pending, *(line for _, line in results if line.call_id in waiting)):
             line.fresh = True
-        copy = Copy(given)
+        copy = ClientMessages(given)
         copy.compare(window, self._asked.wanted or WINDOW)
         sent = copy.replace(self._asked.aside) if copy.differs else []
         for row, line in results:

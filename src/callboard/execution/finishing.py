@@ -13,9 +13,9 @@ from pydantic_core import to_json
 from ..budget import LARGE
 from ..clock import Clock
 from ..errors import ErrorCategory, ToolError
-from ..events.calendar import Calendar
 from ..events.event import encode_event, written
 from ..events.kinds import EventKind
+from ..events.millisecond_clock import MillisecondClock
 from ..storage.rows import WORKER
 from ..tools.registry import Registry
 from .breakers import Breakers
@@ -23,34 +23,34 @@ from .deadlines import Deadlines
 from .execution import Execution
 from .failures import cancelled, detach, presentable, report, timed_out
 from .lifecycle import Status, move
-from .limits import Gatekeeper
+from .lifecycle_events import head, opening, success
+from .limits import SlotLimiter
 from .observer import Observer
-from .story import head, opening, success
 
 log = logging.getLogger("callboard.execution")
 
 _EXECUTING, _SUCCEEDED, _CANCELLED = Status.EXECUTING, Status.SUCCEEDED, ErrorCategory.CANCELLED
 
 
-class Endings:
+class Finishing:
     """Knows the executions that have not ended, and ends them."""
 
     def __init__(
         self,
         registry: Registry,
         clock: Clock,
-        calendar: Calendar,
+        clock_ms: MillisecondClock,
         breakers: Breakers,
-        gate: Gatekeeper,
+        slots: SlotLimiter,
         grace: float,
     ) -> None:
         self._registry = registry
         self._counters = registry.counters_by_name
         self._clock = clock
         self._monotonic = clock.monotonic
-        self._calendar = calendar
+        self._millisecond_clock = clock_ms
         self._breakers = breakers
-        self._gate = gate
+        self._slots = slots
         self._grace = grace
         self.live: dict[str, Execution] = {}
         """Those that wait for something: a place, their handler, a person, their next attempt."""
@@ -94,7 +94,7 @@ class Endings:
         if execution.task is None or not execution.attempt:  # it waits for its place, or its task has not begun
             if execution.task is not None:
                 execution.task.cancel()
-            self._gate.withdraw(execution)
+            self._slots.withdraw(execution)
             self.end_stopped(execution)
             return
         execution.forced_at = self._clock.monotonic() + self._grace
@@ -106,7 +106,7 @@ class Endings:
         if execution.ended is None:
             self.live[execution.id] = execution
             execution.stop, task = reason, execution.task
-            self._gate.withdraw(execution)
+            self._slots.withdraw(execution)
             self.end_stopped(execution)
             if task is not None:
                 self.abandon(task)
@@ -170,16 +170,16 @@ class Endings:
         if execution.ended is not None:
             return
         execution.ended, task = self._clock.monotonic(), execution.task
-        execution.scope.book.ended(execution)
+        execution.scope.index.ended(execution)
         execution.arguments = execution.task = None
         for observer in self.observers:
             observer.ended(execution)
         self.live.pop(execution.id, None)
         release_arguments(execution)
-        if execution.placed:
-            self._gate.leave(execution)
+        if execution.has_slot:
+            self._slots.leave(execution)
         else:
-            self._gate.withdraw(execution)
+            self._slots.withdraw(execution)
         release_waiters(execution)
         for child in execution.children or ():
             self.cancel(child)
@@ -199,23 +199,23 @@ class Endings:
         """The end of one that gave a value. Only the first end has an effect."""
         if execution.ended is not None:
             return
-        now, calendar = self._monotonic(), self._calendar
-        if now >= calendar.until:
-            calendar.turn(now)
+        now, clock_ms = self._monotonic(), self._millisecond_clock
+        if now >= clock_ms.until:
+            clock_ms.turn(now)
         execution.status = _SUCCEEDED if execution.status is _EXECUTING else move(execution.status, _SUCCEEDED)
-        execution.ended, execution.encoded = now, encoded
-        execution.scope.book.ended(execution)
+        execution.ended, execution.result_json = now, encoded
+        execution.scope.index.ended(execution)
         if len(encoded) > LARGE:
-            execution.scope.book.weigh(execution)
+            execution.scope.index.weigh(execution)
         execution.arguments = execution.task = None
-        known = execution.told  # somebody may wait for it
+        known = execution.reported_phase  # somebody may wait for it
         try:
             if self.observers or execution.seldom is not None:
                 self._notify(execution)
             if execution.seldom is not None and execution.kind == WORKER:
-                execution.scope.tell((_response(execution, calendar.at + (now - calendar.since), b""),), execution)
+                execution.scope.tell((_response(execution, clock_ms.at + (now - clock_ms.since), b""),), execution)
             else:
-                execution.scope.tell(success(execution, calendar, encoded), execution)
+                execution.scope.tell(success(execution, clock_ms, encoded), execution)
             if (counters := self._counters.get(execution.tool.name)) is not None:  # else it was removed meanwhile
                 counters.ended(now - (now if execution.started is None else execution.started))
             if self._breakers.remember:
@@ -224,7 +224,7 @@ class Endings:
             if known or execution.seldom is not None:
                 self._let_go(execution)
             else:
-                self._gate.leave(execution)
+                self._slots.leave(execution)
 
     def fail(self, execution: Execution, error: ToolError, status: Status = Status.FAILED) -> None:
         """The end of one that gave none: it failed, or was stopped. Only the first end has an effect."""
@@ -234,7 +234,7 @@ class Endings:
         error, shown = presentable(error)
         execution.status = move(execution.status, status)
         execution.ended, execution.error = now, error
-        execution.scope.book.ended(execution)
+        execution.scope.index.ended(execution)
         execution.arguments = execution.task = None
         try:
             self._notify(execution)
@@ -261,14 +261,14 @@ class Endings:
         self.live.pop(execution.id, None)
         if execution.held:
             release_arguments(execution)
-            execution.scope.book.weigh(execution)
+            execution.scope.index.weigh(execution)
         if execution.waiters is not None:
             release_waiters(execution)
         if execution.children is not None:
             for child in execution.children:
                 self.cancel(child)
-        if execution.placed:
-            self._gate.leave(execution)
+        if execution.has_slot:
+            self._slots.leave(execution)
 
     def fault(self, execution: Execution, error: Exception) -> None:
         """End an execution because the runtime itself failed in it."""
@@ -304,7 +304,7 @@ class Endings:
 def _response(execution: Execution, at: float, shown: bytes) -> bytes:
     """How a worker's execution ends for people: with the answer to their request."""
     result = (
-        b'"payload":null,"error":%b' % shown if shown else b'"payload":%b,"error":null' % (execution.encoded or b"")
+        b'"payload":null,"error":%b' % shown if shown else b'"payload":%b,"error":null' % (execution.result_json or b"")
     )
     ids = b'"request_id":%b,"request_kind":"%b"' % (to_json(execution.call_id), execution.name.encode())
     return encode_event(EventKind.USER_RESPONSE, at, b"{%b,%b}" % (ids, result))

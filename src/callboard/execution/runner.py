@@ -20,15 +20,15 @@ from ..tools.policies import RetryPolicy
 from ..tools.registry import Registry
 from ..types import Mode
 from .breakers import Breakers
-from .endings import Endings
 from .execution import EXECUTING, VALIDATED, Execution
 from .failures import NestedFailure, detach, presentable
+from .finishing import Finishing
 from .lifecycle import Status, move
-from .limits import Gatekeeper
+from .lifecycle_events import which_attempt
+from .limits import SlotLimiter
 from .masking import shown_document
 from .observer import Observer
 from .retry import decide, remaining_delay
-from .story import which_attempt
 from .threads import Threads
 
 # Looking a member up in its enumeration costs more than what is done with it here.
@@ -36,7 +36,7 @@ _HUMAN, _CANCELLED = Mode.HUMAN, ErrorCategory.CANCELLED
 _VALIDATING, _EXECUTING = Status.VALIDATING, Status.EXECUTING
 
 
-class Attempts:
+class Runner:
     """Carries executions out that have begun."""
 
     def __init__(
@@ -44,8 +44,8 @@ class Attempts:
         registry: Registry,
         clock: Clock,
         breakers: Breakers,
-        gate: Gatekeeper,
-        endings: Endings,
+        slots: SlotLimiter,
+        finishing: Finishing,
         retry: RetryPolicy,
         chance: Callable[[], float],
         reporter: Callable[[Execution], Reporter],
@@ -54,9 +54,9 @@ class Attempts:
         self._size = registry.argument_size
         self._clock = clock
         self._breakers = breakers
-        self._gate = gate
-        self._endings = endings
-        self._succeed = endings.succeed
+        self._slots = slots
+        self._finishing = finishing
+        self._succeed = finishing.succeed
         self._retry = retry
         self._chance = chance
         self._reporter = reporter
@@ -85,12 +85,12 @@ class Attempts:
                     execution.status = (
                         _EXECUTING if execution.status is _VALIDATING else move(execution.status, _EXECUTING)
                     )
-                    execution.reached = EXECUTING
+                    execution.phase = EXECUTING
                     if direct is not None and execution.task is None and not execution.scope.durable:
                         value = await direct(**execution.arguments)
                     else:
                         value = await self._run(execution)
-                        self._endings.check_times(execution)
+                        self._finishing.check_times(execution)
                     if execution.seldom is not None and execution.stop is not None:
                         raise execution.stop
                     encoded = tool.result.write(execution.name, value)
@@ -102,7 +102,7 @@ class Attempts:
                 if execution.ended is not None:
                     return
                 if failure.category is _CANCELLED:
-                    self._endings.fail(execution, failure, Status.CANCELLED)
+                    self._finishing.fail(execution, failure, Status.CANCELLED)
                     return
                 decision = decide(
                     tool.retry or self._retry,
@@ -112,13 +112,13 @@ class Attempts:
                     chance=self._chance(),
                 )
                 if not decision.retry:
-                    self._endings.fail(execution, failure)
+                    self._finishing.fail(execution, failure)
                     return
                 await self._delay(execution, failure, decision.delay)
         except asyncio.CancelledError:  # in a delay
-            self._endings.end_stopped(execution)
+            self._finishing.end_stopped(execution)
         except Exception as error:
-            self._endings.fault(execution, error)
+            self._finishing.fault(execution, error)
 
     def delay(self, execution: Execution) -> float:
         """What is left, in seconds, of a retry delay that another process began."""
@@ -128,18 +128,18 @@ class Attempts:
         """Let a person decide. True where the handler is to run."""
         if execution.request is None:
             execution.status = move(execution.status, Status.WAITING)
-            self._gate.leave(execution)  # it may wait for days, and takes nobody's place meanwhile
+            self._slots.leave(execution)  # it may wait for days, and takes nobody's place meanwhile
         answer = await execution.scope.ask(execution)
         if answer.error is not None:
-            self._endings.fail(execution, answer.error)
+            self._finishing.fail(execution, answer.error)
         elif execution.tool.handler is None:
             self._succeed(execution, execution.tool.result.write(execution.name, answer.value))
         else:
             if answer.document is not None:
                 execution.document = answer.document  # the fingerprint stays that of what the caller sent
-                execution.shown = shown_document(execution.tool, execution.document, self._size)
+                execution.display_arguments = shown_document(execution.tool, execution.document, self._size)
                 execution.arguments = execution.tool.arguments.parse(execution.name, execution.document)
-            self._gate.take(execution)
+            self._slots.take(execution)
             return True
         return False
 
@@ -148,8 +148,8 @@ class Attempts:
         if execution.request is not None:
             execution.scope.use(execution)
         if execution.task is not None:  # it has waited before: this attempt begins later than what was told
-            execution.told, execution.at = VALIDATED, self._clock.time()
-            self._endings.tell(execution)
+            execution.reported_phase, execution.at = VALIDATED, self._clock.time()
+            self._finishing.tell(execution)
         tool, handler = execution.tool, execution.tool.handler
         if handler is None:
             raise ToolError(f"The tool {tool.name} has no handler.", category=ErrorCategory.CONFIGURATION)
@@ -157,7 +157,7 @@ class Attempts:
             await self._secure(execution)
         if tool.timeout is not None:
             execution.attempt_deadline = self._clock.monotonic() + tool.timeout
-            self._endings.deadlines.watch(execution.attempt_deadline)
+            self._finishing.deadlines.watch(execution.attempt_deadline)
         if tool.lifetime is not None:
             await self._registry.start(tool)
         if handler.plain:
@@ -175,8 +175,8 @@ class Attempts:
         chose the call id, and only before the first attempt: another process may have the same call, and the store
         decides whose it is. The task of the other one is cancelled while it waits here.
         """
-        if execution.told < execution.reached:
-            self._endings.tell(execution)
+        if execution.reported_phase < execution.phase:
+            self._finishing.tell(execution)
         if not execution.tool.idempotent or (execution.attempt == 1 and execution.call_id != execution.id):
             await execution.scope.settle()
 
@@ -190,7 +190,7 @@ class Attempts:
             observer.attempted(execution, failure)
         execution.attempt_deadline = execution.forced_at = None
         for child in execution.children or ():  # the next attempt makes its own
-            self._endings.cancel(child)
+            self._finishing.cancel(child)
         if execution.stop is not None:
             execution.stop = None
             while execution.task is not None and execution.task.uncancel():
@@ -198,7 +198,7 @@ class Attempts:
         if execution.status is _EXECUTING:  # else the breaker refused it, or it has ended
             self._breakers.failed(execution, failure)
         if isinstance(error, KeyboardInterrupt):  # a person wants the process to end
-            self._endings.fail(execution, failure)
+            self._finishing.fail(execution, failure)
             raise error
         return failure
 
@@ -211,7 +211,7 @@ class Attempts:
         execution.retry_at = self._clock.time() + seconds
         which = which_attempt(execution.attempt, execution.max_attempts)
         fields = b'%b,"error":%b,"delay":%b}' % (which, shown, to_json(seconds))
-        self._endings.post(execution, EventKind.TOOL_RETRYING, fields)
+        self._finishing.post(execution, EventKind.TOOL_RETRYING, fields)
         self._registry.counters_of(execution.tool).retries += 1
         await self._clock.sleep(seconds)
         execution.retry_at = None

@@ -25,7 +25,7 @@ STEP = 1_000
 """How many executions are taken over in one transaction."""
 
 
-class Ownership:
+class Heartbeat:
     """This process's place among those that share a store: from `join` on, and until `close`."""
 
     def __init__(
@@ -88,7 +88,7 @@ class Ownership:
         except StoreError as error:
             log.warning("the store was not told that this process ends: %s", error)
 
-    def look_soon(self) -> None:
+    def poll_soon(self) -> None:
         """Look now instead of at the next beat: there may be an execution that no process holds."""
         self._now.set()
 

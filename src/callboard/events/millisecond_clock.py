@@ -9,7 +9,7 @@ _MARGIN = 1e-6
 """A millisecond counts as over so many seconds before its end, since times of day are not more exact than that."""
 
 
-class Calendar:
+class MillisecondClock:
     """Turns readings of the monotonic clock into times of day.
 
     Events say their time to the millisecond, and to read a clock is among the dearest things that a call does. So the
