@@ -1,0 +1,49 @@
+"""The structure of the source: no import cycle, files of a size that can be read at once."""
+
+import ast
+import statistics
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[2] / "src"
+MAX_LINES = 400
+
+
+def modules() -> dict[str, Path]:
+    found: dict[str, Path] = {}
+    for path in sorted((SOURCE / "callboard").rglob("*.py")):
+        name = ".".join(path.relative_to(SOURCE).with_suffix("").parts)
+        found[name.removesuffix(".__init__")] = path
+    return found
+
+
+def imports_of(name: str, path: Path, known: dict[str, Path]) -> set[str]:
+    """The modules that a module imports: at the top, inside functions, and for type checkers only."""
+    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            found |= {f"{module}.{alias.name}" if f"{module}.{alias.name}" in known else module for alias in node.names}
+    return (found & known.keys()) - {name}
+
+
+def test_there_is_no_import_cycle_also_not_for_type_checkers() -> None:
+    known = modules()
+    graph = {name: imports_of(name, path, known) for name, path in known.items()}
+    lazy = graph.pop("callboard")  # the public face loads its names when they are used
+    assert lazy
+    try:
+        TopologicalSorter({name: needed - {"callboard"} for name, needed in graph.items()}).prepare()
+    except CycleError as error:
+        raise AssertionError(f"an import cycle: {' → '.join(error.args[1])}") from None
+
+
+def test_files_are_of_a_size_that_can_be_read_at_once() -> None:
+    lines = {name: len(path.read_text().splitlines()) for name, path in modules().items()}
+    assert {name: count for name, count in lines.items() if count > MAX_LINES} == {}
+    own = [lines[name] for name, path in modules().items() if path.name != "__init__.py"]
+    assert 90 <= statistics.median(own) <= 170
