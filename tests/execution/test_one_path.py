@@ -57,9 +57,9 @@ def test_x1_one_place_enters_handlers() -> None:
             tree = ast.parse(path.read_text())
             if found := [call for call in calls_of(tree, "enter", "run") if call[1].startswith("handler.")]:
                 entering[path.name] = found
-    assert set(entering) == {"attempts.py"}
-    assert {name for name, _ in entering["attempts.py"]} == {"_run"}
-    attempts = ast.parse((root / "execution" / "attempts.py").read_text())
+    assert set(entering) == {"runner.py"}
+    assert {name for name, _ in entering["runner.py"]} == {"_run"}
+    attempts = ast.parse((root / "execution" / "runner.py").read_text())
     assert calls_of(attempts, "_run") == [("carry_out", "self._run")]
     assert {name for name, _ in calls_of(attempts, "direct")} == {"carry_out"}
     beginning: dict[str, list[tuple[str, str]]] = {}

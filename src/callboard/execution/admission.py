@@ -26,7 +26,7 @@ from .limits import SlotLimiter
 from .masking import shown_document
 from .observer import Observer
 from .runner import Runner
-from .starter import Starter
+from .tasks import start_task
 
 # Looking a member up in its enumeration costs more than what is done with it here.
 _BACKGROUND, _VALIDATING = Mode.BACKGROUND, Status.VALIDATING
@@ -57,7 +57,6 @@ class Admission:
         clock: Clock,
         clock_ms: MillisecondClock,
         slots: SlotLimiter,
-        starter: Starter,
         runner: Runner,
         finishing: Finishing,
         retry: RetryPolicy,
@@ -70,7 +69,8 @@ class Admission:
         self._monotonic = clock.monotonic  # looked up once: it is on the path of every call
         self._millisecond_clock = clock_ms
         self._slots = slots
-        self._starter = starter
+        self.loop: asyncio.AbstractEventLoop
+        """The loop on which executions run, from the manager's start on."""
         self._runner = runner
         self._finishing = finishing
         self._max_attempts = retry.max_attempts
@@ -155,17 +155,14 @@ class Admission:
                 else:
                     execution.display_arguments = shown_document(tool, document, self._size)
             work = self._runner.carry_out(execution)
-            if tool.mode is _BACKGROUND:
-                # Its caller has the acknowledgement before anything happens, also where tasks begin eagerly.
-                task: asyncio.Task[None] | None = asyncio.Task(work, loop=self._starter.loop)
-            else:
-                task = self._starter.start(work)
+            background = tool.mode is _BACKGROUND  # its caller is acknowledged before the handler begins
+            task = asyncio.Task(work, loop=self.loop) if background else start_task(work, self.loop)
             if execution.ended is None:
                 execution.task = task
                 self._wait(execution)
-                if execution.reported_phase < execution.phase:
+                if execution.attempt or background:  # else the task reports in its first step
                     self._finishing.tell(execution)
-            elif task is not None:  # it was stopped before it first waited
+            elif not task.done():  # it was stopped before it first waited
                 self._finishing.abandon(task)
                 task.cancel()
         except Exception as error:
@@ -202,7 +199,7 @@ class Admission:
             self._finishing.fail(execution, self._registry.errors.translate(error))
             return
         delay = self._runner.delay(execution)
-        execution.task = self._starter.loop.create_task(self._runner.carry_out(execution, delay))
+        execution.task = self.loop.create_task(self._runner.carry_out(execution, delay))
 
     def _hold_arguments(self, execution: Execution) -> None:
         """Count large arguments among those of the user's open calls. Raises `ToolError` where they are too many."""

@@ -182,16 +182,24 @@ class Execution:
 
     __slots__ = (
         "arguments",
+        "at",
         "attempt",
+        "attempt_deadline",
+        "budget_at",
         "call_id",
+        "children",
+        "deadline",
         "display_arguments",
         "document",
         "ended",
         "has_slot",
+        "head",
         "id",
+        "late",
         "max_attempts",
         "name",
         "phase",
+        "promoted",
         "queued",
         "queued_at",
         "reported_phase",
@@ -200,35 +208,21 @@ class Execution:
         "seldom",
         "started",
         "status",
+        "stop",
         "task",
         "tool",
+        "waiters",
     )
 
     arguments: Any
     """The validated input of the next attempt, once there is one."""
     priority = Seldom(_NORMAL)
-    at = Seldom[float | None](None)
-    """When it came as far as it has, if that is later than its call; a time of day."""
     kind = Seldom(TOOL)
     """`WORKER` for one that answers a request of people: then nothing of it is told but the answer."""
-    late = Seldom(False)
-    """Whether its caller was let go, so that its result will wait to be taken."""
-    head = Seldom(b"")
-    """What stands in every event of it between its time and what it says, encoded once. See `story.head`."""
-    promoted = Seldom(False)
     errors = Seldom[tuple[ToolError, ...]](())
     """Why earlier attempts failed."""
     error = Seldom[ToolError | None](None)
-    stop = Seldom[ToolError | None](None)
-    """Why the current attempt was told to stop, if it was."""
     parent = Seldom["Execution | None"](None)
-    children = Seldom["tuple[Execution, ...] | None"](None)
-    waiters = Seldom[tuple[asyncio.Future[None], ...] | None](None)
-    deadline = Seldom[float | None](None)
-    """When the whole execution must have ended."""
-    attempt_deadline = Seldom[float | None](None)
-    budget_at = Seldom[float | None](None)
-    """When a caller who waits is let go."""
     forced_at = Seldom[float | None](None)
     """When a handler that was told to stop is given up."""
     retry_at = Seldom[float | None](None)
@@ -281,6 +275,22 @@ class Execution:
         self.started: float | None = None
         self.ended: float | None = None
         self.task: asyncio.Task[None] | None = None
+        self.at: float | None = None
+        """When it came as far as it has, if that is later than its call; a time of day."""
+        self.late = False
+        """Whether its caller was let go, so that its result will wait to be taken."""
+        self.promoted = False
+        self.head = b""
+        """What stands in every event of it between its time and what it says, encoded once. See `story.head`."""
+        self.stop: ToolError | None = None
+        """Why the current attempt was told to stop, if it was."""
+        self.children: tuple[Execution, ...] | None = None
+        self.waiters: tuple[asyncio.Future[None], ...] | None = None
+        self.deadline: float | None = None
+        """When the whole execution must have ended."""
+        self.attempt_deadline: float | None = None
+        self.budget_at: float | None = None
+        """When a caller who waits is let go."""
 
     @property
     def terminal(self) -> bool:

@@ -210,7 +210,7 @@ class Finishing:
         execution.arguments = execution.task = None
         known = execution.reported_phase  # somebody may wait for it
         try:
-            if self.observers or execution.seldom is not None:
+            if self.observers or execution.late:
                 self._notify(execution)
             if execution.seldom is not None and execution.kind == WORKER:
                 execution.scope.tell((_response(execution, clock_ms.at + (now - clock_ms.since), b""),), execution)

@@ -131,7 +131,7 @@ class ExecutionIndex:
                 kept.append(each)
                 continue
             surplus -= 1
-            if each.seldom is not None and each.late and each.id in self.waiting:
+            if each.late and each.id in self.waiting:
                 kept.append(each)
             elif self._by_id or self._large or each.call_id is not each.id:  # else it is in no table
                 self._strike(each)

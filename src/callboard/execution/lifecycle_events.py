@@ -35,10 +35,10 @@ def opening(execution: Execution) -> tuple[bytes, ...]:
 def success(execution: Execution, clock_ms: MillisecondClock, encoded: bytes) -> tuple[bytes, ...]:
     """The event with which it ends well, now, after those that were not told yet: all of them, if it never waited."""
     number, at = execution.id, clock_ms.text
-    if execution.seldom is None and execution.call_id is number:
+    if not execution.head and execution.call_id is number:
         now_and_ids = f'{at}","data":{{"execution_id":"{number}","call_id":"{number}",{execution.tool.label}'.encode()
     else:
-        now_and_ids = at.encode() + (_ids(execution) if execution.seldom is None else head(execution))
+        now_and_ids = at.encode() + (execution.head or _ids(execution))
     end = _joined((_RESULT, now_and_ids, b',"status":"succeeded","value":', encoded, b"}}"))
     if execution.reported_phase:
         return (*opening(execution), end)

@@ -36,12 +36,12 @@ from .observer import Observer
 from .outcome import Outcome, OutcomeStatus
 from .reporting import AttemptReporter
 from .runner import Runner
-from .starter import Starter
 from .storing import fingerprint_of
 from .threads import Threads
 
 # Looking a member up in its enumeration costs more than what is done with it here.
-_INLINE, _SUCCEEDED, _NORMAL = Mode.INLINE, OutcomeStatus.SUCCEEDED, Priority.NORMAL
+_INLINE, _HUMAN, _SUCCEEDED, _NORMAL = Mode.INLINE, Mode.HUMAN, OutcomeStatus.SUCCEEDED, Priority.NORMAL
+_VALIDATING, _SUCCESS = Status.VALIDATING, Status.SUCCEEDED
 
 STREAK = 64
 """After so many calls that ended at once the caller lets others go first: a loop of calls must not hold them up."""
@@ -74,10 +74,7 @@ class ExecutionManager:
         self._runner = Runner(
             registry, clock, self._breakers, self._slots, self._finishing, retry, chance, self._reporter
         )
-        self._starter = Starter()
-        self._admission = Admission(
-            registry, clock, clock_ms, self._slots, self._starter, self._runner, self._finishing, retry
-        )
+        self._admission = Admission(registry, clock, clock_ms, self._slots, self._runner, self._finishing, retry)
         self._new, self._begin = self._admission.new, self._admission.begin  # looked up once, for every call
         self._turn = STREAK
         """With which execution others are let go first."""
@@ -87,7 +84,7 @@ class ExecutionManager:
 
     async def __aenter__(self) -> Self:
         self._runner.threads = Threads(self._limits.threads)
-        await self._starter.open()
+        self._admission.loop = asyncio.get_running_loop()
         self._slots.open()
         return self
 
@@ -116,7 +113,6 @@ class ExecutionManager:
                 self._finishing.give_up(execution)
             self._finishing.deadlines.close()
             self._breakers.close()
-            await self._starter.close()
 
     @property
     def live(self) -> tuple[Execution, ...]:
@@ -167,7 +163,7 @@ class ExecutionManager:
         if execution.ended is None:
             if tool.mode is not _INLINE:
                 execution.late = True
-        elif execution.seldom is None and not scope.durable and self._admission.count < self._turn:
+        elif execution.status is _SUCCESS and not scope.durable and self._admission.count < self._turn:
             # It has given a value, there is nothing to wait for, and it is not yet the others' turn.
             return made(
                 Outcome, (_SUCCEEDED, execution.id, execution.call_id, execution.name, execution.result_json, None)
@@ -190,6 +186,8 @@ class ExecutionManager:
                     await scope.begun(execution, again=again)
                 if execution.ended is None and not execution.promoted:
                     await self._finishing.released(execution)
+            elif execution.tool.mode is _HUMAN and execution.status is _VALIDATING:
+                await asyncio.sleep(0)  # the first step of its task asks the person
             outcome = execution.outcome()
             if execution.unloaded and (again or not execution.promoted):
                 return await scope.elsewhere(execution)

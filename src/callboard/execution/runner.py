@@ -86,12 +86,14 @@ class Runner:
                         _EXECUTING if execution.status is _VALIDATING else move(execution.status, _EXECUTING)
                     )
                     execution.phase = EXECUTING
-                    if direct is not None and execution.task is None and not execution.scope.durable:
+                    if direct is not None and not execution.reported_phase and not execution.scope.durable:
+                        if execution.task is not None:
+                            self._finishing.tell(execution)
                         value = await direct(**execution.arguments)
                     else:
                         value = await self._run(execution)
                         self._finishing.check_times(execution)
-                    if execution.seldom is not None and execution.stop is not None:
+                    if execution.stop is not None:
                         raise execution.stop
                     encoded = tool.result.write(execution.name, value)
                 except BaseException as error:
@@ -147,8 +149,9 @@ class Runner:
         """A handler that needs something first: the store, what its tool holds, a clock, a context, or a thread."""
         if execution.request is not None:
             execution.scope.use(execution)
-        if execution.task is not None:  # it has waited before: this attempt begins later than what was told
-            execution.reported_phase, execution.at = VALIDATED, self._clock.time()
+        if execution.task is not None:
+            if execution.reported_phase:  # this attempt begins later than what was reported
+                execution.reported_phase, execution.at = min(execution.reported_phase, VALIDATED), self._clock.time()
             self._finishing.tell(execution)
         tool, handler = execution.tool, execution.tool.handler
         if handler is None:
