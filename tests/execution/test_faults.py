@@ -322,7 +322,7 @@ async def test_x8_one_bad_execution_does_not_stop_the_deadlines_of_others(monkey
         manager = harness.runtime.manager
         first, second = await harness.start("slow"), await harness.start("slow")
         victim = manager.live[0]
-        real = manager._finishing.stop
+        real = manager._stopping.stop
 
         def unreliable(execution: Any, reason: Any) -> None:
             if execution is victim:
@@ -330,7 +330,7 @@ async def test_x8_one_bad_execution_does_not_stop_the_deadlines_of_others(monkey
                 broken()
             real(execution, reason)
 
-        monkeypatch.setattr(manager._finishing, "stop", unreliable)
+        monkeypatch.setattr(manager._stopping, "stop", unreliable)
         await harness.advance(1)
         assert (await second).status == "failed"
         assert await harness.session.cancel(victim.id)

@@ -67,8 +67,8 @@ def test_x1_one_place_enters_handlers() -> None:
         found = calls_of(ast.parse(path.read_text()), "carry_out")
         if begins := [call for call in found if call[1] != "Runner.carry_out"]:  # the function, of which nothing runs
             beginning[path.name] = sorted(begins)
-    begun = [("begin", "self._attempts.carry_out"), ("resume", "self._attempts.carry_out")]
-    assert beginning == {"beginnings.py": begun}
+    begun = [("begin", "self._runner.carry_out"), ("resume", "self._runner.carry_out")]
+    assert beginning == {"admission.py": begun}
 
 
 async def test_x1_plain_call_is_recorded_counted_and_on_the_board() -> None:

@@ -65,7 +65,7 @@ class Breakers:
         """Let an attempt through. Raises `BreakerOpen` with the time until the next probe where the breaker is open."""
         policy = self._policy(execution.tool)
         if policy.target is not None:  # before the handler runs, which may change what it was given
-            execution.target = _target(policy, execution)
+            execution.set_target(_target(policy, execution))
         if execution.tool.name not in self._numbers:
             return
         if (breaker := self._find(key := self._key(execution))) is not None:

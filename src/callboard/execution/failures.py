@@ -133,8 +133,8 @@ def _place(trace: TracebackType) -> str:
     return f"{Path(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno}"
 
 
-def report(execution: Execution, error: ToolError) -> None:
-    """Tell operators, if this is for them."""
+def log_failure(execution: Execution, error: ToolError) -> None:
+    """Log a failure of a category that operators must know of."""
     if CATEGORIES[error.category].reported:
         log.warning(
             "%s failed (%s) after %d attempts: %s",

@@ -101,7 +101,7 @@ class ExecutionIndex:
 
     def ended(self, execution: Execution) -> None:
         """Count one that has ended, if it is here: one that another process left behind may not be."""
-        if execution.seldom is None or self.by_id.get(execution.id) is execution:
+        if not execution.stored or self.by_id.get(execution.id) is execution:
             self.finished += 1
 
     def by_call(self, call_id: str) -> Execution | None:

@@ -8,10 +8,11 @@ A call that waits cannot run at the moment, so a new call that can run overtakes
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ..errors import CallboardError, ErrorCategory, ToolError
-from .execution import Execution, ToolKey, tool_key
+from ..tools.definition import Tool
+from .execution import Execution, Scope
 from .queue import FairQueue, Queued
 
 
@@ -41,6 +42,15 @@ class Limits:
             least = 0 if each.name == "queue" else 1
             if (value := getattr(self, each.name)) < least:
                 raise LimitsError(f"the limit {each.name} is {value}; {least} is the least")
+
+
+ToolKey: TypeAlias = tuple[str, str | None]
+"""A tool's name, and the session's id for a tool that only one session has."""
+
+
+def tool_key(tool: Tool, scope: Scope) -> ToolKey:
+    """Return the key by which calls of a tool are counted together."""
+    return tool.name, scope.id if scope.lent(tool.name) is tool else None
 
 
 class _ToolQueue(NamedTuple):
@@ -109,14 +119,14 @@ class SlotLimiter:
 
         A call that a handler makes runs on its parent's place, so that parents cannot starve their own children.
         """
-        if execution.tool.concurrency is None and execution.seldom is None and not self._queued:  # nearly every call
+        if execution.tool.concurrency is None and execution.parent is None and not self._queued:  # nearly every call
             scope = execution.scope
             user = scope.user
             if self._running < self._total and scope.running < self._per_session and user.running < self._per_user:
                 self._running += 1
                 scope.running += 1
                 user.running += 1
-                execution.has_slot = True
+                execution.take_slot()
                 return True
         elif (not self._admitting or execution.parent is not None) and self.has_slot_for(execution):
             self.take(execution)
@@ -147,8 +157,8 @@ class SlotLimiter:
 
     def leave(self, execution: Execution) -> None:
         """Give a place back, and let in the calls that can use it."""
-        execution.has_slot = False
-        if execution.seldom is None or execution.parent is None:
+        execution.release_slot()
+        if execution.parent is None:
             scope = execution.scope
             self._running -= 1
             scope.running -= 1
@@ -200,7 +210,7 @@ class SlotLimiter:
 
     def take(self, execution: Execution) -> None:
         """Take a place for one that had one before, even if none is free."""
-        execution.has_slot = True
+        execution.take_slot()
         if execution.parent is None:
             self._running += 1
             execution.scope.running += 1
