@@ -96,7 +96,8 @@ class Admission:
         if now >= clock_ms.until:
             clock_ms.turn(now)
         at = clock_ms.at + (now - clock_ms.since)
-        execution = Execution(execution_id, call_id or execution_id, tool, name, scope, document, now, at)
+        attempts = self._max_attempts if tool.retry is None else tool.retry.max_attempts
+        execution = Execution(execution_id, call_id or execution_id, tool, name, scope, document, now, at, attempts)
         index = scope.index
         entries = index.entries
         entries.append(execution)
@@ -133,18 +134,16 @@ class Admission:
             try:
                 if len(document) > self._harmless:
                     self._size.check(document)
-                execution.set_arguments(tool.arguments.parse(tool.name, document))
+                arguments = tool.arguments.parse(tool.name, document)
             except BaseException as error:  # a validator may raise anything
                 self._refuse_arguments(execution, error)
                 return
             if was_queued:
-                execution.start(self._monotonic())
+                execution.start(arguments, execution.display_arguments, self._monotonic())
+            elif tool.secret is False and not (_LINE_FEED in document or _CARRIAGE_RETURN in document):
+                execution.start(arguments, document, execution.queued)
             else:
-                execution.start(execution.queued)
-                if tool.secret is False and not (_LINE_FEED in document or _CARRIAGE_RETURN in document):
-                    execution.set_display_arguments(document)
-                else:
-                    execution.set_display_arguments(shown_document(tool, document, self._size))
+                execution.start(arguments, shown_document(tool, document, self._size), execution.queued)
             work = self._runner.carry_out(execution)
             background = tool.mode is _BACKGROUND  # its caller is acknowledged before the handler begins
             task = asyncio.Task(work, loop=self.loop) if background else start_task(work, self.loop)
@@ -169,7 +168,7 @@ class Admission:
             self._stopping.deadlines.watch(execution.deadline)
         if execution.request is None:  # else it takes its slot when its person has answered
             if execution.status is Status.PENDING and not self._slots.has_slot_for(execution):
-                self._slots.wait(execution)
+                self._slots.enqueue(execution)
                 return
             self._slots.take(execution)
         if execution.status is Status.PENDING:
@@ -194,12 +193,12 @@ class Admission:
         """Take a slot. False if the call is queued, or refused."""
         for observer in self._observers:
             observer.called(execution)
-        max_attempts = self._max_attempts if tool.retry is None else tool.retry.max_attempts
-        execution.set_limits(max_attempts, tool.total_timeout)
+        if tool.total_timeout is not None:
+            execution.set_timeout(tool.total_timeout)
         try:
             if len(execution.document) > LARGE:
                 self._hold_arguments(execution)
-            if self._slots.enter(execution):
+            if self._slots.acquire(execution):
                 return True
             self.announce(execution)
         except ToolError as error:

@@ -13,7 +13,7 @@ from ..errors import ErrorCategory, ToolError
 from ..storage.rows import WORKER, ExecutionRow
 from ..tools.definition import Tool
 from .extras import Extras, OptionalState
-from .lifecycle import Phase, Status, move
+from .lifecycle import IllegalTransition, Phase, Status, move
 from .outcome import Outcome, OutcomeStatus, acknowledgement
 from .scope import SessionScope
 from .time_limits import TimeLimits
@@ -44,7 +44,6 @@ class Execution(TimeLimits, OptionalState):
     """One call. `queued`, `started`, `ended` and deadlines are monotonic times; `queued_at` and `at` times of day."""
 
     __slots__ = (
-        "_extras",
         "arguments",
         "at",
         "attempt",
@@ -54,6 +53,7 @@ class Execution(TimeLimits, OptionalState):
         "document",
         "ended",
         "event_ids",
+        "extras",
         "has_slot",
         "id",
         "late",
@@ -86,6 +86,7 @@ class Execution(TimeLimits, OptionalState):
         document: bytes,
         now: float,
         at: float,
+        max_attempts: int = 1,
     ) -> None:
         self.id = execution_id
         self.call_id = call_id
@@ -97,10 +98,10 @@ class Execution(TimeLimits, OptionalState):
         """The arguments as JSON, as the caller sent them."""
         self.queued = now
         self.queued_at = at
-        self._extras: Extras | None = None
+        self.extras: Extras | None = None
         self.status = _PENDING
         self.priority = _NORMAL
-        self.max_attempts = 1
+        self.max_attempts = max_attempts
         self.attempt = 0
         self.has_slot = False
         """Whether it holds a slot of the limiter."""
@@ -133,7 +134,7 @@ class Execution(TimeLimits, OptionalState):
     def parent_id(self) -> str | None:
         if self.parent is not None:
             return self.parent.id
-        return None if self._extras is None else self._extras.parent_id
+        return None if self.extras is None else self.extras.parent_id
 
     # Admission
 
@@ -145,9 +146,10 @@ class Execution(TimeLimits, OptionalState):
         self.status, self.priority, self.display_arguments = Status(row.status), Priority(row.priority), row.shown
         self.phase = self.reported_phase = _CALLED if self.status is _PENDING else _VALIDATED
         self.late = row.kind != WORKER and row.parent_id is None
-        self.attempt = row.attempt
-        self.set_limits(row.max_attempts, self.tool.total_timeout)
-        self._extras = Extras(
+        self.attempt, self.max_attempts = row.attempt, row.max_attempts
+        if self.tool.total_timeout is not None:
+            self.set_timeout(self.tool.total_timeout)
+        self.extras = Extras(
             kind=row.kind,
             errors=errors,
             retry_at=row.retry_at,
@@ -163,12 +165,10 @@ class Execution(TimeLimits, OptionalState):
     def set_priority(self, priority: Priority) -> None:
         self.priority = priority
 
-    def set_limits(self, max_attempts: int, total_timeout: float | None) -> None:
-        """Set the number of attempts, and the deadline if that is earlier than the one it has."""
-        self.max_attempts = max_attempts
-        if total_timeout is not None:
-            limit = self.queued + total_timeout
-            self.deadline = limit if self.deadline is None else min(limit, self.deadline)
+    def set_timeout(self, seconds: float) -> None:
+        """Set the deadline, unless it has an earlier one."""
+        limit = self.queued + seconds
+        self.deadline = limit if self.deadline is None else min(limit, self.deadline)
 
     def set_parent(self, parent: "Execution") -> None:
         self.parent = parent
@@ -187,10 +187,10 @@ class Execution(TimeLimits, OptionalState):
 
     def release_arguments(self) -> bool:
         """Stop counting the bytes of large arguments. False if they were not counted."""
-        if self._extras is None or not self._extras.held:
+        if self.extras is None or not self.extras.held:
             return False
-        self.scope.user.arguments -= self._extras.held
-        self._extras.held = 0
+        self.scope.user.arguments -= self.extras.held
+        self.extras.held = 0
         return True
 
     def take_slot(self) -> None:
@@ -204,8 +204,9 @@ class Execution(TimeLimits, OptionalState):
         self.phase, self.at, self.display_arguments = _CALLED, at, display_arguments
 
     def start_validation(self) -> None:
-        self.status = move(self.status, _VALIDATING)
-        self.phase = _VALIDATED
+        if _VALIDATING not in self.status.moves:  # `move`, without a call: this is on the path of every call
+            raise IllegalTransition(self.status, _VALIDATING)
+        self.status, self.phase = _VALIDATING, _VALIDATED
 
     def set_display_arguments(self, display_arguments: bytes) -> None:
         self.display_arguments = display_arguments
@@ -218,9 +219,9 @@ class Execution(TimeLimits, OptionalState):
         """Replace the arguments by those of a person. The fingerprint stays that of the caller's."""
         self.document, self.display_arguments = document, display_arguments
 
-    def start(self, now: float) -> None:
-        """Set when it started."""
-        self.started = now
+    def start(self, arguments: Any, display_arguments: bytes, now: float) -> None:
+        """Set the validated arguments and the time at which it started."""
+        self.arguments, self.display_arguments, self.started = arguments, display_arguments, now
 
     def run_in(self, task: asyncio.Task[None]) -> None:
         """Set the task that carries it out, once that may wait."""
@@ -234,8 +235,9 @@ class Execution(TimeLimits, OptionalState):
 
     def execute(self) -> None:
         """Enter the handler."""
-        self.status = move(self.status, _EXECUTING)
-        self.phase = _BEGUN
+        if _EXECUTING not in self.status.moves:
+            raise IllegalTransition(self.status, _EXECUTING)
+        self.status, self.phase = _EXECUTING, _BEGUN
 
     def end_attempt(self) -> None:
         """Clear the limits of the attempt, and a request to stop that concerned only this attempt."""
@@ -336,9 +338,10 @@ class Execution(TimeLimits, OptionalState):
     # The end
 
     def succeed(self, now: float, result_json: bytes) -> None:
-        self.status = move(self.status, _SUCCEEDED)
-        self.result_json = result_json
-        self._end(now)
+        if _SUCCEEDED not in self.status.moves:
+            raise IllegalTransition(self.status, _SUCCEEDED)
+        self.status, self.result_json, self.ended = _SUCCEEDED, result_json, now
+        self.arguments = self.task = None
 
     def fail(self, now: float, error: ToolError, status: Status) -> None:
         """End with an error, as failed or cancelled."""
@@ -376,4 +379,4 @@ class Execution(TimeLimits, OptionalState):
         return acknowledgement(self.id, self.tool.name, None if asked is None else asked.id, queued=queued)
 
     def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + (0 if self._extras is None else getsizeof(self._extras))
+        return object.__sizeof__(self) + (0 if self.extras is None else getsizeof(self.extras))

@@ -43,66 +43,62 @@ class OptionalState:
 
     __slots__ = ()
 
-    _extras: Extras | None
-
-    @property
-    def has_extras(self) -> bool:
-        """Whether anything about it is out of the ordinary."""
-        return self._extras is not None
+    extras: Extras | None
+    """None if nothing about the execution is out of the ordinary."""
 
     @property
     def is_worker(self) -> bool:
-        return self._extras is not None and self._extras.kind == WORKER
+        return self.extras is not None and self.extras.kind == WORKER
 
     @property
     def kind(self) -> str:
-        return TOOL if self._extras is None else self._extras.kind
+        return TOOL if self.extras is None else self.extras.kind
 
     @property
     def errors(self) -> tuple[ToolError, ...]:
-        return () if self._extras is None else self._extras.errors
+        return () if self.extras is None else self.extras.errors
 
     @property
     def error(self) -> ToolError | None:
-        return None if self._extras is None else self._extras.error
+        return None if self.extras is None else self.extras.error
 
     @property
     def retry_at(self) -> float | None:
-        return None if self._extras is None else self._extras.retry_at
+        return None if self.extras is None else self.extras.retry_at
 
     @property
     def request(self) -> RequestRow | None:
-        return None if self._extras is None else self._extras.request
+        return None if self.extras is None else self.extras.request
 
     @property
     def stored(self) -> bool:
-        return self._extras is not None and self._extras.stored
+        return self.extras is not None and self.extras.stored
 
     @property
     def lost(self) -> bool:
-        return self._extras is not None and self._extras.lost
+        return self.extras is not None and self.extras.lost
 
     @property
     def settled(self) -> bool:
-        return self._extras is not None and self._extras.settled
+        return self.extras is not None and self.extras.settled
 
     @property
     def unloaded(self) -> bool:
-        return self._extras is not None and self._extras.unloaded
+        return self.extras is not None and self.extras.unloaded
 
     @property
     def target(self) -> str | None:
-        return None if self._extras is None else self._extras.target
+        return None if self.extras is None else self.extras.target
 
     @property
     def fingerprint(self) -> str:
-        return "" if self._extras is None else self._extras.fingerprint
+        return "" if self.extras is None else self.extras.fingerprint
 
     def _set(self) -> Extras:
         """Return the optional state, made on first use, to write to it."""
-        if self._extras is None:
-            self._extras = Extras()
-        return self._extras
+        if self.extras is None:
+            self.extras = Extras()
+        return self.extras
 
     def set_target(self, target: str | None) -> None:
         """Set the key of the attempt's breaker."""

@@ -75,10 +75,10 @@ class Finishing:
             if self._breakers.remember:
                 self._breakers.succeeded(execution)
         finally:
-            if was_reported or execution.has_extras:
+            if was_reported or execution.extras is not None:
                 self._release(execution)
             else:  # it never waited, so it holds nothing but its slot
-                self._slots.leave(execution)
+                self._slots.release(execution)
 
     def fail(self, execution: Execution, error: ToolError, status: Status = Status.FAILED) -> None:
         """End an execution with an error, as failed or cancelled."""
@@ -156,4 +156,4 @@ class Finishing:
         for child in execution.children or ():
             self._cancel(child)
         if execution.has_slot:
-            self._slots.leave(execution)
+            self._slots.release(execution)

@@ -53,11 +53,14 @@ class IllegalTransition(CallboardError):
 
     code = "illegal_transition"
 
+    def __init__(self, current: Status, target: Status) -> None:
+        super().__init__(f"an execution cannot go from {current} to {target}")
+
 
 def move(current: Status, target: Status) -> Status:
     """Return the target. Raises `IllegalTransition` if the table does not allow that transition."""
     if target not in current.moves:
-        raise IllegalTransition(f"an execution cannot go from {current} to {target}")
+        raise IllegalTransition(current, target)
     return target
 
 

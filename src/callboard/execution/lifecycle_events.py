@@ -46,7 +46,6 @@ def success_events(execution: Execution, clock_ms: MillisecondClock, result_json
     end = _join((_RESULT_HEAD, now_and_ids, b',"status":"succeeded","value":', result_json, b"}}"))
     if execution.reported_phase:
         return (*opening_events(execution), end)
-    execution.mark_reported()
     same_millisecond = execution.queued >= clock_ms.since
     begun = now_and_ids if same_millisecond else written(execution.queued_at) + now_and_ids[len(at) :]
     maximum = execution.max_attempts

@@ -46,7 +46,14 @@ _VALIDATING, _SUCCEEDED = Status.VALIDATING, Status.SUCCEEDED
 STREAK = 64
 """The number of calls that end without waiting, after which the caller yields to other tasks once."""
 
-NO_TOOL = Tool(name="none", description="Stands for no tool.", arguments=AnyArguments(), result=Result(), handler=None)
+NO_TOOL = Tool(
+    name="none",
+    description="Stands for no tool.",
+    arguments=AnyArguments(),
+    result=Result(),
+    handler=None,
+    retry=RetryPolicy(max_attempts=1),
+)
 """The tool of a call that named an unknown tool."""
 
 

@@ -54,7 +54,7 @@ class Reporting:
 
     def succeeded(self, execution: Execution, result_json: bytes) -> None:
         """Report the result of an execution that has just ended."""
-        if execution.is_worker:
+        if execution.extras is not None and execution.is_worker:
             at = self._clock.time()
             events = (response_event(at, execution.call_id, execution.name, result_json, b"null"),)
         else:

@@ -130,7 +130,7 @@ class Runner:
         """Ask a person. True if the handler is to run."""
         if execution.request is None:
             execution.wait_for_person()
-            self._slots.leave(execution)  # the answer may take days
+            self._slots.release(execution)  # the answer may take days
         decision, tool = await execution.scope.ask(execution), execution.tool
         if decision.error is not None:
             self._finishing.fail(execution, decision.error)
