@@ -357,7 +357,7 @@ async def test_b7_slow_failing_and_leaving_readers_harm_nobody(caplog: pytest.Lo
             await stream.aclose()  # pyright: ignore[reportAttributeAccessIssue]  # it leaves in the middle
             await settle()
         assert got == list(range(1, 13))
-        assert caplog.text.count("a reader of a board failed, and is not called again") == 1
+        assert caplog.text.count("a subscriber of a board failed; it is not called again") == 1
 
 
 async def test_x8_call_outside_of_the_runtime_is_an_outcome() -> None:

@@ -128,9 +128,21 @@ class Admission:
         try:
             if was_queued:
                 execution.set_phase_time(self._clock.time())
-            elif not self._admit(execution, tool):
-                return
-            execution.start_validation()
+            else:
+                for observer in self._observers:
+                    observer.called(execution)
+                if tool.total_timeout is not None:
+                    execution.set_timeout(tool.total_timeout)
+                try:
+                    if len(document) > LARGE:
+                        self._hold_arguments(execution)
+                    if not self._slots.acquire(execution):
+                        self.announce(execution)
+                        return
+                except ToolError as error:
+                    self.announce(execution)
+                    self._finishing.fail(execution, error)
+                    return
             try:
                 if len(document) > self._harmless:
                     self._size.check(document)
@@ -189,23 +201,6 @@ class Admission:
         delay = self._runner.delay(execution)
         execution.run_in(self.loop.create_task(self._runner.carry_out(execution, delay)))
 
-    def _admit(self, execution: Execution, tool: Tool) -> bool:
-        """Take a slot. False if the call is queued, or refused."""
-        for observer in self._observers:
-            observer.called(execution)
-        if tool.total_timeout is not None:
-            execution.set_timeout(tool.total_timeout)
-        try:
-            if len(execution.document) > LARGE:
-                self._hold_arguments(execution)
-            if self._slots.acquire(execution):
-                return True
-            self.announce(execution)
-        except ToolError as error:
-            self.announce(execution)
-            self._finishing.fail(execution, error)
-        return False
-
     def _hold_arguments(self, execution: Execution) -> None:
         """Count large arguments against the user's limit. Raises `ToolError` (resource) if that is reached."""
         held = execution.scope.user.arguments
@@ -226,8 +221,11 @@ class Admission:
 
     def _refuse_arguments(self, execution: Execution, error: BaseException) -> None:
         failure = self._registry.errors.translate(error)
-        if not execution.reported_phase:  # else they are reported already
-            execution.set_display_arguments(shown_document(execution.tool, execution.document, self._size))
+        reported = execution.reported_phase
+        shown = (
+            execution.display_arguments if reported else shown_document(execution.tool, execution.document, self._size)
+        )
+        execution.reject_arguments(shown)
         self._finishing.fail(execution, failure)
         if isinstance(failure.__cause__, KeyboardInterrupt):
             raise failure.__cause__

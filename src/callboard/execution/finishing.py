@@ -17,9 +17,9 @@ from .breakers import Breakers
 from .execution import Execution
 from .failures import detach, log_failure, presentable
 from .lifecycle import Status
+from .lifecycle_events import failure_events, success_events
 from .limits import SlotLimiter
 from .observer import Observer
-from .reporting import Reporting
 
 log = logging.getLogger("callboard.execution")
 
@@ -34,7 +34,6 @@ class Finishing:
         clock_ms: MillisecondClock,
         breakers: Breakers,
         slots: SlotLimiter,
-        reporting: Reporting,
         live: dict[str, Execution],
         observers: list[Observer],
         cancel: Callable[[Execution], object],
@@ -46,7 +45,6 @@ class Finishing:
         self._millisecond_clock = clock_ms
         self._breakers = breakers
         self._slots = slots
-        self._reporting = reporting
         self._live = live
         self._observers = observers
         self._cancel = cancel
@@ -69,7 +67,7 @@ class Finishing:
         try:
             if self._observers or execution.late:
                 self._notify(execution)
-            self._reporting.succeeded(execution, result_json)
+            execution.scope.tell(success_events(execution, clock_ms, result_json), execution)
             if (counters := self._counters.get(execution.tool.name)) is not None:  # else the tool was removed
                 counters.ended(now - (now if execution.started is None else execution.started))
             if self._breakers.remember:
@@ -90,7 +88,7 @@ class Finishing:
         execution.scope.index.ended(execution)
         try:
             self._notify(execution)
-            self._reporting.failed(execution, at, error_json)
+            execution.scope.tell(failure_events(execution, at, error_json), execution)
             spent = now - (execution.queued if execution.started is None else execution.started)
             self._registry.counters_of(execution.tool).failed(error.category, spent, datetime.fromtimestamp(at, UTC))
             log_failure(execution, error)

@@ -100,7 +100,7 @@ class ExecutionIndex:
 
     def ended(self, execution: Execution) -> None:
         """Count an execution that has ended, if it is in the index: one of another process may not be."""
-        if not execution.stored or self.by_id.get(execution.id) is execution:
+        if execution.extras is None or self.by_id.get(execution.id) is execution:
             self.finished += 1
 
     def by_call(self, call_id: str) -> Execution | None:

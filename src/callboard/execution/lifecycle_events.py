@@ -36,7 +36,12 @@ def opening_events(execution: Execution) -> tuple[bytes, ...]:
 
 
 def success_events(execution: Execution, clock_ms: MillisecondClock, result_json: bytes) -> tuple[bytes, ...]:
-    """Return the terminal event of a success, after those that are not reported yet: all four, if it never waited."""
+    """Return the terminal event of a success, after those that are not reported yet: all four, if it never waited.
+
+    A worker's execution has only its answer.
+    """
+    if execution.extras is not None and execution.is_worker:
+        return (response_event(clock_ms.at, execution.call_id, execution.name, result_json, b"null"),)
     execution_id, at = execution.id, clock_ms.text
     if not execution.event_ids and execution.call_id is execution_id:
         ids = f'","data":{{"execution_id":"{execution_id}","call_id":"{execution_id}",{execution.tool.label}'
@@ -57,10 +62,15 @@ def success_events(execution: Execution, clock_ms: MillisecondClock, result_json
     )
 
 
-def failure_event(execution: Execution, at: float, error_json: bytes) -> bytes:
-    """Return the terminal event of an execution that failed or was cancelled."""
+def failure_events(execution: Execution, at: float, error_json: bytes) -> tuple[bytes, ...]:
+    """Return the terminal event of a failure or cancellation, after those that are not reported yet.
+
+    A worker's execution has only its answer.
+    """
+    if execution.is_worker:
+        return (response_event(at, execution.call_id, execution.name, b"null", error_json),)
     fields = b',"status":"%b","error":%b' % (execution.status.encode(), error_json)
-    return _event(execution, EventKind.TOOL_RESULT, at, fields)
+    return (*opening_events(execution), _event(execution, EventKind.TOOL_RESULT, at, fields))
 
 
 def retrying_event(execution: Execution, at: float, error_json: bytes, delay: float) -> bytes:

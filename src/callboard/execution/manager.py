@@ -81,9 +81,9 @@ class ExecutionManager:
         self._observers: list[Observer] = []
         self._breakers = breakers = Breakers(breaker or BreakerPolicy(), registry, clock)
         self._slots = slots = SlotLimiter(self._limits, self.begin)
-        self._reporting = reporting = Reporting(clock, clock_ms)
+        self._reporting = reporting = Reporting(clock)
         self._finishing = finishing = Finishing(
-            registry, clock, clock_ms, breakers, slots, reporting, self._live, self._observers, self.cancel
+            registry, clock, clock_ms, breakers, slots, self._live, self._observers, self.cancel
         )
         self._stopping = stopping = Stopping(clock, breakers, slots, finishing, self._live, grace)
         self._runner = Runner(

@@ -8,31 +8,21 @@ from typing import Any
 from ..clock import Clock
 from ..errors import CATEGORIES, ErrorCategory, ToolError
 from ..events.kinds import EventKind
-from ..events.millisecond_clock import MillisecondClock
 from .execution import Execution
 from .lifecycle import Status
-from .lifecycle_events import (
-    failure_event,
-    opening_events,
-    partial_event,
-    progress_event,
-    response_event,
-    retrying_event,
-    success_events,
-)
+from .lifecycle_events import opening_events, partial_event, progress_event, retrying_event
 
 log = logging.getLogger("callboard.execution")
 
 
 class Reporting:
-    """Appends events of executions to their boards, each with the state that it reports.
+    """Appends events of live executions to their boards, each with the state that it reports.
 
-    Of a worker's execution only the end is reported, as the answer to the user's request.
+    Of a worker's execution only the end is reported (see `finishing`), as the answer to the user's request.
     """
 
-    def __init__(self, clock: Clock, clock_ms: MillisecondClock) -> None:
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._millisecond_clock = clock_ms
 
     def report(self, execution: Execution, *events: bytes) -> None:
         """Report how an execution began, if that is not reported yet, and events."""
@@ -51,23 +41,6 @@ class Reporting:
         """Report a partial result."""
         value_json = execution.tool.result.encode(value)
         self.report(execution, partial_event(execution, self._clock.time(), value_json))
-
-    def succeeded(self, execution: Execution, result_json: bytes) -> None:
-        """Report the result of an execution that has just ended."""
-        if execution.extras is not None and execution.is_worker:
-            at = self._clock.time()
-            events = (response_event(at, execution.call_id, execution.name, result_json, b"null"),)
-        else:
-            events = success_events(execution, self._millisecond_clock, result_json)
-        execution.scope.tell(events, execution)
-
-    def failed(self, execution: Execution, at: float, error_json: bytes) -> None:
-        """Report the error of an execution that has just ended."""
-        if execution.is_worker:
-            event = response_event(at, execution.call_id, execution.name, b"null", error_json)
-            execution.scope.tell((event,), execution)
-        else:
-            self.report(execution, failure_event(execution, at, error_json))
 
 
 class AttemptReporter:
