@@ -18,13 +18,13 @@ from bench import environments
 from bench.environments import OURS
 from bench.harness import Batches
 from bench.question import Bound, Data, Options, Table, quartiles
-from bench.workloads import WORKLOADS
+from bench.workloads import ADD, AWAITING, NESTED, WORKLOADS
 
 TITLE = "What one call costs, as a multiple of the floor"
 
 
 def measure(options: Options) -> dict[str, Any]:
-    """Interleaved rounds over us and the chosen peers. A peer that fails is reported and left out; we must not fail."""
+    """Measure us and the peers in interleaved rounds. Failures of peers are reported, failures of ours are raised."""
     pythons = {peer: environments.prepare(peer) for peer in options.peers}
     pythons[OURS] = environments.prepare_ours(options.python)
     rows: dict[tuple[str, str, str], dict[str, Any]] = {}
@@ -52,7 +52,8 @@ def measure(options: Options) -> dict[str, Any]:
                 row["ratios"].append(ratio)
                 row["seconds"].append(seconds)
     versions = {name: environments.version(python, name) for name, python in pythons.items()}
-    return {"rows": list(rows.values()), "failed": failed, "versions": versions}
+    eager = environments.run(pythons[OURS], "-c", "import sys; print(sys.version_info >= (3, 12))").strip() == "True"
+    return {"rows": list(rows.values()), "failed": failed, "versions": versions, "eager": eager}
 
 
 def report(data: Data) -> Table:
@@ -61,11 +62,12 @@ def report(data: Data) -> Table:
     for work in WORKLOADS:
         columns += [f"{work.name}: x floor (quartiles)", f"{work.name}: µs"]
     lines: dict[tuple[str, str], list[str]] = {}
-    for row in sorted(data["rows"], key=lambda row: (row["workload"], median(row["ratios"]))):
+    order = [work.name for work in WORKLOADS]
+    for row in sorted(data["rows"], key=lambda row: (order.index(row["workload"]), median(row["ratios"]))):
         name, path = row["contestant"], row["path"]
         line = lines.setdefault((name, path), [f"{name} {data['versions'][name]}", path])
         line += [quartiles(row["ratios"]), f"{median(row['seconds']) * 1e6:,.1f}"]
-    failures = [[name, f"failed: {reason}", *[""] * 4] for name, reason in data["failed"].items()]
+    failures = [[name, f"failed: {reason}", *[""] * 2 * len(WORKLOADS)] for name, reason in data["failed"].items()]
     return Table(columns, [*lines.values(), *failures])
 
 
@@ -86,12 +88,29 @@ def _is_ours(row: Data) -> bool:
     return row["contestant"] == OURS and row["path"] == "Registry.call_json"
 
 
-LIMITS = dict(zip((work.name for work in WORKLOADS), (4.0, 1.5), strict=True))
+def _awaiting(path: str, eager: bool | None, data: Data) -> float | None:
+    """Our cost of a tool that awaits, as a multiple of a peer's; None for another interpreter or without the peer."""
+    if eager is not None and data["eager"] is not eager:
+        return None
+    costs = {row["path"]: median(row["ratios"]) for row in data["rows"] if row["workload"] == AWAITING.name}
+    return costs["session.call"] / costs[path] if path in costs else None
+
+
+LIMITS = {ADD.name: 4.0, NESTED.name: 1.5}
 BOUNDS = [
     *(Bound(f"{name}: Registry.call_json ÷ floor", limit, "x", partial(_ours, name)) for name, limit in LIMITS.items()),
     *(
         Bound(f"{name}: our cost ÷ the cheapest peer's", 1.0, "x", partial(_against_cheapest_peer, name))
-        for name in LIMITS
+        for name in (*LIMITS, AWAITING.name)
+    ),
+    *(
+        Bound(f"{AWAITING.name}: session.call ÷ {path}{on}", limit, "x", partial(_awaiting, path, eager))
+        for path, on, eager, limit in (
+            ("FunctionToolset.call_tool", ", Python 3.11", False, 3.6),
+            ("FunctionToolset.call_tool", ", eager tasks", True, 3.0),
+            ("ToolManager.handle_call", "", None, 1.0),
+            ("FunctionTool.on_invoke_tool", "", None, 1.0),
+        )
     ),
 ]
 

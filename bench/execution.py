@@ -1,8 +1,8 @@
 """What does a call cost with its whole life: record, events for people, retry, breaker, deadlines, statistics?
 
-Measured through `session.call` with a reader that is given every event's bytes, on this Python and, where one is found,
-on 3.12 or newer, where tasks begin at once. Beside it: a thousand background calls at once, and what a hundred thousand
-calls leave behind. As a script this is the worker.
+Measured through `session.call` with a reader that receives every event's bytes, on this Python and, if there is one, on
+3.12 or newer, where tasks start eagerly. Also measured: a thousand background calls at once, and the memory that a
+hundred thousand calls leave behind. As a script this module is the worker.
 """
 
 import asyncio
@@ -20,16 +20,16 @@ from typing import Any
 from bench import environments
 from bench.harness import Batches
 from bench.question import Bound, Data, Options, Table, number, quartiles
-from bench.workloads import WORKLOADS, Workload, add, place_order
+from bench.workloads import ADD, NESTED, WORKLOADS, Workload, add, add_later, place_order
 
 TITLE = "What a call costs with its whole life, through `session.call`"
 TOGETHER = 20
-"""Calls between two turns of the event loop, in which the reader is served."""
+"""Calls between two deliveries to the reader."""
 EAGER = (3, 12)
 
 
 def measure(options: Options) -> dict[str, Any]:
-    """This interpreter, then a newer one if there is one."""
+    """Measure on this interpreter, then on a newer one if there is one."""
     pythons = [environments.prepare_ours(options.python)]
     if options.python is None and sys.version_info < EAGER and (newer := _newer()) is not None:
         pythons.append(environments.prepare_ours(newer))
@@ -72,12 +72,17 @@ def _worst(figure: str, data: Data) -> float:
     return max(median(row[figure]) for row in data.values())
 
 
-ADD, NESTED = (work.name for work in WORKLOADS)
+LIMITS = [
+    (ADD.name, "Python 3.11", False, 16.0),
+    (ADD.name, "eager tasks", True, 8.5),
+    (NESTED.name, "Python 3.11", False, 3.0),
+    (NESTED.name, "eager tasks", True, 2.4),
+]
 BOUNDS: Sequence[Bound] = [
-    Bound(f"{ADD}: session.call ÷ floor, Python 3.11", 16.0, "x", partial(_ratio, ADD, False)),
-    Bound(f"{ADD}: session.call ÷ floor, eager tasks", 8.0, "x", partial(_ratio, ADD, True)),
-    Bound(f"{NESTED}: session.call ÷ floor, Python 3.11", 3.0, "x", partial(_ratio, NESTED, False)),
-    Bound(f"{NESTED}: session.call ÷ floor, eager tasks", 2.0, "x", partial(_ratio, NESTED, True)),
+    *(
+        Bound(f"{name}: session.call ÷ floor, {on}", limit, "x", partial(_ratio, name, eager))
+        for name, on, eager, limit in LIMITS
+    ),
     Bound("1,000 background calls of 20 progress events: lost or out of order", 0.0, "", partial(_worst, "lost")),
     Bound("the same: until the first event, median", 0.05, "s", partial(_worst, "first")),
     Bound("memory that 100,000 calls leave behind", 2.0, "MB", partial(_worst, "growth")),
@@ -100,7 +105,7 @@ def _newer() -> str | None:
 async def _calls(samples: int, seconds: float) -> dict[str, list[float]]:
     from callboard import Runtime, tool  # Only the worker's interpreter is known to have it.
 
-    async with Runtime([tool(add), tool(flatten=False)(place_order)]) as runtime:
+    async with Runtime([tool(add), tool(flatten=False)(place_order), tool(add_later)]) as runtime:
         session = await runtime.open("bench", user_id="bench")
         received = 0
 
@@ -139,7 +144,7 @@ async def _calls(samples: int, seconds: float) -> dict[str, list[float]]:
                 batches = await Batches.calibrated(unit, floors(work), seconds)
                 found[work.name] = [(await batches.bracket()).ratio for _ in range(samples)]
         if not received:
-            raise ValueError("the reader was given nothing")
+            raise ValueError("the reader received no event")
         return found
 
 
@@ -185,7 +190,7 @@ async def _growth(calls: int) -> dict[str, list[float]]:
 
     async with Runtime([tool(add)]) as runtime:
         session = await runtime.open("bench", user_id="bench")
-        arguments = WORKLOADS[0].arguments.encode()
+        arguments = ADD.arguments.encode()
 
         async def make(count: int) -> None:
             for index in range(count):
@@ -193,7 +198,7 @@ async def _growth(calls: int) -> dict[str, list[float]]:
                 if index % 100 == 0:
                     await asyncio.sleep(0)
 
-        await make(30_000)  # what is kept by policy is kept from here on
+        await make(30_000)  # from here on, retention keeps the number of records constant
         before = _resident()
         await make(calls)
         return {"growth": [max(0.0, _resident() - before)]}

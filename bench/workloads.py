@@ -1,9 +1,10 @@
-"""The two tools that everyone is measured with, what a model would send them, and the floor.
+"""The three tools that everyone is measured with, what a model would send them, and the floor.
 
 Annotations are left as they are written (no postponed evaluation), because some peers read them raw. Parameters are
 described in the docstrings and properties in the models, so that every peer finds a description where it looks for one.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -81,6 +82,19 @@ async def add(a: int, b: int) -> int:
     return a + b
 
 
+async def add_later(a: int, b: int) -> int:
+    """Add two integers, and wait once for another callback of the event loop.
+
+    Args:
+        a: The first summand.
+        b: The second summand.
+    """
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[int] = loop.create_future()
+    loop.call_soon(future.set_result, a + b)
+    return await future
+
+
 async def place_order(order: Order) -> Receipt:
     """Place an order.
 
@@ -92,7 +106,7 @@ async def place_order(order: Order) -> Receipt:
 
 
 class AddArguments(TypedDict):
-    """The arguments of `add`, as the floor validates them."""
+    """The arguments of `add` and `add_later`, as the floor validates them."""
 
     a: int
     b: int
@@ -148,4 +162,6 @@ NESTED = Workload(
     PlaceOrderArguments,
     ("K-1815", "London", "125"),  # The deposit is not in the arguments: an error that repeats them is no answer.
 )
-WORKLOADS = (ADD, NESTED)
+AWAITING = Workload("awaiting", add_later, ADD.arguments, AddArguments, ADD.expected)
+WORKLOADS = (ADD, NESTED, AWAITING)
+TOOLS = (add, place_order, add_later)

@@ -3,13 +3,13 @@
 from contextlib import AsyncExitStack
 
 from bench.harness import Unit
-from bench.workloads import Workload, add, place_order
+from bench.workloads import Workload, add, add_later, place_order
 from callboard import Registry, Runtime, tool
 
 
 async def cases(stack: AsyncExitStack):
     # Unflattened, so that the arguments have the same shape as everybody's.
-    registry = Registry([tool(add), tool(flatten=False)(place_order)])
+    registry = Registry([tool(add), tool(flatten=False)(place_order), tool(add_later)])
     runtime = await stack.enter_async_context(Runtime(registry))
     session = await runtime.open("bench", user_id="bench")
 
@@ -25,7 +25,7 @@ async def cases(stack: AsyncExitStack):
         name, arguments = work.tool, work.arguments.encode()
 
         async def unit():
-            return (await session.call(name, arguments)).encoded
+            return (await session.call(name, arguments)).result_json
 
         return unit
 

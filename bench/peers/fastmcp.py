@@ -6,13 +6,13 @@ from contextlib import AsyncExitStack
 
 from fastmcp import Client, FastMCP
 
-from bench.workloads import Workload, add, place_order
+from bench.workloads import TOOLS, Workload
 
 
 async def cases(stack: AsyncExitStack):
     server = FastMCP("bench")
-    server.tool(add)
-    server.tool(place_order)
+    for function in TOOLS:
+        server.tool(function)
     client = await stack.enter_async_context(Client(server))
 
     def through(caller):

@@ -9,11 +9,11 @@ from langchain_core.tools import StructuredTool
 from langgraph.prebuilt import ToolNode
 from langgraph.runtime import Runtime
 
-from bench.workloads import Workload, add, place_order
+from bench.workloads import TOOLS, Workload
 
 
 async def cases(stack: AsyncExitStack):
-    node = ToolNode([StructuredTool.from_function(coroutine=function) for function in (add, place_order)])
+    node = ToolNode([StructuredTool.from_function(coroutine=function) for function in TOOLS])
     config = {"configurable": {"__pregel_runtime": Runtime()}}  # What a graph would hand to its node.
 
     def ainvoke(work: Workload):

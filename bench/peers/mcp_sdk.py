@@ -7,13 +7,13 @@ from contextlib import AsyncExitStack
 from mcp import Client
 from mcp.server import MCPServer
 
-from bench.workloads import Workload, add, place_order
+from bench.workloads import TOOLS, Workload
 
 
 async def cases(stack: AsyncExitStack):
     server = MCPServer("bench")
-    server.add_tool(add)
-    server.add_tool(place_order)
+    for function in TOOLS:
+        server.add_tool(function)
     client = await stack.enter_async_context(Client(server))
     await client.list_tools()  # The client checks results against the schemas that it has seen.
 

@@ -10,7 +10,7 @@ from pydantic_ai.tool_manager import ToolManager
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai.usage import RunUsage
 
-from bench.workloads import Workload, add, place_order
+from bench.workloads import TOOLS, Workload
 
 
 def as_sent(name: str, value: object) -> str:
@@ -19,7 +19,7 @@ def as_sent(name: str, value: object) -> str:
 
 async def cases(stack: AsyncExitStack):
     context = RunContext(deps=None, model=TestModel(), usage=RunUsage(), run_step=1)
-    toolset = FunctionToolset([add, place_order])
+    toolset = FunctionToolset([*TOOLS])
     tools = await toolset.get_tools(context)
     manager = await ToolManager(toolset).for_run_step(context)
 

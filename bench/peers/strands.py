@@ -7,7 +7,7 @@ from typing import Any
 
 from strands import tool
 
-from bench.workloads import Order, Receipt, Workload, add
+from bench.workloads import Order, Receipt, Workload, add, add_later
 
 
 async def place_order(order: Order) -> Receipt:
@@ -22,7 +22,7 @@ async def place_order(order: Order) -> Receipt:
 
 
 async def cases(stack: AsyncExitStack):
-    tools = {"add": tool(add), "place_order": tool(place_order)}
+    tools = {"add": tool(add), "place_order": tool(place_order), "add_later": tool(add_later)}
 
     def stream(work: Workload):
         decorated = tools[work.tool]

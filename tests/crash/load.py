@@ -84,6 +84,7 @@ class Visitor:
             elif step == "answer":
                 await self._answer_all(given)
             elif step == "cancel":
+                await self._is_asked()
                 self._witness.write("cancel", session=self._session_id, execution=None)
                 await self._session.cancel_call(given)
             else:
@@ -97,11 +98,15 @@ class Visitor:
 
     async def _answer_all(self, answer: Any) -> None:
         """Answer whatever is open, once there is something."""
+        await self._is_asked()
+        for row in await self._session.requests():
+            await self._session.answer(row.id, answer)
+
+    async def _is_asked(self) -> None:
+        """Return when a person is asked something."""
         async for event in self._session.events():
             if event.kind == "human_request":
                 break
-        for row in await self._session.requests():
-            await self._session.answer(row.id, answer)
 
     async def enter(self) -> None:
         self._session = await self._runtime.open(self._session_id, USER)
