@@ -83,7 +83,6 @@ class Runtime:
             self.manager,
             self.clock,
             self.store,
-            durable=store != "memory://",
             me=this_process(),
             workers=workers,
             keep_events=keep_events,

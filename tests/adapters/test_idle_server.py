@@ -12,7 +12,7 @@ import pytest
 from callboard import Runtime, tool
 from callboard.adapters.stores import open_store, postgres
 from callboard.adapters.stores.postgres import FORGOTTEN
-from callboard.storage.port import StoreUnavailable
+from callboard.storage.errors import StoreUnavailable
 from tests.contracts.rows import made, posts
 
 from .relay import relayed

@@ -21,7 +21,10 @@ from callboard.adapters.stores import open_store
 from callboard.adapters.stores.migrations import migrate_to, revisions
 from callboard.adapters.stores.sql import migrate
 from callboard.adapters.stores.tables import REVISION, VERSION_TABLE, metadata
-from callboard.storage.port import Change, Conflict, ExecutionWrite, Head, Store, StoreError, StoreUnavailable
+from callboard.storage.change import Change, ExecutionWrite
+from callboard.storage.errors import Conflict, StoreError, StoreUnavailable
+from callboard.storage.event_log import Head
+from callboard.storage.store import Store
 from tests.contracts.rows import (
     NOW,
     execution_row,

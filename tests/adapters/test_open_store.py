@@ -8,7 +8,7 @@ import pytest
 from callboard.adapters.stores import open_store
 from callboard.adapters.stores.memory import MemoryStore
 from callboard.adapters.stores.sql import SqlStore, migrate
-from callboard.storage.port import StoreError, StoreUnavailable
+from callboard.storage.errors import StoreError, StoreUnavailable
 
 pytestmark = pytest.mark.anyio
 

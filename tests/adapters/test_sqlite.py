@@ -19,7 +19,8 @@ from callboard.adapters.stores.connections import PinnedConnection
 from callboard.adapters.stores.reading import Reading
 from callboard.adapters.stores.sql import SqlStore
 from callboard.adapters.stores.sqlite import LONGEST, DataVersionPoller, SqliteDatabase
-from callboard.storage.port import Change, Conflict, StoreError, StoreUnavailable
+from callboard.storage.change import Change
+from callboard.storage.errors import Conflict, StoreError, StoreUnavailable
 from tests.contracts.rows import event, execution_row, made, new, owner_row, posts
 
 pytestmark = pytest.mark.anyio
@@ -354,7 +355,7 @@ async def test_nothing_is_left_running(path: Path) -> None:
 STARTING = """
 import asyncio, sys
 from callboard.adapters.stores import open_store
-from callboard.storage.port import Change
+from callboard.storage.change import Change
 from tests.contracts.rows import made, posts
 
 async def main(url, name):
@@ -370,7 +371,7 @@ asyncio.run(main(*sys.argv[1:]))
 WRITING = """
 import asyncio, sys
 from callboard.adapters.stores import open_store
-from callboard.storage.port import Change
+from callboard.storage.change import Change
 from tests.contracts.rows import made, posts
 
 async def main(url):

@@ -11,7 +11,8 @@ from callboard.chat.transcript import Input
 from callboard.chat.turn_lease import TurnLease
 from callboard.sessions.calls import Calls
 from callboard.sessions.conversation_scope import ConversationScope
-from callboard.storage.port import Change, StoreUnavailable
+from callboard.storage.change import Change
+from callboard.storage.errors import StoreUnavailable
 from callboard.storage.rows import ExecutionRow
 from callboard.testing import ManualClock
 

@@ -17,7 +17,8 @@ from callboard.cli.exits import Exit
 from callboard.events.event import Event, encode_event
 from callboard.events.kinds import EventKind
 from callboard.sessions.ids import SessionNotFound
-from callboard.storage.port import Change, Store
+from callboard.storage.change import Change
+from callboard.storage.store import Store
 from tests.cli.commands import Command, callboard, post, server, stored
 from tests.contracts.rows import session_row
 from tests.servers import OwnPostgres

@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 import pytest
 
 from callboard.adapters.stores import open_store
-from callboard.storage.port import Store
+from callboard.storage.store import Store
 
 
 @asynccontextmanager

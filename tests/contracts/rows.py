@@ -3,7 +3,8 @@
 from typing import Any
 
 from callboard.events.event import encode_event
-from callboard.storage.port import Change, Claim, ExecutionWrite, RequestWrite
+from callboard.storage.change import Change, ExecutionWrite, RequestWrite
+from callboard.storage.owners import Claim
 from callboard.storage.rows import ExecutionRow, IdempotencyRow, KeyRow, OwnerRow, RequestRow, SessionRow
 
 NOW = 1_800_000_000.0

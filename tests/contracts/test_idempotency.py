@@ -5,7 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from callboard.storage.port import MAX_KEYS, AlreadyWritten, Change, Conflict, IdempotencyConflict, Store
+from callboard.storage.change import Change
+from callboard.storage.errors import AlreadyWritten, Conflict, IdempotencyConflict
+from callboard.storage.idempotency_records import MAX_KEYS
+from callboard.storage.store import Store
 
 from .conftest import Opening
 from .rows import NOW, asks, event, execution_row, keyed, made, new, posts, request_row, session_row

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from callboard.storage.port import Conflict, Store
+from callboard.storage.errors import Conflict
+from callboard.storage.store import Store
 
 from .conftest import Opening
 from .rows import NOW, key_row

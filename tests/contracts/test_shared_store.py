@@ -8,7 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from callboard.storage.port import Change, Conflict, ExecutionWrite, Head, Page, Store
+from callboard.storage.change import Change, ExecutionWrite
+from callboard.storage.errors import Conflict
+from callboard.storage.event_log import Head, Page
+from callboard.storage.store import Store
 
 from .conftest import Opening
 from .rows import NOW, asks, claims, event, execution_row, finished_row, held, made, new, owner_row, posts, request_row

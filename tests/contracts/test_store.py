@@ -9,23 +9,13 @@ from typing import Any
 import pytest
 
 from callboard.adapters.stores import open_store
-from callboard.storage.port import (
-    LEFT,
-    PAGE_BYTES,
-    TAKEN,
-    Change,
-    Conflict,
-    ExecutionWrite,
-    Group,
-    GroupWithdrawn,
-    Head,
-    Page,
-    Recovered,
-    RequestWrite,
-    Store,
-    StoreError,
-)
+from callboard.storage.change import Change, ExecutionWrite, RequestWrite
+from callboard.storage.change_group import ChangeGroup, GroupWithdrawn
+from callboard.storage.errors import Conflict, StoreError
+from callboard.storage.event_log import PAGE_BYTES, Head, Page
+from callboard.storage.owners import LEFT, TAKEN, Recovered
 from callboard.storage.rows import INPUT, ExecutionRow, SessionRow
+from callboard.storage.store import Store
 
 from .rows import (
     NOW,
@@ -418,12 +408,12 @@ async def test_x8_who_was_asked_to_stop_stays_asked(store: Store) -> None:
 
 async def test_b6_group_that_was_withdrawn_is_not_written(shared_store: Store) -> None:
     await one(shared_store, made())
-    group = Group([posts(1), posts(2)])
+    group = ChangeGroup([posts(1), posts(2)])
     assert group.withdraw() is True
     with pytest.raises(GroupWithdrawn):
         await shared_store.commit(group)
     assert (await shared_store.events("s", 0, 9)).lines == []
-    group = Group([posts(3)])
+    group = ChangeGroup([posts(3)])
     assert await shared_store.commit(group) == [1]
     assert group.withdraw() is False, "it is committed"
 

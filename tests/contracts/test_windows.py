@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from callboard.storage.port import Change, ExecutionWrite, Store
+from callboard.storage.change import Change, ExecutionWrite
 from callboard.storage.rows import INPUT, TURN
+from callboard.storage.store import Store
 
 from .rows import asks, event, execution_row, finished_row, made, new, request_row
 

@@ -12,8 +12,10 @@ import pytest
 from callboard.sessions import heartbeat, liveness
 from callboard.sessions.heartbeat import BEAT, Heartbeat
 from callboard.sessions.liveness import LEASE, LONG_LEASE, Fate, fate_of, is_dead, lives_here, this_process
-from callboard.storage.port import LEFT, TAKEN, Recovered, Store, StoreUnavailable
+from callboard.storage.errors import StoreUnavailable
+from callboard.storage.owners import LEFT, TAKEN, Recovered
 from callboard.storage.rows import OwnerRow
+from callboard.storage.store import Store
 
 pytestmark = pytest.mark.anyio
 

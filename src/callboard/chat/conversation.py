@@ -21,16 +21,9 @@ from ..events.event import encode_event
 from ..events.kinds import EventKind
 from ..execution.execution import Execution
 from ..sessions.conversation_scope import ConversationScope
+from ..storage.change import Change, ExecutionWrite
+from ..storage.errors import AlreadyWritten, Conflict, IdempotencyConflict, StoreUnavailable, StoreUnconfirmed
 from ..storage.patience import confirmed
-from ..storage.port import (
-    AlreadyWritten,
-    Change,
-    Conflict,
-    ExecutionWrite,
-    IdempotencyConflict,
-    StoreUnavailable,
-    StoreUnconfirmed,
-)
 from ..storage.rows import ExecutionRow, IdempotencyRow
 from ..turns import LimitReached, Turn, TurnLimits, TurnStatus, Usage, check_session
 from ..types import Wake

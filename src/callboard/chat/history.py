@@ -12,7 +12,7 @@ from pydantic_ai.messages import ToolCallPart
 from ..events.event import Event
 from ..events.kinds import EventKind
 from ..sessions.conversation_scope import ConversationScope
-from ..storage.port import Change, ExecutionWrite
+from ..storage.change import Change, ExecutionWrite
 from ..turns import Usage
 from .completion import used_by
 from .messages import Placed

@@ -17,7 +17,8 @@ from ..events.event import encode_event
 from ..events.kinds import EventKind
 from ..execution.lifecycle import Status
 from ..sessions.conversation_scope import ConversationScope
-from ..storage.port import Conflict, ExecutionWrite
+from ..storage.change import ExecutionWrite
+from ..storage.errors import Conflict
 from ..storage.rows import ExecutionRow
 from .history import History
 from .rows import told_input, turn_call, turn_row

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 from ..adapters.stores import open_store
 from ..errors import CallboardError
 from ..settings import PREFIX, Settings
-from ..storage.port import Store, StoreError
+from ..storage.errors import StoreError
+from ..storage.store import Store
 from .variables import unknown_variables
 
 OLDEST_PYTHON = (3, 11)

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from ..sessions.ids import SessionNotFound
 from ..sessions.liveness import is_dead
-from ..storage.port import Store
 from ..storage.rows import ExecutionRow, OwnerRow, RequestRow, SessionRow
+from ..storage.store import Store
 from .records import execution_data, request_data, request_status, result_data, session_data
 from .text import one_line
 

@@ -13,7 +13,8 @@ import typer
 from rich.text import Text
 
 from ..adapters.stores import open_store
-from ..storage.port import Store, StoreError
+from ..storage.errors import StoreError
+from ..storage.store import Store
 from .console import err, fail
 from .exits import Exit
 from .interrupts import Interrupts

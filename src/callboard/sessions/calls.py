@@ -19,7 +19,8 @@ from ..execution.outcome import Outcome, OutcomeStatus
 from ..execution.record import ExecutionRecord
 from ..execution.storing import fingerprint_of, outcome_of, record_of, row_of
 from ..storage.brief import Cut, brief
-from ..storage.port import Change, Conflict, StoreUnavailable, StoreUnconfirmed
+from ..storage.change import Change
+from ..storage.errors import Conflict, StoreUnavailable, StoreUnconfirmed
 from ..storage.rows import ExecutionRow
 from ..tools.document import shorten
 from .ledger import Ledger

@@ -7,7 +7,7 @@ from ..events.board import CursorExpired
 from ..events.event import Event
 from ..events.kinds import EventKind
 from ..events.routing import Side, seen_by
-from ..storage.port import Change
+from ..storage.change import Change
 from ..storage.rows import ExecutionRow
 from .services import Services
 

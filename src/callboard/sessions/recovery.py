@@ -20,8 +20,11 @@ from ..execution.failures import cancelled
 from ..execution.lifecycle import Status
 from ..execution.manager import NO_TOOL
 from ..execution.storing import fingerprint_of, restored
-from ..storage.port import EVERYTHING, Change, Claim, ExecutionWrite, StoreError
+from ..storage.change import Change, ExecutionWrite
+from ..storage.errors import StoreError
+from ..storage.owners import Claim
 from ..storage.rows import INPUT, TURN, WORKER, ExecutionRow, RequestRow
+from ..storage.store import NO_LIMIT
 from ..tools.definition import Tool
 from ..types import Mode
 from .backlog import Backlog
@@ -106,7 +109,7 @@ class Recovery:
         sessions = {claim.session_id: await self._bring(claim.session_id) for claim in claims}
         keys = [claim.key for claim in claims]
         asked: dict[tuple[str, str], RequestRow] = {}
-        for request in await self._store.requests(executions=keys, limit=EVERYTHING):
+        for request in await self._store.requests(executions=keys, limit=NO_LIMIT):
             if request.status != "used":
                 asked.setdefault((request.session_id, request.execution_id), request)
         # Last, and nothing waits until the calls are taken over: a cancellation is in the row, or finds the execution.

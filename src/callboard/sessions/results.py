@@ -6,8 +6,10 @@ import logging
 from ..execution.index import ExecutionIndex
 from ..execution.outcome import Outcome
 from ..execution.storing import outcome_of
-from ..storage.port import Change, Conflict, Store
+from ..storage.change import Change
+from ..storage.errors import Conflict
 from ..storage.rows import SessionRow
+from ..storage.store import Store
 from .ledger import Ledger
 
 log = logging.getLogger("callboard.sessions")

@@ -9,8 +9,8 @@ from ..events.board import Board
 from ..execution.execution import Execution
 from ..execution.manager import ExecutionManager
 from ..execution.usage import Usage
-from ..storage.port import Store
 from ..storage.rows import ExecutionRow, IdempotencyRow
+from ..storage.store import Store
 from ..tools.registry import Registry
 from ..turns import Turn
 from .requests import Requests

@@ -24,7 +24,8 @@ from ..execution.index import ExecutionIndex
 from ..execution.outcome import Outcome
 from ..execution.record import ExecutionRecord
 from ..storage import patience
-from ..storage.port import Change, StoreUnavailable, StoreUnconfirmed
+from ..storage.change import Change
+from ..storage.errors import StoreUnavailable, StoreUnconfirmed
 from ..storage.rows import IdempotencyRow, RequestRow, SessionRow
 from ..tools.context import ClientContext
 from ..tools.definition import Tool

@@ -1,7 +1,8 @@
 """Stores: in memory, in a SQLite file, in PostgreSQL. One is chosen by its address, and only that one is loaded."""
 
 from ...errors import MissingExtraError
-from ...storage.port import Store, StoreError
+from ...storage.errors import StoreError
+from ...storage.store import Store
 
 _EXTRAS = {"sqlite": "sql", "postgresql": "postgres", "postgres": "postgres", "postgresql+psycopg": "postgres"}
 

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from sqlalchemy import Connection, Dialect
 
-from ...storage.port import Conflict
+from ...storage.errors import Conflict
 from .bulk_statements import StatementBatch
 from .connections import Database, PinnedConnection
 from .revisions import Migrated, StoreStatus

@@ -4,7 +4,8 @@ from collections.abc import Callable, Container, Mapping
 from operator import attrgetter
 from typing import Protocol
 
-from ...storage.port import AlreadyWritten, Change, Conflict, IdempotencyConflict
+from ...storage.change import Change
+from ...storage.errors import AlreadyWritten, Conflict, IdempotencyConflict
 from ...storage.rows import ExecutionRow, IdempotencyRow, RequestRow
 from ...storage.text import is_storable
 

@@ -20,7 +20,7 @@ from sqlalchemy import (
     update,
 )
 
-from ...storage.port import LEFT, TAKEN, Claim, Recovered
+from ...storage.owners import LEFT, TAKEN, Claim, Recovered
 from ...storage.rows import OwnerRow
 from .bulk_statements import BulkStatement, among, keys
 from .tables import executions, owners, requests

@@ -27,7 +27,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.exc import DBAPIError
 
-from ...storage.port import AlreadyWritten, Conflict, IdempotencyConflict, StoreError, StoreUnavailable
+from ...storage.errors import AlreadyWritten, Conflict, IdempotencyConflict, StoreError, StoreUnavailable
 from ...storage.rows import IdempotencyRow
 from .advisory_locks import AdvisoryLocks
 from .bulk_statements import StatementBatch, driver

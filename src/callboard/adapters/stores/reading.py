@@ -18,7 +18,8 @@ from sqlalchemy import (
     select,
 )
 
-from ...storage.port import Head, Page, Stopping
+from ...storage.event_log import Head, Page
+from ...storage.owners import Stopping
 from ...storage.rows import ExecutionRow, IdempotencyRow, OwnerRow, RequestRow, SessionRow
 from .bulk_statements import among, keys
 from .tables import (

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, column, inspect, select, table
 
-from ...storage.port import StoreError, StoreOutdated
+from ...storage.errors import StoreError, StoreOutdated
 from .tables import REVISION, VERSION_TABLE
 
 _version = table(VERSION_TABLE, column("version_num"))

@@ -14,7 +14,10 @@ from sqlalchemy.exc import DataError
 
 from ...storage import patience
 from ...storage.brief import Brief
-from ...storage.port import PAGE_BYTES, Change, Conflict, Head, Page, Recovered, Stopping, StoreError
+from ...storage.change import Change
+from ...storage.errors import Conflict, StoreError
+from ...storage.event_log import PAGE_BYTES, Head, Page
+from ...storage.owners import Recovered, Stopping
 from ...storage.rows import ExecutionRow, IdempotencyRow, KeyRow, OwnerRow, RequestRow, SessionRow
 from . import keys, removal, revisions
 from .addresses import postgres_url, sqlite_path
@@ -57,6 +60,10 @@ class SqlStore:
         self._groups = Groups(self._database)
         self._ownership = Heartbeat(self._database.dialect)
         self._opened: _Opened | None = None
+
+    @property
+    def durable(self) -> bool:
+        return True
 
     async def open(self, woken: Callable[[str | None], None]) -> None:
         if self._opened is not None:

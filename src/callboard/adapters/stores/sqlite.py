@@ -15,7 +15,7 @@ from urllib.parse import quote
 from sqlalchemy import Connection, NullPool, create_engine
 from sqlalchemy.exc import DBAPIError
 
-from ...storage.port import Conflict, StoreError, StoreUnavailable
+from ...storage.errors import Conflict, StoreError, StoreUnavailable
 from .bulk_statements import StatementBatch
 from .connections import Database, PinnedConnection
 from .file_locks import FileLocks

@@ -8,7 +8,9 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import NamedTuple
 
-from ...storage.port import MAX_KEYS, Change, Conflict
+from ...storage.change import Change
+from ...storage.errors import Conflict
+from ...storage.idempotency_records import MAX_KEYS
 from ...storage.rows import ExecutionRow, IdempotencyRow, SessionRow
 from .bulk_statements import Row
 from .conflicts import refusal

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 
 from sqlalchemy import Connection, Dialect, delete, select, update
 
-from ...storage.port import Change, Conflict
+from ...storage.change import Change
+from ...storage.errors import Conflict
 from ...storage.rows import IdempotencyRow, SessionRow
 from ...storage.text import is_storable
 from .bulk_statements import BulkStatement, Query, Row, StatementBatch, among, keys
