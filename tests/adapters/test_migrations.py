@@ -25,7 +25,7 @@ from callboard.storage.change import Change, ExecutionWrite
 from callboard.storage.errors import Conflict, StoreError, StoreUnavailable
 from callboard.storage.event_log import Head
 from callboard.storage.store import Store
-from tests.contracts.rows import (
+from callboard.testing.store_rows import (
     NOW,
     execution_row,
     finished_row,

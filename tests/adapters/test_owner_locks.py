@@ -12,7 +12,7 @@ import pytest
 from callboard.adapters.stores import open_store
 from callboard.adapters.stores.advisory_locks import lock_key
 from callboard.storage.store import Store
-from tests.contracts.rows import owner_row
+from callboard.testing.store_rows import owner_row
 
 pytestmark = pytest.mark.anyio
 

@@ -19,7 +19,18 @@ from callboard.storage.change import Change
 from callboard.storage.change_group import ChangeGroup, GroupWithdrawn
 from callboard.storage.errors import AlreadyWritten, Conflict, IdempotencyConflict, StoreError, StoreUnavailable
 from callboard.storage.store import Store
-from tests.contracts.rows import asks, claims, event, execution_row, keyed, made, new, owner_row, posts, request_row
+from callboard.testing.store_rows import (
+    asks,
+    claims,
+    event,
+    execution_row,
+    keyed,
+    made,
+    new,
+    owner_row,
+    posts,
+    request_row,
+)
 from tests.servers import OwnPostgres
 
 from .relay import relayed

@@ -21,7 +21,7 @@ from callboard.adapters.stores.sql import SqlStore
 from callboard.adapters.stores.sqlite import LONGEST, DataVersionPoller, SqliteDatabase
 from callboard.storage.change import Change
 from callboard.storage.errors import Conflict, StoreError, StoreUnavailable
-from tests.contracts.rows import event, execution_row, made, new, owner_row, posts
+from callboard.testing.store_rows import event, execution_row, made, new, owner_row, posts
 
 pytestmark = pytest.mark.anyio
 
@@ -356,7 +356,7 @@ STARTING = """
 import asyncio, sys
 from callboard.adapters.stores import open_store
 from callboard.storage.change import Change
-from tests.contracts.rows import made, posts
+from callboard.testing.store_rows import made, posts
 
 async def main(url, name):
     store = open_store(url)
@@ -372,7 +372,7 @@ WRITING = """
 import asyncio, sys
 from callboard.adapters.stores import open_store
 from callboard.storage.change import Change
-from tests.contracts.rows import made, posts
+from callboard.testing.store_rows import made, posts
 
 async def main(url):
     store = open_store(url)

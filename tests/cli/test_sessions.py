@@ -15,8 +15,8 @@ from callboard.cli.text import span
 from callboard.storage.change import Change
 from callboard.storage.rows import ExecutionRow, SessionRow
 from callboard.storage.store import Store
+from callboard.testing.store_rows import event, session_row
 from tests.cli.commands import HERE, Command, callboard, left_behind, post, server, stored
-from tests.contracts.rows import event, session_row
 
 
 @pytest.fixture

@@ -1,11 +1,11 @@
-"""Rows and changes for the tests of stores, with what a test does not care about filled in."""
+"""Builders of rows and changes for tests of stores. Every field that a test leaves out has a default."""
 
 from typing import Any
 
-from callboard.events.event import encode_event
-from callboard.storage.change import Change, ExecutionWrite, RequestWrite
-from callboard.storage.owners import Claim
-from callboard.storage.rows import ExecutionRow, IdempotencyRow, KeyRow, OwnerRow, RequestRow, SessionRow
+from ..events.event import encode_event
+from ..storage.change import Change, ExecutionWrite, RequestWrite
+from ..storage.owners import Claim
+from ..storage.rows import ExecutionRow, IdempotencyRow, KeyRow, OwnerRow, RequestRow, SessionRow
 
 NOW = 1_800_000_000.0
 
@@ -100,7 +100,7 @@ def event(number: int = 0, kind: str = "system_notice", at: float = NOW) -> byte
 
 
 def made(session_id: str = "s", **fields: Any) -> Change:
-    """A change that makes a session."""
+    """A change that creates a session."""
     return Change(session_id, session=session_row(session_id, **fields))
 
 
@@ -113,7 +113,7 @@ def new(row: ExecutionRow) -> Change:
 
 
 def heard(row: ExecutionRow) -> Change:
-    """A change that posts an input, of which the model is to be told."""
+    """A change that posts an input for the model."""
     posted = encode_event("user_input", NOW, b'{"text":"Hi.","input_id":"%s"}' % row.id.encode())
     return Change(row.session_id, executions=[ExecutionWrite(row, new=True)], events=[posted])
 
@@ -132,5 +132,5 @@ def closes(row: RequestRow) -> Change:
 
 
 def claims(*rows: ExecutionRow) -> list[Claim]:
-    """What an heir hears of executions that it was given."""
+    """The claims by which an heir learns of executions that it now owns."""
     return [Claim(row.session_id, row.id, row.user_id, row.kind) for row in rows]
