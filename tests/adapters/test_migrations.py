@@ -17,9 +17,9 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Connection, Engine, NullPool, create_engine
 
 from callboard import RetryPolicy, Runtime, tool
+from callboard.adapters.stores import migrate_store as migrate
 from callboard.adapters.stores import open_store
 from callboard.adapters.stores.migrations import migrate_to, revisions
-from callboard.adapters.stores.sql import migrate
 from callboard.adapters.stores.tables import REVISION, VERSION_TABLE, metadata
 from callboard.storage.change import Change, ExecutionWrite
 from callboard.storage.errors import Conflict, StoreError, StoreUnavailable

@@ -14,6 +14,7 @@ import pytest
 
 from callboard.adapters.stores import open_store
 from callboard.adapters.stores.listening import LONGEST, written
+from callboard.adapters.stores.postgres import PostgresDatabase
 from callboard.adapters.stores.sql import SqlStore
 from callboard.storage.change import Change
 from callboard.storage.change_group import ChangeGroup, GroupWithdrawn
@@ -50,7 +51,7 @@ def nobody(session_id: str | None) -> None:
 
 @asynccontextmanager
 async def opened(url: str, woken: Callable[[str | None], None] = nobody) -> AsyncGenerator[SqlStore]:
-    store = SqlStore(url)
+    store = SqlStore(PostgresDatabase(url))
     await store.open(woken)
     try:
         yield store

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from ..adapters.stores import open_store
+from ..runtime import open_store
 from ..storage.keys import PREFIX, key_state, new_key, read_key
 from ..storage.rows import KeyRow
 from ..storage.store import Store

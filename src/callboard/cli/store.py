@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 from rich.text import Text
 
-from ..adapters.stores import open_store
+from ..runtime import open_store
 from ..storage.errors import StoreError
 from ..storage.store import Store
 from .console import err, fail

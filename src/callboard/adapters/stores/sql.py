@@ -20,7 +20,6 @@ from ...storage.event_log import PAGE_BYTES, Head, Page
 from ...storage.owners import Recovered, Stopping
 from ...storage.rows import ExecutionRow, IdempotencyRow, KeyRow, OwnerRow, RequestRow, SessionRow
 from . import keys, removal, revisions
-from .addresses import postgres_url, sqlite_path
 from .backend import Backend, Watch
 from .briefly import Briefly
 from .connections import ConnectionThreads, PinnedConnection
@@ -28,8 +27,6 @@ from .group_commit import Groups
 from .loop_notifier import LoopNotifier
 from .ownership import Heartbeat
 from .reading import Reading
-from .revisions import Migrated, StoreStatus
-from .sqlite import SqliteDatabase
 
 T = TypeVar("T")
 
@@ -40,21 +37,11 @@ _MOST = 2**62
 """Beyond every number of an event, and within what databases count to."""
 
 
-def migrate(url: str) -> Migrated:
-    """Bring the database at an address to the newest revision of the tables. Raises `StoreError`."""
-    return _backend(url).migrate()
-
-
-def look(url: str) -> StoreStatus:
-    """How the database at an address stands; nothing is changed. Raises `StoreError`."""
-    return _backend(url).look()
-
-
 class SqlStore:
-    """The store at a database's address."""
+    """The store in a database."""
 
-    def __init__(self, url: str) -> None:
-        self._database = _backend(url)
+    def __init__(self, database: Backend) -> None:
+        self._database = database
         self._reading = Reading(self._database.dialect)
         self._briefly = Briefly()
         self._groups = Groups(self._database)
@@ -318,12 +305,3 @@ def _checked(job: Callable[[Connection], T]) -> Callable[[Connection], T]:
         return job(connection)
 
     return run
-
-
-def _backend(url: str) -> Backend:
-    """The one place where the two are told apart."""
-    if url.startswith("sqlite:"):
-        return SqliteDatabase(sqlite_path(url))
-    from .postgres import PostgresDatabase
-
-    return PostgresDatabase(postgres_url(url))
