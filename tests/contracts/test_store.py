@@ -15,6 +15,7 @@ from callboard.storage.port import (
     TAKEN,
     Change,
     Conflict,
+    Delivery,
     ExecutionWrite,
     Group,
     GroupWithdrawn,
@@ -25,24 +26,29 @@ from callboard.storage.port import (
     Store,
     StoreError,
 )
-from callboard.storage.rows import INPUT, ExecutionRow, SessionRow
+from callboard.storage.rows import ExecutionRow, SessionRow
 
 from .rows import (
     NOW,
     asks,
     claims,
     closes,
+    ended_turn,
     event,
     execution_row,
     finished_row,
+    goes_on,
     heard,
     held,
+    input_row,
     made,
     new,
     owner_row,
     posts,
     request_row,
     session_row,
+    starts,
+    turn_row,
 )
 
 pytestmark = pytest.mark.anyio
@@ -268,16 +274,16 @@ async def test_b8_oldest_events_are_forgotten_by_age(store: Store) -> None:
 
 
 async def test_b8_nothing_is_forgotten_from_the_first_input_on_of_which_nobody_was_told(store: Store) -> None:
-    inputs = [execution_row(f"i{number}", kind=INPUT) for number in range(3)]
+    inputs = [input_row(f"i{number}") for number in range(3)]
     await store.commit([made(), posts(1), *(heard(row) for row in inputs), posts(5, 6)])
     await store.commit([new(execution_row("x")), Change("s", events=[event(kind="user_input")])])
     assert await store.trim("s", keep=0, before=NOW + 9) == 2, "what came before the first one is forgotten"
-    await store.commit([held(finished_row("i1", kind=INPUT))])
+    await store.commit([Change("s", deliveries=[Delivery("i1", NOW)])])
     assert await store.trim("s", keep=1, before=0.0) == 2, "the first one still waits"
-    await store.commit([held(finished_row("i0", kind=INPUT))])
+    await store.commit([Change("s", deliveries=[Delivery("i0", NOW)])])
     assert await store.trim("s", keep=1, before=0.0) == 4
     assert await store.trim("s", keep=4, before=0.0) == 4, "what is kept anyway is kept"
-    await store.commit([held(finished_row("i2", kind=INPUT))])
+    await store.commit([Change("s", deliveries=[Delivery("i2", NOW)])])
     assert await store.trim("s", keep=1, before=0.0) == 7, "other work that goes on holds nothing up"
 
 
@@ -438,13 +444,13 @@ async def test_b6_probe_changes_nothing_that_counts(store: Store) -> None:
 
 
 async def test_e5_what_a_process_was_asked_to_stop(store: Store) -> None:
-    await store.commit([made(), made("t"), new(execution_row("x")), new(execution_row("y", kind="turn"))])
+    await store.commit([made(), made("t"), new(execution_row("x")), starts(turn_row(turn_id="y"))])
     await store.commit([new(execution_row("x", "t")), new(execution_row("z", "t", owner="p2"))])
     assert await store.stopping("p1") == []
-    await store.commit([Change("s", cancel=["x", "y"]), Change("t", cancel=["z"])])
+    await store.commit([Change("s", cancel=["x"], stop_turns=[1]), Change("t", cancel=["z"])])
     assert sorted(await store.stopping("p1")) == [("s", "x", "tool"), ("s", "y", "turn")]
     assert await store.stopping("p2") == [("t", "z", "tool")]
-    await store.commit([held(finished_row("x")), held(finished_row("y", kind="turn"))])
+    await store.commit([held(finished_row("x")), goes_on(ended_turn(turn_id="y"))])
     assert await store.stopping("p1") == []
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from ..errors import CallboardError
 from .brief import Brief
-from .rows import ExecutionRow, IdempotencyRow, KeyRow, OwnerRow, RequestRow, SessionRow
+from .rows import ExecutionRow, IdempotencyRow, InputRow, KeyRow, OwnerRow, RequestRow, SessionRow, TurnRow
 
 
 class StoreError(CallboardError):
@@ -98,6 +98,23 @@ class RequestWrite(NamedTuple):
     """The status that it must have in the store; None: it must not be there."""
 
 
+class TurnWrite(NamedTuple):
+    """A turn as it is now. `Conflict` where it does not exist, unless it is new."""
+
+    row: TurnRow
+    held_by: str | None = None
+    """The process that must own the stored turn for this to be written."""
+    new: bool = False
+    """The session must not have a turn of this number yet."""
+
+
+class Delivery(NamedTuple):
+    """An input that enters the transcript with this change. `Conflict` where it does not exist."""
+
+    input_id: str
+    at: float
+
+
 @dataclass(slots=True)
 class Change:
     """What is written together for one session, in this order."""
@@ -109,12 +126,18 @@ class Change:
     When it was made, and what waits to be consumed, stay as they are; `writes` goes up by one."""
     executions: Sequence[ExecutionWrite] = ()
     requests: Sequence[RequestWrite] = ()
+    turns: Sequence[TurnWrite] = ()
+    inputs: Sequence[InputRow] = ()
+    """New inputs. `Conflict` where the session has one of these ids already."""
+    deliveries: Sequence[Delivery] = ()
     late: Sequence[str] = ()
     """Executions whose results wait to be consumed from now on. One that waits already keeps its place."""
     taken: Sequence[str] = ()
     """Executions whose results are consumed by this. `Conflict` where one is not waiting."""
     cancel: Sequence[str] = ()
     """Executions that are asked to stop, whoever holds them. Those that have ended stay as they are."""
+    stop_turns: Sequence[int] = ()
+    """The numbers of turns that are asked to stop, in any process. Turns that have ended stay as they are."""
     transcript: Sequence[bytes] = ()
     """Entries that go to the end of the transcript: JSON documents."""
     entries: int | None = None
@@ -181,17 +204,17 @@ class Head(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """An unfinished row that was given to a process which recovers: enough to find it and to choose an order."""
+    """Unfinished work that was given to a process which recovers: enough to find it and to choose an order."""
 
     session_id: str
     id: str
     user_id: str
     kind: str
-    """The kind of the row, as in `ExecutionRow.kind`."""
+    """The kind of an execution, as in `ExecutionRow.kind`, or `turn` or `input`."""
 
     @property
     def key(self) -> tuple[str, str]:
-        """The session and the id, as `Store.executions_by_key` wants them."""
+        """The session and the id of the execution, turn or input."""
         return self.session_id, self.id
 
 
@@ -199,7 +222,8 @@ class Recovered(NamedTuple):
     """What one step of a recovery did."""
 
     claims: list[Claim]
-    """What the heir holds from now on, by session and then in the order in which it was queued."""
+    """What the heir holds from now on: executions by session and then in the order in which they were queued, then
+    turns, then inputs."""
     waiting: int = 0
     """How many executions wait for a person. No process holds them until their request closes."""
     more: bool = False
@@ -218,9 +242,10 @@ class Stopping(NamedTuple):
     """An unfinished execution, or turn, that was asked to stop."""
 
     session_id: str
-    execution_id: str
+    id: str
+    """The id of the execution or of the turn."""
     kind: str
-    """`tool`, `worker` or `turn`, as in its row."""
+    """`tool`, `worker` or `turn`."""
 
 
 class Page(NamedTuple):
@@ -328,7 +353,7 @@ class Store(Keys, Protocol):
         """Forget events beyond the newest `keep`, and those from before a time. Returns the first kept number.
 
         What is kept has no gaps: one from before that time stays if one that is not stands before it. Whatever is asked
-        for, an input (`input_id` in the data of its event) whose row is unfinished stays, with all that comes after it.
+        for, an input (`input_id` in the data of its event) that is not delivered stays, with all that comes after it.
         """
         ...
 
@@ -354,7 +379,6 @@ class Store(Keys, Protocol):
         self,
         session_id: str,
         *,
-        kind: str | None = None,
         before: str | None = None,
         unfinished: bool = False,
         limit: int,
@@ -362,9 +386,19 @@ class Store(Keys, Protocol):
     ) -> list[Brief[ExecutionRow]]:
         """The newest `limit` calls of a session, or those before an execution, in the order in which they were queued.
 
-        With `kind` rows of that kind, such as turns, in place of calls. `shown` and `value` are left out where they are
-        longer than that; `document` always is. There are none before an execution that does not exist.
+        `shown` and `value` are left out where they are longer than that; `document` always is. There are none before
+        an execution that does not exist.
         """
+        ...
+
+    async def turn(self, session_id: str, number: int) -> TurnRow | None: ...
+
+    async def running_turns(self, session_ids: Collection[str]) -> list[TurnRow]:
+        """The turns of these sessions that have not ended, by session and number."""
+        ...
+
+    async def inputs(self, session_id: str, ids: Collection[str]) -> list[InputRow]:
+        """Those of these inputs that are stored, delivered or not, by id."""
         ...
 
     async def request(self, request_id: str) -> RequestRow | None: ...
@@ -452,10 +486,11 @@ class Store(Keys, Protocol):
         ...
 
     async def recover(self, owner_id: str | None, beat: int, heir: str, *, limit: int = 1000) -> Recovered:
-        """Take up to `limit` unfinished executions from a dead process, if its beat still is that; give them to `heir`.
+        """Take up to `limit` unfinished executions, turns and inputs from a dead process, and give them to `heir`.
 
-        Those that wait for a person, and were not called by another execution, are given to no process: they become
-        ready when their request closes. The dead process is removed with the last of its executions.
+        Nothing is taken if the beat of the process is not that any more. Executions that wait for a person, and were
+        not called by another execution, are given to no process: they become ready when their request closes. The dead
+        process is removed with the last of what it owns.
 
         With None as `owner_id`: give up to `limit` executions to `heir` that no process holds and that are ready: asked
         to stop, or with a request that was answered, or with requests none of which is open. What that costs does not

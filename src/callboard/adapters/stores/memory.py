@@ -22,7 +22,18 @@ from ...storage.port import (
     Recovered,
     Stopping,
 )
-from ...storage.rows import INPUT, ExecutionRow, IdempotencyRow, KeyRow, OwnerRow, RequestRow, SessionRow
+from ...storage.rows import (
+    INPUT,
+    TURN,
+    ExecutionRow,
+    IdempotencyRow,
+    InputRow,
+    KeyRow,
+    OwnerRow,
+    RequestRow,
+    SessionRow,
+    TurnRow,
+)
 from .conflicts import refusal
 from .encoded import input_of, posted
 
@@ -33,7 +44,10 @@ CLOSED_REQUESTS = 10_000
 class _Session:
     """A session and all that is its own."""
 
-    __slots__ = ("calls", "events", "executions", "first_seq", "idempotency", "row", "transcript", "unconsumed")
+    __slots__ = (
+        *("calls", "events", "executions", "first_seq", "idempotency", "inputs", "row", "transcript", "turns"),
+        "unconsumed",
+    )
 
     def __init__(self, row: SessionRow) -> None:
         self.row = row
@@ -41,6 +55,8 @@ class _Session:
         self.first_seq = 1
         self.executions: dict[str, ExecutionRow] = {}
         self.calls: dict[str, str] = {}
+        self.turns: dict[int, TurnRow] = {}
+        self.inputs: dict[str, InputRow] = {}
         self.unconsumed: dict[str, None] = {}
         self.transcript: list[bytes] = []
         self.idempotency: dict[str, IdempotencyRow] = {}
@@ -81,6 +97,7 @@ class _Session:
                 row = replace(row, cancelling=True)
             self.executions[row.id] = row
             self.calls[row.call_id] = row.id
+        self._write_conversation(change)
         for execution_id in change.late:
             self.unconsumed[execution_id] = None
         for execution_id in change.taken:
@@ -96,6 +113,19 @@ class _Session:
             self.idempotency[key.key] = key if key.seq is not None else replace(key, seq=first)
             if len(self.idempotency) > MAX_KEYS:
                 del self.idempotency[next(iter(self.idempotency))]
+
+    def _write_conversation(self, change: Change) -> None:
+        for turn, _, _ in change.turns:
+            known = self.turns.get(turn.number)
+            is_stopping = turn.cancelling or (known is not None and known.cancelling)
+            self.turns[turn.number] = replace(turn, cancelling=is_stopping)
+        for number in change.stop_turns:
+            if self.turns[number].completed_at is None:
+                self.turns[number] = replace(self.turns[number], cancelling=True)
+        for row in change.inputs:
+            self.inputs[row.id] = row
+        for input_id, at in change.deliveries:
+            self.inputs[input_id] = replace(self.inputs[input_id], delivered_at=at)
 
 
 class MemoryStore:
@@ -170,9 +200,9 @@ class MemoryStore:
         gone = max(0, len(session.events) - keep)
         while gone < len(session.events) and posted(session.events[gone]).at < before:
             gone += 1
-        untold = {row.id for row in session.executions.values() if row.kind == INPUT and row.completed_at is None}
-        if untold:
-            gone = next((place for place, line in enumerate(session.events[:gone]) if input_of(line) in untold), gone)
+        waiting = {row.id for row in session.inputs.values() if row.delivered_at is None}
+        if waiting:
+            gone = next((place for place, line in enumerate(session.events[:gone]) if input_of(line) in waiting), gone)
         del session.events[:gone]
         session.first_seq += gone
         return session.first_seq
@@ -204,17 +234,22 @@ class MemoryStore:
         return [row for row in found if row is not None]
 
     async def stopping(self, owner_id: str) -> list[Stopping]:
-        return [
+        executions = [
             Stopping(row.session_id, row.id, row.kind)
             for row in self._unfinished()
             if row.owner == owner_id and row.cancelling
         ]
+        turns = [
+            Stopping(row.session_id, row.turn_id, TURN)
+            for row in self._running_turns()
+            if row.owner == owner_id and row.cancelling
+        ]
+        return executions + turns
 
     async def brief_executions(
         self,
         session_id: str,
         *,
-        kind: str | None = None,
         before: str | None = None,
         unfinished: bool = False,
         limit: int,
@@ -226,11 +261,21 @@ class MemoryStore:
         for row in reversed(session.executions.values() if session else ()):
             if len(found) == limit:
                 break
-            wanted = row.is_call if kind is None else row.kind == kind
-            if begun and wanted and not (unfinished and row.completed_at is not None):
+            if begun and not (unfinished and row.completed_at is not None):
                 found.append(brief(row, longest, "shown", "value", document=None))
             begun = begun or row.id == before
         return found[::-1]
+
+    async def turn(self, session_id: str, number: int) -> TurnRow | None:
+        session = self._sessions.get(session_id)
+        return session.turns.get(number) if session else None
+
+    async def running_turns(self, session_ids: Collection[str]) -> list[TurnRow]:
+        return [row for row in self._running_turns() if row.session_id in session_ids]
+
+    async def inputs(self, session_id: str, ids: Collection[str]) -> list[InputRow]:
+        session = self._sessions.get(session_id)
+        return [session.inputs[each] for each in sorted(set(ids)) if each in session.inputs] if session else []
 
     async def request(self, request_id: str) -> RequestRow | None:
         return self._requests.get(request_id)
@@ -332,7 +377,7 @@ class MemoryStore:
             return sorted(self._owners.values(), key=lambda owner: owner.id)
 
     async def leave(self, owner_id: str) -> None:
-        left = any(row.owner == owner_id for row in self._unfinished())
+        left = any(row.owner == owner_id for row in (*self._unfinished(), *self._running_turns(), *self._waiting()))
         with self._beating:
             owner = self._owners.pop(owner_id, None)
             if owner is not None and left:
@@ -349,18 +394,30 @@ class MemoryStore:
             if owner is None:
                 held = [row for row in held if _goes_on(row, asked.get((row.session_id, row.id), ()))]
             first = set(sorted((row.session_id, row.id) for row in held)[:limit])
-            found, more = [row for row in held if (row.session_id, row.id) in first], len(held) > limit
+            found = [row for row in held if (row.session_id, row.id) in first]
+            turns = [row for row in self._running_turns() if row.owner == owner_id]
+            inputs = [row for row in self._waiting() if row.owner == owner_id]
+            more = len(held) + len(turns) + len(inputs) > limit
+            turns = turns[: limit - len(found)]
+            inputs = inputs[: limit - len(found) - len(turns)]
             claims: list[Claim] = []
             for row in found:
                 rests = owner is not None and _rests(row, asked.get((row.session_id, row.id), ()))
                 self._sessions[row.session_id].executions[row.id] = replace(row, owner=None if rests else heir)
                 if not rests:
                     claims.append(Claim(row.session_id, row.id, row.user_id, row.kind))
+            waiting = len(found) - len(claims)
+            for turn in turns:
+                self._sessions[turn.session_id].turns[turn.number] = replace(turn, owner=heir)
+                claims.append(Claim(turn.session_id, turn.turn_id, turn.user_id, TURN))
+            for each in inputs:
+                self._sessions[each.session_id].inputs[each.id] = replace(each, owner=heir)
+                claims.append(Claim(each.session_id, each.id, each.user_id, INPUT))
             if owner is not None and more:
                 self._owners[owner.id] = replace(owner, beat=TAKEN)
             elif owner is not None:
                 del self._owners[owner.id]
-            return Recovered(claims, len(found) - len(claims), more, found=owner is not None or bool(claims))
+            return Recovered(claims, waiting, more, found=owner is not None or bool(claims))
 
     async def add_key(self, row: KeyRow) -> None:
         if self._keys.setdefault(row.id, row) != row:
@@ -408,6 +465,22 @@ class MemoryStore:
             for _, session in sorted(self._sessions.items())
             for row in session.executions.values()
             if row.completed_at is None
+        ]
+
+    def _running_turns(self) -> list[TurnRow]:
+        return [
+            row
+            for _, session in sorted(self._sessions.items())
+            for row in session.turns.values()
+            if row.completed_at is None
+        ]
+
+    def _waiting(self) -> list[InputRow]:
+        return [
+            row
+            for _, session in sorted(self._sessions.items())
+            for row in session.inputs.values()
+            if row.delivered_at is None
         ]
 
     def _asked(self) -> dict[tuple[str, str], list[str]]:
