@@ -75,7 +75,7 @@ class Calls:
         await self._ledger.settle()
         now = self._services.clock.time()
         rows = await self._services.store.executions(self._session_id, unfinished=unfinished, limit=limit)
-        return [record_of(row, now) for row in rows if row.is_call]
+        return [record_of(row, now) for row in rows]
 
     async def page(
         self, *, before: str | None = None, unfinished: bool = False, limit: int, longest: int
@@ -206,7 +206,7 @@ class Calls:
         if not self._ledger.durable:
             return here
         rows = await self._services.store.executions(self._session_id, unfinished=True)
-        others = [row.id for row in rows if not row.cancelling and row.is_call and not self._index.holds(row.id)]
+        others = [row.id for row in rows if not row.cancelling and not self._index.holds(row.id)]
         if others:
             await self._cancel_elsewhere(*others)
         return here + len(others)

@@ -134,4 +134,4 @@ class LateResults:
 
     async def _look(self) -> None:
         rows = await self._store.executions(self._session_id, unfinished=True)
-        self._elsewhere = tuple(row.id for row in rows if row.is_call and not self._index.holds(row.id))
+        self._elsewhere = tuple(row.id for row in rows if not self._index.holds(row.id))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from .rows import ExecutionRow, IdempotencyRow, RequestRow, SessionRow
+from .rows import ExecutionRow, IdempotencyRow, InputRow, RequestRow, SessionRow, TurnRow
 
 
 class ExecutionWrite(NamedTuple):
@@ -29,6 +29,23 @@ class RequestWrite(NamedTuple):
     """The status that the stored request must have; None: the request must not exist."""
 
 
+class TurnWrite(NamedTuple):
+    """The current state of a turn. `Conflict` if the turn does not exist, unless it is new."""
+
+    row: TurnRow
+    held_by: str | None = None
+    """The process that must own the stored turn; None: any."""
+    new: bool = False
+    """Whether the session must not have a turn of this number yet."""
+
+
+class Delivery(NamedTuple):
+    """An input that enters the transcript with a change. `Conflict` if the input does not exist."""
+
+    input_id: str
+    at: float
+
+
 @dataclass(slots=True)
 class Change:
     """Writes to one session in one transaction, in the order of the fields."""
@@ -40,12 +57,18 @@ class Change:
     `created_at` and `unconsumed` of a stored session stay; `writes` goes up by one."""
     executions: Sequence[ExecutionWrite] = ()
     requests: Sequence[RequestWrite] = ()
+    turns: Sequence[TurnWrite] = ()
+    inputs: Sequence[InputRow] = ()
+    """New inputs. `Conflict` if the session has one of these ids already."""
+    deliveries: Sequence[Delivery] = ()
     late: Sequence[str] = ()
     """Executions whose results wait to be consumed from now on. One that waits already keeps its position."""
     taken: Sequence[str] = ()
     """Executions whose results this change consumes. `Conflict` if one is not waiting."""
     cancel: Sequence[str] = ()
     """Executions to cancel, in whatever process they run. Finished executions stay as they are."""
+    stop_turns: Sequence[int] = ()
+    """The numbers of turns to cancel, in whatever process they run. Finished turns stay as they are."""
     transcript: Sequence[bytes] = ()
     """Entries for the end of the transcript: JSON documents."""
     entries: int | None = None

@@ -48,6 +48,6 @@ class EventLog(Protocol):
         """Delete events beyond the newest `keep`, and events older than a time. Return the first kept number.
 
         Kept numbers have no gaps: an older event stays if a newer one precedes it. An input (`input_id` in the data of
-        its event) whose row is unfinished stays too, with all events after it.
+        its event) that is not delivered stays too, with all events after it.
         """
         ...

@@ -32,7 +32,6 @@ class ExecutionRecords(Protocol):
         self,
         session_id: str,
         *,
-        kind: str | None = None,
         before: str | None = None,
         unfinished: bool = False,
         limit: int,
@@ -40,7 +39,7 @@ class ExecutionRecords(Protocol):
     ) -> list[Brief[ExecutionRow]]:
         """Return the newest `limit` calls of a session, or those before an execution, in the order of their queueing.
 
-        With `kind`, return rows of that kind, such as turns, instead of calls. `shown` and `value` are left out if
-        they are longer than `longest` bytes; `document` always is. The result is empty if `before` does not exist.
+        `shown` and `value` are left out if they are longer than `longest` bytes; `document` always is. The result is
+        empty if `before` does not exist.
         """
         ...

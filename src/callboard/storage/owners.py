@@ -12,17 +12,17 @@ TAKEN = -2
 
 
 class Claim(NamedTuple):
-    """An unfinished row that was given to a recovering process: enough to find it and to choose an order."""
+    """Unfinished work that was given to a recovering process: enough to find it and to choose an order."""
 
     session_id: str
     id: str
     user_id: str
     kind: str
-    """The kind of the row, as in `ExecutionRow.kind`."""
+    """The kind of an execution, as in `ExecutionRow.kind`, or `turn` or `input`."""
 
     @property
     def key(self) -> tuple[str, str]:
-        """The session and the id, as `ExecutionRecords.executions_by_key` takes them."""
+        """The session and the id of the execution, turn or input."""
         return self.session_id, self.id
 
 
@@ -30,7 +30,8 @@ class Recovered(NamedTuple):
     """The result of one step of a recovery."""
 
     claims: list[Claim]
-    """Rows that the heir owns from now on, by session and then in the order in which they were queued."""
+    """Work that the heir owns from now on: executions by session and then in the order in which they were queued, then
+    turns, then inputs."""
     waiting: int = 0
     """The number of executions that wait for a person. No process owns them until their request closes."""
     more: bool = False
@@ -43,9 +44,10 @@ class Stopping(NamedTuple):
     """An unfinished execution, or turn, that is to be cancelled."""
 
     session_id: str
-    execution_id: str
+    id: str
+    """The id of the execution or of the turn."""
     kind: str
-    """`tool`, `worker` or `turn`, as in its row."""
+    """`tool`, `worker` or `turn`."""
 
 
 class Owners(Protocol):
@@ -83,10 +85,11 @@ class Owners(Protocol):
         ...
 
     async def recover(self, owner_id: str | None, beat: int, heir: str, *, limit: int = 1000) -> Recovered:
-        """Give up to `limit` unfinished executions of a dead process to `heir`, if the process still has that beat.
+        """Give up to `limit` unfinished executions, turns and inputs of a dead process to `heir`.
 
-        Executions that wait for a person, and were not called by another execution, are given to no process: they
-        become ready when their request closes. The dead process is removed with the last of its executions.
+        Nothing is given if the process has another beat than `beat`. Executions that wait for a person, and were not
+        called by another execution, are given to no process: they become ready when their request closes. The dead
+        process is removed with the last of its work.
 
         With None as `owner_id`, give up to `limit` executions to `heir` that no process owns and that are ready: to be
         cancelled, or with an answered request, or with requests none of which is open. The cost of that does not grow

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from .committer import Committer
+from .conversation_records import ConversationRecords
 from .event_log import EventLog
 from .execution_records import ExecutionRecords
 from .idempotency_records import IdempotencyRecords
@@ -24,6 +25,7 @@ class Store(
     EventLog,
     SessionRecords,
     ExecutionRecords,
+    ConversationRecords,
     RequestRecords,
     IdempotencyRecords,
     KeyRecords,

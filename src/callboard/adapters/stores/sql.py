@@ -18,7 +18,7 @@ from ...storage.change import Change
 from ...storage.errors import Conflict, StoreError
 from ...storage.event_log import PAGE_BYTES, Head, Page
 from ...storage.owners import Recovered, Stopping
-from ...storage.rows import ExecutionRow, IdempotencyRow, KeyRow, OwnerRow, RequestRow, SessionRow
+from ...storage.rows import ExecutionRow, IdempotencyRow, InputRow, KeyRow, OwnerRow, RequestRow, SessionRow, TurnRow
 from . import keys, removal, revisions
 from .backend import Backend, Watch
 from .briefly import Briefly
@@ -125,15 +125,23 @@ class SqlStore:
         self,
         session_id: str,
         *,
-        kind: str | None = None,
         before: str | None = None,
         unfinished: bool = False,
         limit: int,
         longest: int,
     ) -> list[Brief[ExecutionRow]]:
         return await self._read(
-            lambda c: self._briefly.executions(c, session_id, kind, before, unfinished, limit, longest), []
+            lambda c: self._briefly.executions(c, session_id, before, unfinished, limit, longest), []
         )
+
+    async def turn(self, session_id: str, number: int) -> TurnRow | None:
+        return await self._read(lambda c: self._reading.turn(c, session_id, number), None)
+
+    async def running_turns(self, session_ids: Collection[str]) -> list[TurnRow]:
+        return await self._read(lambda c: self._reading.running_turns(c, session_ids), [])
+
+    async def inputs(self, session_id: str, ids: Collection[str]) -> list[InputRow]:
+        return await self._read(lambda c: self._reading.inputs(c, session_id, ids), [])
 
     async def request(self, request_id: str) -> RequestRow | None:
         return await self._read(lambda c: self._reading.request(c, request_id), None)

@@ -24,10 +24,22 @@ The suite needs pytest, and runs on AnyIO's pytest plugin, which comes with Call
 
 import pytest
 
-_PARTS = ("changes", "checks", "documents", "events", "executions", "idempotency", "keys", "owners", "requests")
+_PARTS = (
+    "changes",
+    "checks",
+    "conversations",
+    "documents",
+    "events",
+    "executions",
+    "idempotency",
+    "keys",
+    "owners",
+    "requests",
+)
 pytest.register_assert_rewrite(*(f"{__name__}.{part}" for part in (*_PARTS, "sessions", "shared", "transcript")))
 
 from .changes import ChangeContract  # noqa: E402
+from .conversations import ConversationContract  # noqa: E402
 from .documents import DocumentContract  # noqa: E402
 from .events import EventLogContract  # noqa: E402
 from .executions import ExecutionContract  # noqa: E402
@@ -46,6 +58,7 @@ class StoreContract(
     SessionContract,
     EventLogContract,
     ExecutionContract,
+    ConversationContract,
     RequestContract,
     TranscriptContract,
     ChangeContract,

@@ -2,11 +2,10 @@
 
 import json
 
-from ...storage.change import Change
+from ...storage.change import Change, Delivery
 from ...storage.event_log import PAGE_BYTES, Head, Page
-from ...storage.rows import INPUT
 from ...storage.store import Store
-from ..store_rows import NOW, event, execution_row, finished_row, heard, held, made, new, posts
+from ..store_rows import NOW, event, execution_row, heard, input_row, made, new, posts
 from .checks import commit_one, event_at, numbered
 from .contract import Contract
 
@@ -87,16 +86,16 @@ class EventLogContract(Contract):
         assert (row.first_seq, row.last_seq) == (5, 4)
 
     async def test_b8_nothing_is_forgotten_from_the_first_input_on_of_which_nobody_was_told(self, store: Store) -> None:
-        inputs = [execution_row(f"i{number}", kind=INPUT) for number in range(3)]
+        inputs = [input_row(f"i{number}") for number in range(3)]
         await store.commit([made(), posts(1), *(heard(row) for row in inputs), posts(5, 6)])
         await store.commit([new(execution_row("x")), Change("s", events=[event(kind="user_input")])])
         assert await store.trim("s", keep=0, before=NOW + 9) == 2, "what came before the first one is forgotten"
-        await store.commit([held(finished_row("i1", kind=INPUT))])
+        await store.commit([Change("s", deliveries=[Delivery("i1", NOW)])])
         assert await store.trim("s", keep=1, before=0.0) == 2, "the first one still waits"
-        await store.commit([held(finished_row("i0", kind=INPUT))])
+        await store.commit([Change("s", deliveries=[Delivery("i0", NOW)])])
         assert await store.trim("s", keep=1, before=0.0) == 4
         assert await store.trim("s", keep=4, before=0.0) == 4, "what is kept anyway is kept"
-        await store.commit([held(finished_row("i2", kind=INPUT))])
+        await store.commit([Change("s", deliveries=[Delivery("i2", NOW)])])
         assert await store.trim("s", keep=1, before=0.0) == 7, "other work that goes on holds nothing up"
 
     async def test_b1_a_page_of_events_ends_when_it_has_bytes_enough(self, store: Store) -> None:

@@ -13,13 +13,17 @@ from ..store_rows import (
     asks,
     claims,
     closes,
+    ended_turn,
     execution_row,
     finished_row,
+    goes_on,
     held,
     made,
     new,
     owner_row,
     request_row,
+    starts,
+    turn_row,
 )
 from .checks import commit_one, refused
 from .contract import Contract
@@ -29,13 +33,13 @@ class OwnerContract(Contract):
     """Processes register and beat; the work of dead ones is given to one heir."""
 
     async def test_e5_what_a_process_was_asked_to_stop(self, store: Store) -> None:
-        await store.commit([made(), made("t"), new(execution_row("x")), new(execution_row("y", kind="turn"))])
+        await store.commit([made(), made("t"), new(execution_row("x")), starts(turn_row(turn_id="y"))])
         await store.commit([new(execution_row("x", "t")), new(execution_row("z", "t", owner="p2"))])
         assert await store.stopping("p1") == []
-        await store.commit([Change("s", cancel=["x", "y"]), Change("t", cancel=["z"])])
+        await store.commit([Change("s", cancel=["x"], stop_turns=[1]), Change("t", cancel=["z"])])
         assert sorted(await store.stopping("p1")) == [("s", "x", "tool"), ("s", "y", "turn")]
         assert await store.stopping("p2") == [("t", "z", "tool")]
-        await store.commit([held(finished_row("x")), held(finished_row("y", kind="turn"))])
+        await store.commit([held(finished_row("x")), goes_on(ended_turn(turn_id="y"))])
         assert await store.stopping("p1") == []
 
     async def test_e5_process_joins_beats_and_leaves(self, store: Store) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from ....storage.change import Change
 from ....storage.errors import Conflict
+from .conversations import MemoryConversationRecords
 from .events import MemoryEventLog
 from .executions import MemoryExecutionRecords
 from .idempotency import MemoryIdempotencyRecords
@@ -21,6 +22,7 @@ class MemoryStore(
     MemoryEventLog,
     MemorySessionRecords,
     MemoryExecutionRecords,
+    MemoryConversationRecords,
     MemoryRequestRecords,
     MemoryIdempotencyRecords,
     MemoryKeyRecords,

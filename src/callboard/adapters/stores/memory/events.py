@@ -4,7 +4,6 @@ from collections.abc import Collection
 from itertools import accumulate
 
 from ....storage.event_log import PAGE_BYTES, Head, Page
-from ....storage.rows import INPUT
 from ..encoded import input_of, posted
 from .state import MemoryPart
 
@@ -34,7 +33,7 @@ class MemoryEventLog(MemoryPart):
         gone = max(0, len(session.events) - keep)
         while gone < len(session.events) and posted(session.events[gone]).at < before:
             gone += 1
-        pending = {row.id for row in session.executions.values() if row.kind == INPUT and row.completed_at is None}
+        pending = {row.id for row in session.inputs.values() if row.delivered_at is None}
         if pending:
             gone = next((place for place, line in enumerate(session.events[:gone]) if input_of(line) in pending), gone)
         del session.events[:gone]

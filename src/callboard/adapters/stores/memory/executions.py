@@ -40,7 +40,6 @@ class MemoryExecutionRecords(MemoryPart):
         self,
         session_id: str,
         *,
-        kind: str | None = None,
         before: str | None = None,
         unfinished: bool = False,
         limit: int,
@@ -52,8 +51,7 @@ class MemoryExecutionRecords(MemoryPart):
         for row in reversed(session.executions.values() if session else ()):
             if len(found) == limit:
                 break
-            wanted = row.is_call if kind is None else row.kind == kind
-            if begun and wanted and not (unfinished and row.completed_at is not None):
+            if begun and not (unfinished and row.completed_at is not None):
                 found.append(brief(row, longest, "shown", "value", document=None))
             begun = begun or row.id == before
         return found[::-1]

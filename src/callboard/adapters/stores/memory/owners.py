@@ -1,10 +1,10 @@
 """Processes and their heartbeats in memory."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Container, Iterable
 from dataclasses import replace
 
 from ....storage.owners import LEFT, TAKEN, Claim, Recovered, Stopping
-from ....storage.rows import ExecutionRow, OwnerRow
+from ....storage.rows import INPUT, TURN, ExecutionRow, InputRow, OwnerRow, TurnRow
 from .state import MemoryPart
 
 
@@ -33,14 +33,22 @@ class MemoryOwners(MemoryPart):
             return sorted(self._state.owners.values(), key=lambda owner: owner.id)
 
     async def stopping(self, owner_id: str) -> list[Stopping]:
-        return [
+        executions = [
             Stopping(row.session_id, row.id, row.kind)
             for row in self._state.unfinished()
             if row.owner == owner_id and row.cancelling
         ]
+        turns = [
+            Stopping(row.session_id, row.turn_id, TURN)
+            for row in self._state.running_turns()
+            if row.owner == owner_id and row.cancelling
+        ]
+        return executions + turns
 
     async def leave(self, owner_id: str) -> None:
-        owns_work = any(row.owner == owner_id for row in self._state.unfinished())
+        state = self._state
+        work = (*state.unfinished(), *state.running_turns(), *state.undelivered_inputs())
+        owns_work = any(row.owner == owner_id for row in work)
         with self._state.owners_lock:
             owner = self._state.owners.pop(owner_id, None)
             if owner is not None and owns_work:
@@ -48,27 +56,52 @@ class MemoryOwners(MemoryPart):
             self._state.locks.discard(owner_id)
 
     async def recover(self, owner_id: str | None, beat: int, heir: str, *, limit: int = 1000) -> Recovered:
-        with self._state.owners_lock:
-            owner = None if owner_id is None else self._state.owners.get(owner_id)
+        state = self._state
+        with state.owners_lock:
+            owner = None if owner_id is None else state.owners.get(owner_id)
             if owner_id is not None and (owner is None or owner.beat != beat):
                 return Recovered([])
             statuses = self._request_statuses()
-            owned = [row for row in self._state.unfinished() if row.owner == owner_id]
+            owned = [row for row in state.unfinished() if row.owner == owner_id]
             if owner is None:
                 owned = [row for row in owned if _is_ready(row, statuses.get((row.session_id, row.id), ()))]
             first = set(sorted((row.session_id, row.id) for row in owned)[:limit])
-            found, more = [row for row in owned if (row.session_id, row.id) in first], len(owned) > limit
-            claims: list[Claim] = []
-            for row in found:
-                waits = owner is not None and _waits_for_person(row, statuses.get((row.session_id, row.id), ()))
-                self._state.sessions[row.session_id].executions[row.id] = replace(row, owner=None if waits else heir)
-                if not waits:
-                    claims.append(Claim(row.session_id, row.id, row.user_id, row.kind))
+            executions = [row for row in owned if (row.session_id, row.id) in first]
+            turns = [row for row in state.running_turns() if row.owner == owner_id]
+            inputs = [row for row in state.undelivered_inputs() if row.owner == owner_id]
+            more = len(owned) + len(turns) + len(inputs) > limit
+            turns = turns[: limit - len(executions)]
+            inputs = inputs[: limit - len(executions) - len(turns)]
+            waiting = {
+                (row.session_id, row.id)
+                for row in executions
+                if owner is not None and _waits_for_person(row, statuses.get((row.session_id, row.id), ()))
+            }
+            claims = [*self._give_executions(executions, waiting, heir), *self._give_conversations(turns, inputs, heir)]
             if owner is not None and more:
-                self._state.owners[owner.id] = replace(owner, beat=TAKEN)
+                state.owners[owner.id] = replace(owner, beat=TAKEN)
             elif owner is not None:
-                del self._state.owners[owner.id]
-            return Recovered(claims, len(found) - len(claims), more, found=owner is not None or bool(claims))
+                del state.owners[owner.id]
+            return Recovered(claims, len(waiting), more, found=owner is not None or bool(claims))
+
+    def _give_executions(
+        self, rows: Iterable[ExecutionRow], waiting: Container[tuple[str, str]], heir: str
+    ) -> Iterable[Claim]:
+        """Give executions to the heir, or to no process if they wait for a person."""
+        for row in rows:
+            waits = (row.session_id, row.id) in waiting
+            self._state.sessions[row.session_id].executions[row.id] = replace(row, owner=None if waits else heir)
+            if not waits:
+                yield Claim(row.session_id, row.id, row.user_id, row.kind)
+
+    def _give_conversations(self, turns: Iterable[TurnRow], inputs: Iterable[InputRow], heir: str) -> Iterable[Claim]:
+        """Give turns and inputs to the heir."""
+        for turn in turns:
+            self._state.sessions[turn.session_id].turns[turn.number] = replace(turn, owner=heir)
+            yield Claim(turn.session_id, turn.turn_id, turn.user_id, TURN)
+        for row in inputs:
+            self._state.sessions[row.session_id].inputs[row.id] = replace(row, owner=heir)
+            yield Claim(row.session_id, row.id, row.user_id, INPUT)
 
     def _request_statuses(self) -> dict[tuple[str, str], list[str]]:
         """Return the statuses of all requests, by session and execution."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 from ....storage.change import Change
 from ....storage.errors import Conflict
 from ....storage.idempotency_records import MAX_KEYS
-from ....storage.rows import ExecutionRow, IdempotencyRow, KeyRow, OwnerRow, RequestRow, SessionRow
+from ....storage.rows import ExecutionRow, IdempotencyRow, InputRow, KeyRow, OwnerRow, RequestRow, SessionRow, TurnRow
 from ..conflicts import refusal
 from ..encoded import posted
 
@@ -17,7 +17,10 @@ CLOSED_REQUESTS = 10_000
 class MemorySession:
     """A session and all its records."""
 
-    __slots__ = ("calls", "events", "executions", "first_seq", "idempotency", "row", "transcript", "unconsumed")
+    __slots__ = (
+        *("calls", "events", "executions", "first_seq", "idempotency", "inputs", "row", "transcript", "turns"),
+        "unconsumed",
+    )
 
     def __init__(self, row: SessionRow) -> None:
         self.row = row
@@ -25,6 +28,8 @@ class MemorySession:
         self.first_seq = 1
         self.executions: dict[str, ExecutionRow] = {}
         self.calls: dict[str, str] = {}
+        self.turns: dict[int, TurnRow] = {}
+        self.inputs: dict[str, InputRow] = {}
         self.unconsumed: dict[str, None] = {}
         self.transcript: list[bytes] = []
         self.idempotency: dict[str, IdempotencyRow] = {}
@@ -66,6 +71,7 @@ class MemorySession:
                 row = replace(row, cancelling=True)
             self.executions[row.id] = row
             self.calls[row.call_id] = row.id
+        self._write_conversation(change)
         for execution_id in change.late:
             self.unconsumed[execution_id] = None
         for execution_id in change.taken:
@@ -81,6 +87,19 @@ class MemorySession:
             self.idempotency[key.key] = key if key.seq is not None else replace(key, seq=first)
             if len(self.idempotency) > MAX_KEYS:
                 del self.idempotency[next(iter(self.idempotency))]
+
+    def _write_conversation(self, change: Change) -> None:
+        for turn, _, _ in change.turns:
+            known = self.turns.get(turn.number)
+            cancelling = turn.cancelling or (known is not None and known.cancelling)
+            self.turns[turn.number] = replace(turn, cancelling=cancelling)
+        for number in change.stop_turns:
+            if self.turns[number].completed_at is None:
+                self.turns[number] = replace(self.turns[number], cancelling=True)
+        for row in change.inputs:
+            self.inputs[row.id] = row
+        for input_id, at in change.deliveries:
+            self.inputs[input_id] = replace(self.inputs[input_id], delivered_at=at)
 
 
 class MemoryState:
@@ -128,6 +147,24 @@ class MemoryState:
             for _, session in sorted(self.sessions.items())
             for row in session.executions.values()
             if row.completed_at is None
+        ]
+
+    def running_turns(self) -> list[TurnRow]:
+        """Return the turns that have not ended, by session and number."""
+        return [
+            row
+            for _, session in sorted(self.sessions.items())
+            for row in session.turns.values()
+            if row.completed_at is None
+        ]
+
+    def undelivered_inputs(self) -> list[InputRow]:
+        """Return the inputs that are not delivered, by session and then in the order in which they came."""
+        return [
+            row
+            for _, session in sorted(self.sessions.items())
+            for row in session.inputs.values()
+            if row.delivered_at is None
         ]
 
 
