@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from callboard.adapters.stores import open_store
-from callboard.chat.rows import turn_call
 from callboard.chat.transcript import Began, Entry, Input, decode_entry, encode_entry
-from callboard.storage.port import Change, ExecutionWrite
-from callboard.storage.rows import INPUT, TURN, ExecutionRow
+from callboard.storage.change import Change, ExecutionWrite, TurnWrite
+from callboard.storage.rows import ExecutionRow, InputRow, TurnRow
 
 AT_ONCE = 100
 """How many turns are written in one transaction."""
@@ -18,9 +17,15 @@ async def repeat_turn(store: str, session_id: str, turns: int) -> None:
     opened = open_store(store)
     await opened.open(lambda woken: None)
     try:
+        entries = await opened.transcript(session_id)
+        inputs = [entry.id for entry in map(decode_entry, entries) if isinstance(entry, Input)]
+        turn = await opened.turn(session_id, 1)
+        assert turn is not None
         first = _Turn(
+            turn,
+            await opened.inputs(session_id, inputs),
             await opened.executions(session_id),
-            await opened.transcript(session_id),
+            entries,
             (await opened.events(session_id, 0, 10_000)).lines,
         )
         for start in range(2, turns + 1, AT_ONCE):
@@ -34,26 +39,30 @@ async def repeat_turn(store: str, session_id: str, turns: int) -> None:
 class _Turn:
     """All that is stored of one turn."""
 
-    def __init__(self, rows: Sequence[ExecutionRow], entries: Sequence[bytes], events: Sequence[bytes]) -> None:
-        self._rows, self._entries, self._events = rows, entries, events
-        assert [row.kind for row in rows].count(TURN) == 1
-        calls = {each for row in rows if row.is_call for each in (row.id, row.call_id)}
-        self._ids = calls | {row.turn_id if row.kind == TURN else row.id for row in rows if not row.is_call}
+    def __init__(
+        self,
+        turn: TurnRow,
+        inputs: Sequence[InputRow],
+        calls: Sequence[ExecutionRow],
+        entries: Sequence[bytes],
+        events: Sequence[bytes],
+    ) -> None:
+        self._turn, self._inputs, self._calls, self._entries, self._events = turn, inputs, calls, entries, events
+        ids = {each for row in calls for each in (row.id, row.call_id)}
+        self._ids = ids | {row.id for row in inputs} | {turn.turn_id}
 
     def again(self, session_id: str, number: int) -> Change:
         """The same turn as the one of another number."""
+        turn = replace(self._turn, turn_id=f"{self._turn.turn_id}_{number}", number=number)
+        calls = (replace(row, id=f"{row.id}_{number}", call_id=f"{row.call_id}_{number}") for row in self._calls)
         return Change(
             session_id,
-            executions=[ExecutionWrite(self._row(row, number), new=True) for row in self._rows],
+            turns=[TurnWrite(turn, new=True)],
+            inputs=[replace(row, id=f"{row.id}_{number}") for row in self._inputs],
+            executions=[ExecutionWrite(row, new=True) for row in calls],
             transcript=[self._entry(line, number) for line in self._entries],
             events=[self._renamed(line, number) for line in self._events],
         )
-
-    def _row(self, row: ExecutionRow, number: int) -> ExecutionRow:
-        if row.kind == TURN:
-            return replace(row, id=f"{row.turn_id}_{number}.{number}", call_id=turn_call(number))
-        call_id = f"\x1f{row.id}_{number}" if row.kind == INPUT else f"{row.call_id}_{number}"
-        return replace(row, id=f"{row.id}_{number}", call_id=call_id)
 
     def _entry(self, line: bytes, number: int) -> bytes:
         entry: Entry | None = decode_entry(self._renamed(line, number))

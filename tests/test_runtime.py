@@ -7,7 +7,7 @@ from typing import Self
 import pytest
 
 from callboard import Registry, Runtime, Session, tool
-from callboard.storage.port import StoreError
+from callboard.storage.errors import StoreError
 from callboard.testing import ManualClock, settle
 
 pytestmark = pytest.mark.anyio

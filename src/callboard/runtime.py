@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from .adapters.stores import open_store
+from .adapters.stores import migrate_store, open_store, store_status
 from .clock import Clock, SystemClock
 from .errors import MissingExtraError
 from .execution.limits import Limits
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from pydantic_ai.settings import ModelSettings
 
     from .turns import TurnLimits
+
+__all__ = ["Runtime", "migrate_store", "open_store", "store_status"]
 
 
 class Runtime:
@@ -83,7 +85,6 @@ class Runtime:
             self.manager,
             self.clock,
             self.store,
-            durable=store != "memory://",
             me=this_process(),
             workers=workers,
             keep_events=keep_events,

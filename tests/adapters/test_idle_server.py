@@ -12,8 +12,8 @@ import pytest
 from callboard import Runtime, tool
 from callboard.adapters.stores import open_store, postgres
 from callboard.adapters.stores.postgres import FORGOTTEN
-from callboard.storage.port import StoreUnavailable
-from tests.contracts.rows import made, posts
+from callboard.storage.errors import StoreUnavailable
+from callboard.testing.store_rows import made, posts
 
 from .relay import relayed
 from .test_postgres import COMMIT, SOON, asked, everything, opened

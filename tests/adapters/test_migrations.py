@@ -2,9 +2,10 @@
 
 import asyncio
 import json
+import re
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -14,15 +15,22 @@ import psycopg
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from pydantic_ai.messages import ModelMessage
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 from sqlalchemy import Connection, Engine, NullPool, create_engine
 
-from callboard import RetryPolicy, Runtime, tool
+from callboard import RetryPolicy, Runtime, Session, tool
+from callboard.adapters.stores import migrate_store as migrate
 from callboard.adapters.stores import open_store
 from callboard.adapters.stores.migrations import migrate_to, revisions
-from callboard.adapters.stores.sql import migrate
 from callboard.adapters.stores.tables import REVISION, VERSION_TABLE, metadata
-from callboard.storage.port import Change, Conflict, ExecutionWrite, Head, Store, StoreError, StoreUnavailable
-from tests.contracts.rows import (
+from callboard.chat.rows import input_id
+from callboard.storage.change import Change, ExecutionWrite
+from callboard.storage.errors import Conflict, StoreError, StoreUnavailable
+from callboard.storage.event_log import Head
+from callboard.storage.owners import LEFT
+from callboard.storage.store import Store
+from callboard.testing.store_rows import (
     NOW,
     execution_row,
     finished_row,
@@ -78,6 +86,13 @@ SEVENTH = [
     "UPDATE sessions SET last_key = 1",
 ]
 NINTH = [*SEVENTH, "INSERT INTO notifications (instance, session_ids) VALUES ('other', '[\"s\"]')"]
+TENTH = [
+    *NINTH,
+    "INSERT INTO turns (session_id, number, turn_id, user_id, status, started_at, completed_at, owner, cancelling)"
+    " VALUES ('s', 1, 't', 'ann', 'finished', 1800000000.0, 1800000001.0, 'p1', false)",
+    "INSERT INTO inputs (session_id, id, user_id, received_at, delivered_at, owner)"
+    " VALUES ('s', 'i', 'ann', 1800000000.0, 1800000001.0, 'p1')",
+]
 CONTENTS = {
     "0001": FIRST,
     "0002": SECOND,
@@ -88,6 +103,7 @@ CONTENTS = {
     "0007": SEVENTH,
     "0008": SEVENTH,
     "0009": NINTH,
+    "0010": TENTH,
 }
 """What a database of each revision holds, as that revision wrote it."""
 
@@ -208,6 +224,80 @@ async def test_d2_file_that_an_earlier_version_wrote_is_migrated_and_goes_on(tmp
         assert connection.execute(f"SELECT version_num FROM {VERSION_TABLE}").fetchall() == [(REVISION,)]
         assert connection.execute("SELECT count(*) FROM sessions WHERE made_at IS NULL").fetchall() == [(0,)]
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+@pytest.fixture
+async def written_by_0009(url: str, engine: Engine, tmp_path: Path) -> str:
+    """A database that a process of revision 0009 left behind when it was killed.
+
+    The session `chat` has a finished turn, one that runs, and an input that was not delivered; `paused` has a turn
+    that waits for an approval; `asked` has an open request of each purpose, and one that was refused.
+    """
+    if url.startswith("sqlite"):
+        shutil.copy(FILES / "revision-0009.sqlite", tmp_path / "callboard.db")
+    else:
+        with engine.begin() as connection:
+            migrate_to(connection, "0009")
+        with psycopg.connect(url) as direct:
+            direct.execute((FILES / "revision-0009.sql").read_bytes())
+    assert await asyncio.to_thread(migrate, url) == ("0009", REVISION)
+    return url
+
+
+async def test_d2_turns_and_inputs_of_revision_0009_are_moved(written_by_0009: str, engine: Engine) -> None:
+    store = open_store(written_by_0009)
+    await store.open(lambda session_id: None)
+    try:
+        first, second = await store.turn("chat", 1), await store.turn("chat", 2)
+        assert first is not None
+        assert second is not None
+        assert (first.status, first.owner, first.user_id) == ("finished", "dead-process", "ann")
+        assert first.completed_at is not None
+        assert first.started_at < first.completed_at < second.started_at
+        assert (second.status, second.completed_at, second.cancelling) == ("running", None, False)
+        assert re.fullmatch("t[0-9a-f]{12}", second.turn_id)
+        assert await store.running_turns(["chat", "paused"]) == [second]
+        inputs = await store.inputs("chat", [input_id(each) for each in ("m1", "m2", "m3")])
+        delivered = {row.id: row.delivered_at is not None for row in inputs}
+        assert delivered == {input_id("m1"): True, input_id("m2"): True, input_id("m3"): False}
+        calls = [row.call_id for each in ("chat", "paused", "asked") for row in await store.executions(each)]
+        assert calls == ["payment", "approval", "question", "wallet", "page", "refused"]
+        recovered = await store.recover("dead-process", LEFT, "heir")
+        assert [(claim.id, claim.kind) for claim in recovered.claims] == [
+            (second.turn_id, "turn"),
+            (input_id("m3"), "input"),
+        ]
+    finally:
+        await store.close()
+
+
+async def test_d2_conversation_of_revision_0009_goes_on(written_by_0009: str) -> None:
+    async def respond(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str]:
+        yield "Here I am."
+
+    model = FunctionModel(stream_function=respond, model_name="scripted")
+    async with asyncio.timeout(30), Runtime([pay], store=written_by_0009, model=model) as runtime:
+        chat = await runtime.open("chat", "ann")
+        await _seen(chat, "turn_finished", 2)
+        texts = [entry["text"] for entry in await chat.messages() if entry["role"] == "user"]
+        assert texts == ["First.", "Second.", "Third."]
+        assert await chat.conversation().hear({"text": "Third."}, "m3") == 0, "an id of before the migration is known"
+        paused = await runtime.open("paused", "ann")
+        (request,) = await paused.requests()
+        await paused.answer(request.id, {"approved": True})
+        await _seen(paused, "turn_finished", 1)
+        first, second = await runtime.store.turn("paused", 1), await runtime.store.turn("paused", 2)
+        assert first is not None
+        assert second is not None
+        assert (second.turn_id, second.status) == (first.turn_id, "finished"), "the same turn goes on"
+
+
+async def _seen(session: Session, kind: str, count: int) -> None:
+    """Return when so many events of a kind are there."""
+    async for event in session.events(0):
+        count -= event.kind == kind
+        if not count:
+            return
 
 
 async def test_e7_session_without_the_time_of_its_creation_can_be_written(url: str, engine: Engine) -> None:

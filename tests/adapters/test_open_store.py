@@ -5,10 +5,11 @@ import sys
 
 import pytest
 
+from callboard.adapters.stores import migrate_store as migrate
 from callboard.adapters.stores import open_store
 from callboard.adapters.stores.memory import MemoryStore
-from callboard.adapters.stores.sql import SqlStore, migrate
-from callboard.storage.port import StoreError, StoreUnavailable
+from callboard.adapters.stores.sql import SqlStore
+from callboard.storage.errors import StoreError, StoreUnavailable
 
 pytestmark = pytest.mark.anyio
 

@@ -11,8 +11,8 @@ import pytest
 
 from callboard.adapters.stores import open_store
 from callboard.adapters.stores.advisory_locks import lock_key
-from callboard.storage.port import Store
-from tests.contracts.rows import owner_row
+from callboard.storage.store import Store
+from callboard.testing.store_rows import owner_row
 
 pytestmark = pytest.mark.anyio
 

@@ -14,19 +14,24 @@ import pytest
 
 from callboard.adapters.stores import open_store
 from callboard.adapters.stores.listening import LONGEST, written
+from callboard.adapters.stores.postgres import PostgresDatabase
 from callboard.adapters.stores.sql import SqlStore
-from callboard.storage.port import (
-    AlreadyWritten,
-    Change,
-    Conflict,
-    Group,
-    GroupWithdrawn,
-    IdempotencyConflict,
-    Store,
-    StoreError,
-    StoreUnavailable,
+from callboard.storage.change import Change
+from callboard.storage.change_group import ChangeGroup, GroupWithdrawn
+from callboard.storage.errors import AlreadyWritten, Conflict, IdempotencyConflict, StoreError, StoreUnavailable
+from callboard.storage.store import Store
+from callboard.testing.store_rows import (
+    asks,
+    claims,
+    event,
+    execution_row,
+    keyed,
+    made,
+    new,
+    owner_row,
+    posts,
+    request_row,
 )
-from tests.contracts.rows import asks, claims, event, execution_row, keyed, made, new, owner_row, posts, request_row
 from tests.servers import OwnPostgres
 
 from .relay import relayed
@@ -46,7 +51,7 @@ def nobody(session_id: str | None) -> None:
 
 @asynccontextmanager
 async def opened(url: str, woken: Callable[[str | None], None] = nobody) -> AsyncGenerator[SqlStore]:
-    store = SqlStore(url)
+    store = SqlStore(PostgresDatabase(url))
     await store.open(woken)
     try:
         yield store
@@ -145,7 +150,7 @@ async def test_b6_group_whose_commit_is_doubtful_can_not_be_withdrawn_for_certai
     with relayed(postgres_url) as relay:
         async with opened(relay.url) as store:
             await store.commit([made()])
-            group = Group([posts(1)])
+            group = ChangeGroup([posts(1)])
             relay.cut(COMMIT, when)
             relay.cut(BEGIN, "before")
             with pytest.raises(StoreUnavailable):
@@ -164,7 +169,7 @@ async def test_b6_group_that_was_cut_off_before_its_commit_is_withdrawn_for_cert
     with relayed(postgres_url) as relay:
         async with opened(relay.url) as store:
             await store.commit([made()])
-            group = Group([posts(1)])
+            group = ChangeGroup([posts(1)])
             for _ in range(2):
                 relay.cut(b"pg_notify", "after")
                 relay.cut(BEGIN, "before")

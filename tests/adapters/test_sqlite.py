@@ -19,8 +19,9 @@ from callboard.adapters.stores.connections import PinnedConnection
 from callboard.adapters.stores.reading import Reading
 from callboard.adapters.stores.sql import SqlStore
 from callboard.adapters.stores.sqlite import LONGEST, DataVersionPoller, SqliteDatabase
-from callboard.storage.port import Change, Conflict, StoreError, StoreUnavailable
-from tests.contracts.rows import event, execution_row, made, new, owner_row, posts
+from callboard.storage.change import Change
+from callboard.storage.errors import Conflict, StoreError, StoreUnavailable
+from callboard.testing.store_rows import event, execution_row, made, new, owner_row, posts
 
 pytestmark = pytest.mark.anyio
 
@@ -36,7 +37,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def store(path: Path) -> AsyncIterator[SqlStore]:
-    store = SqlStore(f"sqlite:///{path}")
+    store = SqlStore(SqliteDatabase(f"sqlite:///{path}"))
     await store.open(nobody)
     try:
         yield store
@@ -93,7 +94,7 @@ async def test_d1_relative_addresses_are_seen_from_the_working_folder(
 
 
 async def test_b6_commits_are_synced_and_readers_do_not_wait(store: SqlStore) -> None:
-    database = SqliteDatabase(str(store._database._path))  # type: ignore[attr-defined]
+    database = SqliteDatabase(f"sqlite:///{store._database._path}")  # type: ignore[attr-defined]
     with closing(database._connection()) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
@@ -170,7 +171,7 @@ async def test_d1_database_of_something_else_is_not_taken_over_while_in_use(path
 
 async def test_d1_file_damaged_while_in_use_is_an_error_that_says_so(path: Path) -> None:
     await filled(path, events=3000)
-    store = SqlStore(f"sqlite:///{path}")
+    store = SqlStore(SqliteDatabase(f"sqlite:///{path}"))
     await store.open(nobody)
     scrambled(path)
     with pytest.raises(StoreError, match="not a whole database"):
@@ -198,7 +199,7 @@ async def test_d1_full_disk_is_unavailable_and_writes_nothing(store: SqlStore, o
 
 async def test_d1_file_locked_for_long_is_unavailable(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adapter, "BUSY", 0.05)
-    store = SqlStore(f"sqlite:///{path}")
+    store = SqlStore(SqliteDatabase(f"sqlite:///{path}"))
     await store.open(nobody)
     await store.commit([made()])
     with closing(sqlite3.connect(path)) as other:
@@ -215,7 +216,7 @@ async def test_d1_file_locked_for_long_is_unavailable(path: Path, monkeypatch: p
 @pytest.mark.parametrize("replaced", [True, False])
 async def test_d1_file_that_was_removed_takes_nothing_any_more(path: Path, replaced: bool) -> None:
     """Its connection would go on writing, to a file that nobody can find again."""
-    store = SqlStore(f"sqlite:///{path}")
+    store = SqlStore(SqliteDatabase(f"sqlite:///{path}"))
     await store.open(nobody)
     await store.commit([made()])
     await asyncio.to_thread(path.rename, path.with_suffix(".old"))
@@ -239,8 +240,8 @@ async def test_d1_file_that_may_not_be_written_is_unavailable(store: SqlStore) -
 
 
 async def test_d2_own_commits_and_heartbeats_of_others_wake_nobody(path: Path) -> None:
-    mine, woken = SqlStore(f"sqlite:///{path}"), list[str | None]()
-    other = SqlStore(f"sqlite:///{path}")
+    mine, woken = SqlStore(SqliteDatabase(f"sqlite:///{path}")), list[str | None]()
+    other = SqlStore(SqliteDatabase(f"sqlite:///{path}"))
     await mine.open(nobody)
     await other.open(nobody)
     poller = glancing(mine, None, woken.append)
@@ -277,7 +278,7 @@ async def test_d2_process_that_missed_groups_which_are_not_kept_is_woken_for_all
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(adapter, "KEPT", 3)
-    store, woken = SqlStore(f"sqlite:///{path}"), list[str | None]()
+    store, woken = SqlStore(SqliteDatabase(f"sqlite:///{path}")), list[str | None]()
     await store.open(nobody)
     poller = glancing(store, "another", woken.append)
     try:
@@ -325,7 +326,7 @@ async def test_e5_commit_goes_on_when_its_caller_is_cancelled(store: SqlStore, m
 
 
 async def test_nothing_is_opened_again_by_who_comes_too_late(path: Path) -> None:
-    store = SqlStore(f"sqlite:///{path}")
+    store = SqlStore(SqliteDatabase(f"sqlite:///{path}"))
     await store.open(nobody)
     opened = store._opened
     assert opened is not None
@@ -354,8 +355,8 @@ async def test_nothing_is_left_running(path: Path) -> None:
 STARTING = """
 import asyncio, sys
 from callboard.adapters.stores import open_store
-from callboard.storage.port import Change
-from tests.contracts.rows import made, posts
+from callboard.storage.change import Change
+from callboard.testing.store_rows import made, posts
 
 async def main(url, name):
     store = open_store(url)
@@ -370,8 +371,8 @@ asyncio.run(main(*sys.argv[1:]))
 WRITING = """
 import asyncio, sys
 from callboard.adapters.stores import open_store
-from callboard.storage.port import Change
-from tests.contracts.rows import made, posts
+from callboard.storage.change import Change
+from callboard.testing.store_rows import made, posts
 
 async def main(url):
     store = open_store(url)

@@ -10,7 +10,7 @@ from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 
 from callboard.adapters.stores import open_store
 from callboard.chat.transcript import Answered, Began, Entry, Input, Said, encode_entry
-from callboard.storage.port import Change
+from callboard.storage.change import Change
 from tests.conversations import repeat_turn
 
 from .conftest import StartNode, Users

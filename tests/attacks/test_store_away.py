@@ -12,8 +12,8 @@ from typing import Any
 import httpx2
 import pytest
 
+from callboard.adapters.stores import migrate_store as migrate
 from callboard.adapters.stores import open_store
-from callboard.adapters.stores.sql import migrate
 from tests.crash.test_disk_full import fill, small_disk
 from tests.servers import OwnPostgres
 

@@ -24,7 +24,8 @@ from callboard.chat.conversation import Conversation
 from callboard.chat.rendering import problems, render
 from callboard.chat.transcript import Entry, Input, Late
 from callboard.sessions.conversation_scope import ConversationScope
-from callboard.storage.port import Change, Conflict
+from callboard.storage.change import Change
+from callboard.storage.errors import Conflict
 
 witness = Path("unset")
 kill_at = 0

@@ -6,13 +6,12 @@ from typing import Any
 import pytest
 
 from callboard import Runtime, Session, ToolError
-from callboard.chat.rows import turn_call
 from callboard.chat.transcript import Input
 from callboard.chat.turn_lease import TurnLease
-from callboard.sessions.calls import Calls
 from callboard.sessions.conversation_scope import ConversationScope
-from callboard.storage.port import Change, StoreUnavailable
-from callboard.storage.rows import ExecutionRow
+from callboard.storage.change import Change
+from callboard.storage.errors import StoreUnavailable
+from callboard.storage.rows import TurnRow
 from callboard.testing import ManualClock
 
 from .scripted import TOOLS, Script, check, gate, talk_of, told, until
@@ -246,15 +245,15 @@ async def test_m4_an_input_is_told_once_also_if_a_turn_elsewhere_ends_while_one_
         mine, theirs = await here.open("s", "u"), await there.open("s", "u")
         first = asyncio.ensure_future(mine.say("Here."))
         await reached.wait()
-        looking, look = asyncio.Event(), Calls.stored_call
+        looking, look = asyncio.Event(), ConversationScope.turn
 
-        async def looks_late(self: Calls, call_id: str) -> Any:
-            if self is theirs.calls:
+        async def looks_late(self: ConversationScope, number: int) -> Any:
+            if self.session is theirs:
                 looking.set()
                 await first
-            return await look(self, call_id)
+            return await look(self, number)
 
-        monkeypatch.setattr(Calls, "stored_call", looks_late)
+        monkeypatch.setattr(ConversationScope, "turn", looks_late)
         second = asyncio.ensure_future(theirs.say("There."))
         await looking.wait()
         await until(mine, "user_input", 2)
@@ -410,7 +409,7 @@ async def test_e2_an_interrupt_ends_also_if_the_session_is_deleted_before_one_wa
         await reached.wait()
         look = TurnLease.holder
 
-        async def deleted_meanwhile(lease: TurnLease) -> ExecutionRow | None:
+        async def deleted_meanwhile(lease: TurnLease) -> TurnRow | None:
             row = await look(lease)
             await third.store.delete("s")
             while "s" not in there.sessions._unsure:  # noqa: ASYNC110
@@ -440,15 +439,15 @@ async def test_c3_a_turn_that_was_to_be_stopped_when_its_process_ended_is_stoppe
 
             monkeypatch.setattr(here.sessions._recovery, "stop_cancelled", is_deaf)
             theirs = await there.open("s", "u")
-            row = await theirs.calls.stored_call(turn_call(1))
+            row = await there.store.turn("s", 1)
             assert row is not None
             if model:
                 stopping = asyncio.ensure_future(theirs.interrupt())
             else:
-                stopping = asyncio.ensure_future(theirs.ledger.write(Change("s", cancel=[row.id])))
+                stopping = asyncio.ensure_future(theirs.ledger.write(Change("s", stop_turns=[row.number])))
             async with asyncio.timeout(20):
                 while not (row and row.cancelling):
-                    row = await theirs.calls.stored_call(turn_call(1))
+                    row = await there.store.turn("s", 1)
         async with asyncio.timeout(20):
             assert await stopping
             [ended] = await until(theirs, "turn_interrupted")

@@ -16,10 +16,11 @@ import pytest
 from callboard import Runtime
 from callboard.adapters.stores import open_store
 from callboard.cli import app
-from callboard.storage.port import Change, Store
+from callboard.storage.change import Change
+from callboard.storage.store import Store
+from callboard.testing.store_rows import session_row
 from tests import forked
 from tests.cli import office
-from tests.contracts.rows import session_row
 
 T = TypeVar("T")
 

@@ -17,9 +17,10 @@ from callboard.cli.exits import Exit
 from callboard.events.event import Event, encode_event
 from callboard.events.kinds import EventKind
 from callboard.sessions.ids import SessionNotFound
-from callboard.storage.port import Change, Store
+from callboard.storage.change import Change
+from callboard.storage.store import Store
+from callboard.testing.store_rows import session_row
 from tests.cli.commands import Command, callboard, post, server, stored
-from tests.contracts.rows import session_row
 from tests.servers import OwnPostgres
 
 NOON = 1_800_014_400.25  # 2027-01-15, 12:00:00.250 in UTC

@@ -10,8 +10,8 @@ import pytest
 from callboard.cli.exits import Exit
 from callboard.storage.keys import is_key, read_key
 from callboard.storage.rows import KeyRow
+from callboard.testing.store_rows import key_row
 from tests.cli.commands import Command, stored
-from tests.contracts.rows import key_row
 
 KEY = r"cb_[0-9a-f]{16}_[0-9a-f]{64}"
 

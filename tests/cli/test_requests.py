@@ -12,9 +12,9 @@ import pytest
 from callboard import Outcome, Runtime
 from callboard.cli.exits import Exit
 from callboard.storage.rows import RequestRow
+from callboard.testing.store_rows import asks, made, request_row
 from tests.cli import office
 from tests.cli.commands import HERE, Command, callboard, left_behind, post, server, stored
-from tests.contracts.rows import asks, made, request_row
 
 
 @pytest.fixture

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from callboard.cli.text import span
-from callboard.storage.port import Change, Store
+from callboard.storage.change import Change
 from callboard.storage.rows import ExecutionRow, SessionRow
+from callboard.storage.store import Store
+from callboard.testing.store_rows import event, session_row
 from tests.cli.commands import HERE, Command, callboard, left_behind, post, server, stored
-from tests.contracts.rows import event, session_row
 
 
 @pytest.fixture

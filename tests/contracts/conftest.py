@@ -2,16 +2,17 @@
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 
 import pytest
 
-from callboard.adapters.stores import open_store
-from callboard.storage.port import Store
+from callboard.adapters import stores
+from callboard.storage.store import Store
 
 
 @asynccontextmanager
 async def opened(url: str, woken: Callable[[str | None], None] = lambda session_id: None) -> AsyncGenerator[Store]:
-    store = open_store(url)
+    store = stores.open_store(url)
     await store.open(woken)
     try:
         yield store
@@ -38,3 +39,9 @@ async def store(store_url: str) -> AsyncGenerator[Store]:
 async def shared_store(shared_url: str) -> AsyncGenerator[Store]:
     async with opened(shared_url) as store:
         yield store
+
+
+@pytest.fixture
+def open_store(shared_url: str) -> Opening:
+    """Opens one more store on the database of the test."""
+    return partial(opened, shared_url)

@@ -10,10 +10,11 @@ from sqlalchemy import Engine, NullPool, create_engine
 
 from callboard import Runtime, tool
 from callboard.adapters.stores.tables import REVISION, VERSION_TABLE
-from callboard.storage.port import Store, StoreError, StoreOutdated, StoreUnavailable
+from callboard.storage.errors import StoreError, StoreOutdated, StoreUnavailable
+from callboard.storage.store import Store
+from callboard.testing.store_rows import NOW, execution_row, key_row, made, new, owner_row, posts
 
 from .conftest import Opening
-from .rows import NOW, execution_row, key_row, made, new, owner_row, posts
 
 pytestmark = pytest.mark.anyio
 

@@ -9,10 +9,11 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from callboard.adapters.stores.memory import MemoryStore
-from callboard.storage.port import Change, Conflict, ExecutionWrite, RequestWrite, Store
+from callboard.storage.change import Change, ExecutionWrite, RequestWrite
+from callboard.storage.errors import Conflict
+from callboard.storage.store import Store
+from callboard.testing.store_rows import NOW, event, execution_row, keyed, owner_row, request_row, session_row
 from tests.examples import examples
-
-from .rows import NOW, event, execution_row, keyed, owner_row, request_row, session_row
 
 pytestmark = pytest.mark.anyio
 

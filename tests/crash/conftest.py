@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from callboard.adapters.stores.sql import migrate
+from callboard.adapters.stores import migrate_store as migrate
 from tests.servers import Postgres
 
 from .stage import Nurseries, Stage, Stages

@@ -15,7 +15,7 @@ from pydantic_core import from_json
 from callboard import Outcome, Runtime, Session
 from callboard.events.event import Events
 from callboard.sessions.requests import RequestClosed
-from callboard.storage.port import StoreUnavailable
+from callboard.storage.errors import StoreUnavailable
 from callboard.storage.rows import RequestRow
 
 from .tools import TOOLS

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from callboard.adapters.stores.sql import migrate
+from callboard.adapters.stores import migrate_store as migrate
 from callboard.sessions.liveness import LEASE
 from tests.servers import OwnPostgres
 

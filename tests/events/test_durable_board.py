@@ -9,7 +9,8 @@ import pytest
 
 from callboard import Event, Runtime, Session, tool
 from callboard.events.board import CursorExpired
-from callboard.storage.port import Change, Conflict, StoreUnavailable
+from callboard.storage.change import Change
+from callboard.storage.errors import Conflict, StoreUnavailable
 from callboard.testing import ManualClock, settle
 from tests.sessions.conftest import SOON, board_of, ended, seen, stored
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import pytest
 
 from callboard import Runtime, tool
-from callboard.storage.port import StoreError
+from callboard.storage.errors import StoreError
 
 pytestmark = pytest.mark.anyio
 

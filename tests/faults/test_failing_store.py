@@ -8,7 +8,8 @@ from typing import Annotated
 import pytest
 
 from callboard import Runtime, tool
-from callboard.storage.port import Change, Conflict, StoreError, StoreUnavailable
+from callboard.storage.change import Change
+from callboard.storage.errors import Conflict, StoreError, StoreUnavailable
 from callboard.storage.writer import Writer
 
 pytestmark = pytest.mark.anyio

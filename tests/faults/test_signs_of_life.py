@@ -12,8 +12,10 @@ import pytest
 from callboard.sessions import heartbeat, liveness
 from callboard.sessions.heartbeat import BEAT, Heartbeat
 from callboard.sessions.liveness import LEASE, LONG_LEASE, Fate, fate_of, is_dead, lives_here, this_process
-from callboard.storage.port import LEFT, TAKEN, Recovered, Store, StoreUnavailable
+from callboard.storage.errors import StoreUnavailable
+from callboard.storage.owners import LEFT, TAKEN, Recovered
 from callboard.storage.rows import OwnerRow
+from callboard.storage.store import Store
 
 pytestmark = pytest.mark.anyio
 
@@ -203,7 +205,7 @@ async def test_e5_the_log_says_how_a_process_ended(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level("INFO", "callboard.heartbeat")
+    caplog.set_level("INFO", "callboard.ownership")
     monkeypatch.setattr(heartbeat, "lives_here", lambda owner: here)
     await watch(Owners(replace(ELSEWHERE, beat=beat))).look(LEASE + BEAT)
     assert [said in message for message in caplog.messages] == [True]

@@ -8,7 +8,8 @@ import httpx2
 import pytest
 
 from callboard import Runtime, tool
-from callboard.storage.port import Change, Conflict, StoreError
+from callboard.storage.change import Change
+from callboard.storage.errors import Conflict, StoreError
 from tests.chat.scripted import Script
 from tests.server.conftest import DEADLINE, TOOLS, WORKERS, Served, serve, until
 

@@ -11,7 +11,7 @@ from callboard import CallboardError, Runtime
 from callboard.server import connection
 from callboard.server.app_services import AppServices
 from callboard.server.limits import BodyLimits
-from callboard.storage.port import StoreError, StoreUnavailable
+from callboard.storage.errors import StoreError, StoreUnavailable
 from tests.server.conftest import DEADLINE, TOOLS, Served, serve
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,10 @@ import httpx2
 import pytest
 
 from callboard import Runtime, tool
-from callboard.storage.port import Change, Conflict, Group, Store, StoreUnavailable
+from callboard.storage.change import Change
+from callboard.storage.change_group import ChangeGroup
+from callboard.storage.errors import Conflict, StoreUnavailable
+from callboard.storage.store import Store
 from tests.server.conftest import DEADLINE, TOOLS, WORKERS, Served, serve, until
 
 pytestmark = pytest.mark.anyio
@@ -284,7 +287,7 @@ def doubtful(served: tuple[Served, Away], monkeypatch: pytest.MonkeyPatch) -> Ca
 
         async def committed(changes: Sequence[Change]) -> list[int | Conflict]:
             monkeypatch.setattr(here.runtime.store, "commit", again)
-            assert isinstance(changes, Group)
+            assert isinstance(changes, ChangeGroup)
             if made:
                 results.append(await commit(changes))
             else:
@@ -294,7 +297,7 @@ def doubtful(served: tuple[Served, Away], monkeypatch: pytest.MonkeyPatch) -> Ca
 
         async def again(changes: Sequence[Change]) -> list[int | Conflict]:
             monkeypatch.setattr(here.runtime.store, "commit", commit)
-            assert isinstance(changes, Group)
+            assert isinstance(changes, ChangeGroup)
             if not made:
                 changes.unseal()
             return results[0] if made else await commit(changes)

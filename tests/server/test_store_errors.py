@@ -9,7 +9,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from callboard import Runtime
 from callboard.adapters.stores import open_store
-from callboard.storage.port import StoreError
+from callboard.storage.errors import StoreError
 from tests.server.conftest import TOOLS, Served, serve
 
 pytestmark = pytest.mark.anyio

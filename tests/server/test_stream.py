@@ -15,7 +15,7 @@ from callboard.server.reader import Reader
 from callboard.server.stream import EventStream
 from callboard.server.streams import SLOTS, Streams
 from callboard.sessions.session import Session
-from callboard.storage.port import Change
+from callboard.storage.change import Change
 from callboard.testing import ManualClock
 from tests.server.conftest import DEADLINE, TOOLS, Sent, Served, serve, take, until
 

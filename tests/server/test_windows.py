@@ -11,7 +11,7 @@ from callboard import Runtime
 from callboard.chat.messages import Placed, shown
 from callboard.chat.transcript import Answered, Began, Entry, Input, Late, Said, encode_entry
 from callboard.chat.window import MAX_BYTES, read_window
-from callboard.storage.port import Change
+from callboard.storage.change import Change
 from tests.server.conftest import TOOLS, Served, serve, take
 
 pytestmark = pytest.mark.anyio

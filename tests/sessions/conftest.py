@@ -10,8 +10,9 @@ import pytest
 
 from callboard import Event, Outcome, Runtime, Session, Tool
 from callboard.adapters.stores import open_store
-from callboard.storage.port import Change, ExecutionWrite, RequestWrite, Store
+from callboard.storage.change import Change, ExecutionWrite, RequestWrite
 from callboard.storage.rows import ExecutionRow, OwnerRow, RequestRow
+from callboard.storage.store import Store
 
 SOON = 20.0
 """How many seconds something may take that takes milliseconds."""

@@ -6,7 +6,7 @@ import inspect
 import pytest
 
 from callboard.sessions.background_tasks import BackgroundTasks
-from callboard.storage.port import StoreUnavailable
+from callboard.storage.errors import StoreUnavailable
 from callboard.testing import settle
 
 pytestmark = pytest.mark.anyio

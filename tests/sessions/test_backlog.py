@@ -1,7 +1,7 @@
 """The order of a recovery: fair between users, then between sessions (E5, H5)."""
 
 from callboard.sessions.backlog import Backlog
-from callboard.storage.port import Claim
+from callboard.storage.owners import Claim
 
 
 def claim(user_id: str, session_id: str, number: int, kind: str = "tool") -> Claim:

@@ -8,7 +8,7 @@ from callboard import Runtime, tool
 from callboard.adapters.stores import open_store
 from callboard.sessions.heartbeat import Heartbeat
 from callboard.sessions.liveness import this_process
-from callboard.storage.port import Claim
+from callboard.storage.owners import Claim
 
 from .conftest import SOON, ended
 

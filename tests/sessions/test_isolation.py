@@ -13,7 +13,8 @@ from pydantic_core import from_json, to_json
 from callboard import Event, Limits, Runtime, Session, ToolContext, tool
 from callboard.events.event import encode_event
 from callboard.sessions.ids import SessionNotFound
-from callboard.storage.port import Change, Conflict
+from callboard.storage.change import Change
+from callboard.storage.errors import Conflict
 
 from .conftest import SOON, board_of, ended, seen, stored
 

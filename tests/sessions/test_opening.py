@@ -13,7 +13,7 @@ from psycopg.rows import dict_row
 
 from callboard import Runtime, Session, ToolContext, ToolError, tool
 from callboard.sessions.ids import SessionIdInvalid, SessionNotFound
-from callboard.storage.port import StoreError
+from callboard.storage.errors import StoreError
 from callboard.storage.rows import SessionRow
 from callboard.testing import ManualClock
 

@@ -10,8 +10,9 @@ import pytest
 
 from callboard import Runtime, tool
 from callboard.adapters.stores import open_store
-from callboard.storage.port import Change, ExecutionWrite, RequestWrite, Store
+from callboard.storage.change import Change, ExecutionWrite, RequestWrite
 from callboard.storage.rows import ExecutionRow, OwnerRow, RequestRow, SessionRow
+from callboard.storage.store import Store
 
 from .conftest import ended
 

@@ -13,7 +13,7 @@ from callboard import RetryPolicy, Runtime, Session, Tool, ToolContext, ToolErro
 from callboard.sessions.answers import MAX_ANSWER_BYTES, AnswerInvalid, ArgumentsMismatch, arguments_hash
 from callboard.sessions.ids import SessionNotFound
 from callboard.sessions.requests import RequestClosed
-from callboard.storage.port import Change, ExecutionWrite
+from callboard.storage.change import Change, ExecutionWrite
 from callboard.storage.rows import RequestRow
 from callboard.testing import ManualClock, settle
 

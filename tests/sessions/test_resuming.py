@@ -8,7 +8,7 @@ import pytest
 
 from callboard import Limits, Runtime, tool
 from callboard.execution.admission import MOST_INTERRUPTIONS
-from callboard.storage.port import Change, ExecutionWrite
+from callboard.storage.change import Change, ExecutionWrite
 from callboard.storage.rows import SessionRow
 from callboard.testing import ManualClock, settle
 

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 import pytest
 
 from callboard import Limits, Runtime, tool
-from callboard.storage.port import Store, StoreUnavailable
+from callboard.storage.errors import StoreUnavailable
+from callboard.storage.store import Store
 
 pytestmark = pytest.mark.anyio
 

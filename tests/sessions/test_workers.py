@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from callboard import Event, Limits, RegistrationError, RetryPolicy, Runtime, Session, ToolContext, ToolError, tool
 from callboard.events.posting import PostingRefused
 from callboard.events.problems import EventInvalid
-from callboard.storage.port import Change, ExecutionWrite
+from callboard.storage.change import Change, ExecutionWrite
 from callboard.storage.rows import ExecutionRow
 from callboard.testing import ManualClock, settle
 

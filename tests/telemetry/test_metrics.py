@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from callboard import RetryPolicy, Runtime, ToolContext, ToolError, telemetry, tool
 from callboard.sessions.conversation_scope import ConversationScope
-from callboard.storage.port import StoreUnavailable
+from callboard.storage.errors import StoreUnavailable
 from callboard.telemetry.collector import RuntimeCollector
 from callboard.telemetry.memory import session_bytes
 from callboard.telemetry.metrics import CONTENT_TYPE, Metrics

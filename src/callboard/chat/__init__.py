@@ -9,7 +9,7 @@ from pydantic_ai.settings import ModelSettings
 
 from ..sessions.conversation_scope import ConversationScope
 from ..sessions.session_manager import SessionManager
-from ..storage.port import StoreError, StoreUnavailable
+from ..storage.errors import StoreError, StoreUnavailable
 from ..tools.registry import Registry
 from ..turns import Turn, TurnLimits
 from .conversation import Conversation, ConversationConfig

@@ -21,24 +21,17 @@ from ..events.event import encode_event
 from ..events.kinds import EventKind
 from ..execution.execution import Execution
 from ..sessions.conversation_scope import ConversationScope
+from ..storage.change import Change
+from ..storage.errors import AlreadyWritten, Conflict, IdempotencyConflict, StoreUnavailable, StoreUnconfirmed
 from ..storage.patience import confirmed
-from ..storage.port import (
-    AlreadyWritten,
-    Change,
-    Conflict,
-    ExecutionWrite,
-    IdempotencyConflict,
-    StoreUnavailable,
-    StoreUnconfirmed,
-)
-from ..storage.rows import ExecutionRow, IdempotencyRow
+from ..storage.rows import IdempotencyRow, TurnRow
 from ..turns import LimitReached, Turn, TurnLimits, TurnStatus, Usage, check_session
 from ..types import Wake
 from .completion import complete
 from .failures import reason_of
 from .history import History
 from .messages import shown
-from .rows import input_row, new_input
+from .rows import input_id, new_input
 from .thinking import settings_for
 from .transcript import Entry, Input, Said
 from .turn_io import TurnIO
@@ -134,13 +127,12 @@ class Conversation:
         row = new_input(self._scope, given)
         said = {name: value for name, value in data.items() if value is not None}
         event = encode_event(EventKind.USER_INPUT, self._scope.now(), to_json({**said, "input_id": row.id}))
-        rows = [ExecutionWrite(row, row.owner, new=True)]
         try:
             number = await self._stored(
-                Change(self._session.id, executions=rows, events=(event,), idempotency=idempotency)
+                Change(self._session.id, inputs=(row,), events=(event,), idempotency=idempotency)
             )
         except Conflict:
-            if given is None or await self._session.calls.stored_call(row.call_id) is None:
+            if given is None or not await self._scope.inputs((row.id,)):
                 raise
             self.wake()  # whoever took it may be gone
             return 0
@@ -176,9 +168,8 @@ class Conversation:
         while left:
             rows = {given: new_input(self._scope, given) for given in left}
             events = [self._input_event(row.id, left[given], given) for given, row in rows.items()]
-            writes = [ExecutionWrite(row, row.owner, new=True) for row in rows.values()]
             try:
-                number = await self._stored(Change(self._session.id, executions=writes, events=events))
+                number = await self._stored(Change(self._session.id, inputs=tuple(rows.values()), events=events))
                 break
             except Conflict:
                 taken = await self.taken(tuple(left))
@@ -200,8 +191,8 @@ class Conversation:
 
     async def taken(self, given: Sequence[str]) -> dict[str, bool]:
         """Which messages were taken, by the ids that their senders gave them, and whether the model was told."""
-        ids = {input_row(each): each for each in given}
-        return {ids[row.id]: row.completed_at is not None for row in await self._scope.inputs(tuple(ids))}
+        ids = {input_id(each): each for each in given}
+        return {ids[row.id]: row.delivered_at is not None for row in await self._scope.inputs(tuple(ids))}
 
     def wake(self) -> None:
         """There may be something that the model was not told."""
@@ -218,7 +209,7 @@ class Conversation:
         if self.is_processing:
             self._spawn(self._look())
 
-    async def go_on(self, row: ExecutionRow) -> None:
+    async def go_on(self, row: TurnRow) -> None:
         """Go on with a turn that a dead process left behind; with its end, if it was to be stopped."""
         await self._history.refresh()
         self._lease.adopt(row)
@@ -241,7 +232,7 @@ class Conversation:
             return True
         after = self._session.board.last_seq
         if (row := await self._lease.holder()) is not None:
-            await self._mark(row.id, idempotency, stopped=True)
+            await self._mark(row.number, idempotency, stopped=True)
             await self._ended_elsewhere(after)
             return True
         waits = not self._session.gone and bool(self._history.open_calls())
@@ -252,11 +243,11 @@ class Conversation:
             await self._mark(None, idempotency, stopped=waits)
         return waits
 
-    async def _mark(self, turn: str | None, idempotency: IdempotencyRow | None, *, stopped: bool) -> None:
+    async def _mark(self, turn: int | None, idempotency: IdempotencyRow | None, *, stopped: bool) -> None:
         """Store that a turn is to stop, and the client's id of the request."""
         if idempotency is not None:
             idempotency = replace(idempotency, answer=to_json({"interrupted": stopped}))
-        change = Change(self._session.id, cancel=[] if turn is None else [turn], idempotency=idempotency)
+        change = Change(self._session.id, stop_turns=[] if turn is None else [turn], idempotency=idempotency)
         try:
             await self._session.ledger.write(change)
         except (AlreadyWritten, IdempotencyConflict):

@@ -18,7 +18,7 @@ from pydantic_ai.exceptions import (
 )
 
 from ..errors import CallboardError
-from ..storage.port import StoreError
+from ..storage.errors import StoreError
 
 log = logging.getLogger("callboard.chat")
 

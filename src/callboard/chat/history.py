@@ -12,7 +12,7 @@ from pydantic_ai.messages import ToolCallPart
 from ..events.event import Event
 from ..events.kinds import EventKind
 from ..sessions.conversation_scope import ConversationScope
-from ..storage.port import Change, ExecutionWrite
+from ..storage.change import Change, Delivery, TurnWrite
 from ..turns import Usage
 from .messages import Placed
 from .rendering import Rendering
@@ -141,14 +141,14 @@ class History:
         *,
         taken: Sequence[str] = (),
         events: Sequence[bytes] = (),
-        rows: Sequence[ExecutionWrite] = (),
+        turn: TurnWrite,
     ) -> None:
         """Write entries and what belongs to them, and know them. Raises `Conflict`, and then nothing was written.
 
         Whoever is cancelled meanwhile learns it when the writing has ended: what is stored and what is known here
         never differ.
         """
-        writing = asyncio.ensure_future(self._add(entries, taken, events, rows))
+        writing = asyncio.ensure_future(self._add(entries, taken, events, turn))
         try:
             await asyncio.shield(writing)
         except asyncio.CancelledError:
@@ -161,10 +161,17 @@ class History:
         entries: Sequence[Entry],
         taken: Sequence[str],
         events: Sequence[bytes],
-        rows: Sequence[ExecutionWrite],
+        turn: TurnWrite,
     ) -> None:
-        transcript = [encode_entry(entry) for entry in entries]
-        change = Change(self._scope.session.id, executions=rows, taken=taken, transcript=transcript, events=events)
+        now = self._scope.now()
+        change = Change(
+            self._scope.session.id,
+            turns=[turn],
+            deliveries=[Delivery(each.id, now) for each in entries if isinstance(each, Input) and each.id],
+            taken=taken,
+            transcript=[encode_entry(entry) for entry in entries],
+            events=events,
+        )
         async with self._one:
             change.entries = self._state.read  # else it was composed without what another turn has said and told
             await self._scope.write(change)

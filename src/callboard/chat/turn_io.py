@@ -17,7 +17,7 @@ from ..events.kinds import EventKind
 from ..execution.outcome import Outcome, OutcomeStatus
 from ..sessions.conversation_scope import ConversationScope
 from ..sessions.ids import is_call_id
-from ..storage.port import Conflict
+from ..storage.errors import Conflict
 from ..tools.snapshot import Snapshot
 from ..turns import Usage
 from ..types import Wake

@@ -1,6 +1,6 @@
 """Whose turn it is: one turn of a session runs at a time, in whatever process.
 
-A turn that runs is stored like an execution. So it belongs to one process, is taken over when that one dies, and can be
+A turn that runs is stored. So it belongs to one process, is taken over when that one dies, and can be
 asked to stop from anywhere. What a turn writes is written only while the store says that the turn is still its
 process's: one that was taken for dead cannot write into the transcript of the one that goes on.
 """
@@ -9,25 +9,26 @@ import asyncio
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeGuard
+from typing import Any
 
 from pydantic_core import to_json
 
 from ..events.event import encode_event
 from ..events.kinds import EventKind
-from ..execution.lifecycle import Status
 from ..sessions.conversation_scope import ConversationScope
-from ..storage.port import Conflict, ExecutionWrite
-from ..storage.rows import ExecutionRow
+from ..storage.change import TurnWrite
+from ..storage.errors import Conflict
+from ..storage.rows import TurnRow
+from ..turns import TurnStatus
 from .history import History
-from .rows import told_input, turn_call, turn_row
-from .transcript import Began, Entry, Input
+from .rows import new_turn
+from .transcript import Began, Entry
 
 _ENDS = {
-    EventKind.TURN_FINISHED: Status.SUCCEEDED,
-    EventKind.TURN_PAUSED: Status.SUCCEEDED,
-    EventKind.TURN_FAILED: Status.FAILED,
-    EventKind.TURN_INTERRUPTED: Status.CANCELLED,
+    EventKind.TURN_FINISHED: TurnStatus.FINISHED,
+    EventKind.TURN_PAUSED: TurnStatus.PAUSED,
+    EventKind.TURN_FAILED: TurnStatus.FAILED,
+    EventKind.TURN_INTERRUPTED: TurnStatus.INTERRUPTED,
 }
 
 
@@ -44,7 +45,7 @@ class TurnLease:
     def __init__(self, scope: ConversationScope, history: History) -> None:
         self._scope = scope
         self._history = history
-        self._row: ExecutionRow | None = None
+        self._row: TurnRow | None = None
         self._began: Began | None = None
         """What is not written yet of a turn that begins."""
         self._left = 0
@@ -56,11 +57,11 @@ class TurnLease:
         return self._row is not None
 
     @property
-    def stored(self) -> str | None:
-        """The id of the turn's row, if a turn runs here and its row is stored."""
-        return None if self._row is None or self._began is not None else self._row.id
+    def stored(self) -> int | None:
+        """The number of the turn, if a turn runs here and its row is stored."""
+        return None if self._row is None or self._began is not None else self._row.number
 
-    async def holder(self) -> ExecutionRow | None:
+    async def holder(self) -> TurnRow | None:
         """The turn that runs in another process, if one does."""
         await self._history.refresh()
         row = await self._last()
@@ -80,12 +81,12 @@ class TurnLease:
         paused = self._history.turn_id if self._history.open_calls() else None
         self.turn_id = paused or f"t{secrets.token_hex(6)}"
         self._began = Began(self.turn_id, self._history.began + 1)
-        self._row = turn_row(self._scope, self.turn_id, self._began.number)
+        self._row = new_turn(self._scope, self.turn_id, self._began.number)
         if paused:  # before anything is called
             await self.begin()
         return True
 
-    def adopt(self, row: ExecutionRow) -> None:
+    def adopt(self, row: TurnRow) -> None:
         """A turn that a dead process left behind is this one's."""
         if self._row is None:
             self._row = row
@@ -99,13 +100,12 @@ class TurnLease:
         """Write what the turn has come to. Raises `TurnLeaseLost`, or `Conflict` where somebody else took a result."""
         if self._row is None:
             raise TurnLeaseLost
-        rows = [ExecutionWrite(self._row, self._scope.owner, new=self._began is not None)]
-        rows += [ExecutionWrite(told_input(self._scope, each.id)) for each in entries if _has_row(each)]
+        turn = TurnWrite(self._row, self._scope.owner, new=self._began is not None)
         if self._began is not None:
             entries = [self._began, *entries]
             events = [self._event(EventKind.TURN_STARTED, {}), *events]
         try:
-            await self._history.add(entries, taken=taken, events=events, rows=rows)
+            await self._history.add(entries, taken=taken, events=events, turn=turn)
         except Conflict:
             if not await self._history.refresh() and taken and await self._is_mine():
                 raise
@@ -130,13 +130,13 @@ class TurnLease:
         finally:
             self._row = self._began = None
 
-    async def _last(self) -> ExecutionRow | None:
+    async def _last(self) -> TurnRow | None:
         """The newest turn, if it has not ended."""
         await self._history.load()
         number = self._history.began
         if not self._scope.session.durable or number in (0, self._left):
             return None
-        row = await self._scope.session.calls.stored_call(turn_call(number))
+        row = await self._scope.turn(number)
         return row if row is not None and row.completed_at is None else None
 
     async def _is_mine(self) -> bool:
@@ -145,12 +145,8 @@ class TurnLease:
             return await self.holder() is None and self._began.number == self._history.began + 1
         row = self._row
         if self._scope.session.durable:
-            row = await self._scope.session.calls.stored_call(turn_call(self._history.began))
+            row = await self._scope.turn(self._history.began)
         return row is not None and row.owner == self._scope.owner and row.completed_at is None
 
     def _event(self, kind: EventKind, data: Mapping[str, Any]) -> bytes:
         return encode_event(kind, self._scope.now(), to_json({"turn_id": self.turn_id, **data}))
-
-
-def _has_row(entry: Entry) -> TypeGuard[Input]:
-    return isinstance(entry, Input) and bool(entry.id)

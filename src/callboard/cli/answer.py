@@ -11,8 +11,8 @@ from ..errors import ErrorCategory, ToolError
 from ..runtime import Runtime
 from ..sessions.answers import AnswerInvalid, arguments_hash
 from ..sessions.requests import RequestClosed
-from ..storage.port import Store
 from ..storage.rows import RequestRow
+from ..storage.store import Store
 from .arguments import ArgumentsError, read_document
 from .console import AsJson, err, fail, print_json, print_line
 from .exits import Exit

@@ -12,10 +12,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..adapters.stores import open_store
 from ..errors import CallboardError
+from ..runtime import open_store, store_status
 from ..settings import PREFIX, Settings
-from ..storage.port import Store, StoreError
+from ..storage.errors import StoreError
+from ..storage.store import Store
 from .variables import unknown_variables
 
 OLDEST_PYTHON = (3, 11)
@@ -121,7 +122,7 @@ def check_store(url: str) -> tuple[Check, bool]:
         return Check("store", Mark.WARNING, "in memory", "Everything is gone when the server ends. Use --store."), False
     try:
         opened = open_store(url)
-        look = import_module("callboard.adapters.stores.sql").look(url)
+        look = store_status(url)
     except CallboardError as error:
         return Check("store", Mark.PROBLEM, str(error)), False
     kind = url.partition(":")[0]
@@ -234,6 +235,6 @@ def _other_clock(url: str) -> tuple[float | None, str]:
     if not url.startswith("postgres"):
         return None, ""
     try:
-        return import_module("callboard.adapters.stores.sql").look(url).clock, "the database's server"
+        return store_status(url).clock, "the database's server"
     except (CallboardError, ModuleNotFoundError):
         return None, ""

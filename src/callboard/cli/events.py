@@ -10,8 +10,10 @@ import typer
 from ..events.board import CursorExpired
 from ..events.event import Event, Events
 from ..sessions.ids import SessionNotFound
-from ..storage.port import Page, Store, StoreUnavailable
+from ..storage.errors import StoreUnavailable
+from ..storage.event_log import Page
 from ..storage.rows import SessionRow
+from ..storage.store import Store
 from .console import fail
 from .event_lines import EventLines
 from .exits import Exit

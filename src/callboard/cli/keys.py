@@ -6,10 +6,10 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from ..adapters.stores import open_store
+from ..runtime import open_store
 from ..storage.keys import PREFIX, key_state, new_key, read_key
-from ..storage.port import Store
 from ..storage.rows import KeyRow
+from ..storage.store import Store
 from .console import AsJson, err, fail, out, print_json, print_line
 from .exits import Exit
 from .records import key_data

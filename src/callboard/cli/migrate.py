@@ -1,8 +1,6 @@
 """`callboard migrate`: bring a store's tables to the newest revision."""
 
-from importlib import import_module
-
-from ..adapters.stores import open_store
+from ..runtime import migrate_store as migrate
 from .console import AsJson, out, print_json
 from .store import DEFAULT, Address, refuse_memory
 
@@ -15,8 +13,7 @@ def migrate_store(store: Address = DEFAULT, as_json: AsJson = False) -> None:
     Doing it twice does no harm.
     """
     refuse_memory(store)
-    open_store(store)  # refuses an address that cannot be one, and says which optional part is missing
-    before, after = import_module("callboard.adapters.stores.sql").migrate(store)
+    before, after = migrate(store)
     if as_json:
         print_json({"before": before, "after": after, "changed": before != after})
     elif before == after:

@@ -7,8 +7,8 @@ import typer
 from pydantic_core import from_json
 from rich.text import Text
 
-from ..storage.port import Store
 from ..storage.rows import RequestRow
+from ..storage.store import Store
 from .answer import answer_request
 from .console import AsJson, out, print_json
 from .records import request_data, request_status

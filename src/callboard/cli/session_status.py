@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from ..sessions.ids import SessionNotFound
 from ..sessions.liveness import is_dead
-from ..storage.port import Store
 from ..storage.rows import ExecutionRow, OwnerRow, RequestRow, SessionRow
+from ..storage.store import Store
 from .records import execution_data, request_data, request_status, result_data, session_data
 from .text import one_line
 
@@ -41,7 +41,7 @@ async def look_at(store: Store, session_id: str) -> SessionStatus:
     asked = await store.requests(session_id=session_id, status="open", limit=MOST)
     return SessionStatus(
         row,
-        [each for each in await store.executions(session_id, unfinished=True, limit=MOST) if each.is_call],
+        await store.executions(session_id, unfinished=True, limit=MOST),
         [request for request in asked if request_status(request, now) == "open"],
         await store.executions(session_id, ids=row.unconsumed, limit=MOST) if row.unconsumed else [],
         {owner.id: owner for owner in await store.owners()},

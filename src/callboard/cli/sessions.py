@@ -10,8 +10,10 @@ import typer
 from pydantic_core import from_json
 from rich.text import Text
 
-from ..storage.port import Change, Conflict, Store
+from ..storage.change import Change
+from ..storage.errors import Conflict
 from ..storage.rows import ExecutionRow, OwnerRow, RequestRow, SessionRow
+from ..storage.store import Store
 from ..tools.registry import Registry
 from ..types import Logout
 from .console import AsJson, err, out, print_json, print_line

@@ -12,8 +12,9 @@ from typing import Annotated, Any, TypeVar
 import typer
 from rich.text import Text
 
-from ..adapters.stores import open_store
-from ..storage.port import Store, StoreError
+from ..runtime import open_store
+from ..storage.errors import StoreError
+from ..storage.store import Store
 from .console import err, fail
 from .exits import Exit
 from .interrupts import Interrupts

@@ -1,7 +1,7 @@
 """Requests that a client repeats: what was written under its id is answered again, and not written again.
 
 The id comes in the header `Idempotency-Key`, or in a field of the body that means the same. It is stored in one
-transaction with what the request writes (see `storage.port.Change.idempotency`), so that neither a crash before the
+transaction with what the request writes (see `storage.change.Change.idempotency`), so that neither a crash before the
 response nor another server on the same store carries a request out twice.
 """
 
@@ -13,7 +13,7 @@ from pydantic_core import from_json, to_json
 
 from ..execution.storing import fingerprint_of
 from ..sessions.ids import MAX_ID, is_call_id
-from ..storage.port import AlreadyWritten, IdempotencyConflict
+from ..storage.errors import AlreadyWritten, IdempotencyConflict
 from ..storage.rows import IdempotencyRow
 from .problems import Problem
 

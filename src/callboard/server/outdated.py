@@ -6,7 +6,8 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 from ..clock import Clock
-from ..storage.port import Store, StoreError, StoreOutdated
+from ..storage.committer import Committer
+from ..storage.errors import StoreError, StoreOutdated
 
 log = logging.getLogger("callboard.server")
 
@@ -15,7 +16,7 @@ INTERVAL = 2.0
 
 
 @asynccontextmanager
-async def ending_when_outdated(store: Store, clock: Clock, end: Callable[[], None]) -> AsyncGenerator[None]:
+async def ending_when_outdated(store: Committer, clock: Clock, end: Callable[[], None]) -> AsyncGenerator[None]:
     """Call `end` when the store was migrated. Raises `StoreOutdated` after the block in that case."""
     watch = asyncio.create_task(_outdated(store, clock, end), name="callboard: revision")
     try:
@@ -27,7 +28,7 @@ async def ending_when_outdated(store: Store, clock: Clock, end: Callable[[], Non
         raise watch.result()
 
 
-async def _outdated(store: Store, clock: Clock, end: Callable[[], None]) -> StoreOutdated:
+async def _outdated(store: Committer, clock: Clock, end: Callable[[], None]) -> StoreOutdated:
     while True:
         await clock.sleep(INTERVAL)
         try:

@@ -19,7 +19,7 @@ from ..events.problems import EventInvalid, EventTooLarge
 from ..sessions.answers import AnswerInvalid, ArgumentsMismatch
 from ..sessions.ids import CallIdInvalid, SessionIdInvalid, SessionNotFound
 from ..sessions.requests import RequestClosed
-from ..storage.port import Conflict, IdempotencyConflict, StoreError, StoreUnavailable, StoreUnconfirmed
+from ..storage.errors import Conflict, IdempotencyConflict, StoreError, StoreUnavailable, StoreUnconfirmed
 from ..tools.document import shorten
 
 log = logging.getLogger("callboard.server")

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Coroutine
 from typing import Any
 
-from ..storage.port import StoreError
+from ..storage.errors import StoreError
 
 log = logging.getLogger("callboard.sessions")
 

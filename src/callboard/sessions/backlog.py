@@ -6,7 +6,7 @@ It only knows the order. `Recovery` acts on what it hands out.
 from collections import deque
 from collections.abc import Iterable
 
-from ..storage.port import Claim
+from ..storage.owners import Claim
 from ..storage.rows import INPUT, TURN
 
 _Lane = tuple[deque[Claim], deque[Claim]]

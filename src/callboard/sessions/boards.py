@@ -5,7 +5,7 @@ from typing import Any
 
 from ..events.board import Board
 from ..events.event import Events
-from ..storage.port import Store
+from ..storage.event_log import EventLog
 
 PAGE = 1_000
 """How many events are read from the store at once when a board has fallen behind."""
@@ -19,7 +19,7 @@ class Boards:
 
     def __init__(
         self,
-        store: Store,
+        store: EventLog,
         find: Callable[[str], Board | None],
         spawn: Callable[[Coroutine[Any, Any, None]], object],
     ) -> None:

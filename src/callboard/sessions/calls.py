@@ -19,7 +19,8 @@ from ..execution.outcome import Outcome, OutcomeStatus, acknowledgement
 from ..execution.record import ExecutionRecord
 from ..execution.storing import fingerprint_of, live_record, outcome_of, record_of, row_of
 from ..storage.brief import Cut, brief
-from ..storage.port import Change, Conflict, StoreUnavailable, StoreUnconfirmed
+from ..storage.change import Change
+from ..storage.errors import Conflict, StoreUnavailable, StoreUnconfirmed
 from ..storage.rows import ExecutionRow
 from ..tools.document import shorten
 from .ledger import Ledger
@@ -74,7 +75,7 @@ class Calls:
         await self._ledger.settle()
         now = self._services.clock.time()
         rows = await self._services.store.executions(self._session_id, unfinished=unfinished, limit=limit)
-        return [record_of(row, now) for row in rows if row.is_call]
+        return [record_of(row, now) for row in rows]
 
     async def page(
         self, *, before: str | None = None, unfinished: bool = False, limit: int, longest: int
@@ -205,7 +206,7 @@ class Calls:
         if not self._ledger.durable:
             return here
         rows = await self._services.store.executions(self._session_id, unfinished=True)
-        others = [row.id for row in rows if not row.cancelling and row.is_call and not self._index.holds(row.id)]
+        others = [row.id for row in rows if not row.cancelling and not self._index.holds(row.id)]
         if others:
             await self._cancel_elsewhere(*others)
         return here + len(others)

@@ -7,8 +7,8 @@ from ..events.board import CursorExpired
 from ..events.event import Event
 from ..events.kinds import EventKind
 from ..events.routing import Side, seen_by
-from ..storage.port import Change
-from ..storage.rows import ExecutionRow
+from ..storage.change import Change
+from ..storage.rows import InputRow, TurnRow
 from .services import Services
 
 if TYPE_CHECKING:
@@ -45,13 +45,13 @@ class ConversationScope:
         """The newest entries that are stored, or those before a place; and the place of the first."""
         return await self._services.store.transcript_before(self.session.id, before, limit)
 
-    async def inputs(self, ids: Sequence[str]) -> list[ExecutionRow]:
-        """The stored rows of inputs, told or not, by their ids."""
-        store, session_id = self._services.store, self.session.id
-        if self.session.durable:
-            return await store.executions(session_id, ids=ids, limit=len(ids))
-        rows = [await store.execution(session_id, each) for each in ids]
-        return [row for row in rows if row is not None]
+    async def turn(self, number: int) -> TurnRow | None:
+        """The stored turn of a number."""
+        return await self._services.store.turn(self.session.id, number)
+
+    async def inputs(self, ids: Sequence[str]) -> list[InputRow]:
+        """Those of these inputs that are stored, delivered or not."""
+        return await self._services.store.inputs(self.session.id, ids)
 
     async def write(self, change: Change) -> int:
         """Write a change of the session, and know what it took."""

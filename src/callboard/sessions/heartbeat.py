@@ -12,7 +12,8 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from ..storage.port import TAKEN, Claim, Store, StoreError, StoreOutdated
+from ..storage.errors import StoreError, StoreOutdated
+from ..storage.owners import TAKEN, Claim, Owners
 from ..storage.rows import OwnerRow
 from . import liveness
 from .liveness import Fate, fate_of, lives_here
@@ -30,7 +31,7 @@ class Heartbeat:
 
     def __init__(
         self,
-        store: Store,
+        store: Owners,
         me: OwnerRow,
         take_over: Callable[[list[Claim]], object],
         robbed: Callable[[], Awaitable[None]],

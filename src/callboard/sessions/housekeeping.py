@@ -4,7 +4,9 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 
-from ..storage.port import EVERYTHING, Change, Conflict, RequestWrite
+from ..storage.change import Change, RequestWrite
+from ..storage.errors import Conflict
+from ..storage.store import NO_LIMIT
 from .services import Services
 from .session import Session
 
@@ -41,7 +43,7 @@ class Housekeeping:
         """Forget old events: of the sessions that are in use, and of some others."""
         if self._keep_events is None and self._keep_for is None:
             return
-        keep = EVERYTHING if self._keep_events is None else self._keep_events
+        keep = NO_LIMIT if self._keep_events is None else self._keep_events
         before = 0.0 if self._keep_for is None else self._clock.time() - self._keep_for
         others = [row.id for row in await self._store.sessions(after=self._after, limit=AT_ONCE)]
         self._after = others[-1] if others else ""

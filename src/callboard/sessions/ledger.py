@@ -13,16 +13,9 @@ from ..events.board import Board
 from ..execution.execution import Execution
 from ..execution.storing import row_of
 from ..storage import patience
-from ..storage.port import (
-    Change,
-    Conflict,
-    ExecutionWrite,
-    RequestWrite,
-    Store,
-    StoreError,
-    StoreUnavailable,
-    StoreUnconfirmed,
-)
+from ..storage.change import Change, ExecutionWrite, RequestWrite
+from ..storage.committer import Committer
+from ..storage.errors import Conflict, StoreError, StoreUnavailable, StoreUnconfirmed
 from ..storage.rows import ExecutionRow, RequestRow
 from ..storage.writer import Writer
 
@@ -33,6 +26,15 @@ class Ledger(Protocol):
     @property
     def durable(self) -> bool:
         """Whether writing takes a while, and can be waited for."""
+        ...
+
+    @property
+    def idle(self) -> bool:
+        """Whether no write is pending."""
+        ...
+
+    def pin_session(self, created_at: float) -> None:
+        """Write only to the session that was created at this time."""
         ...
 
     def tell(self, events: tuple[bytes, ...], execution: Execution, /) -> object:
@@ -77,13 +79,17 @@ class DirectLedger:
     __slots__ = ("_board", "_session_id", "_store", "tell")
 
     durable = False
+    idle = True
 
-    def __init__(self, session_id: str, board: Board, store: Store) -> None:
+    def __init__(self, session_id: str, board: Board, store: Committer) -> None:
         self._session_id = session_id
         self._board = board
         self._store = store
         self.tell = board.extend
         """Bound once: it is on the path of every call."""
+
+    def pin_session(self, created_at: float) -> None:
+        """Do nothing: no other process can replace a session in memory."""
 
     def late(self, execution: Execution) -> None:
         """The session knows, and nobody else has to."""
@@ -93,7 +99,7 @@ class DirectLedger:
 
     def write(self, change: Change, *, lasting: bool = False) -> "asyncio.Future[int]":
         events, change.events = change.events, ()
-        change.executions = change.taken = ()  # which live in memory anyway
+        change.executions = change.taken = change.turns = change.inputs = change.deliveries = ()  # live in memory
         if change.idempotency is not None and change.idempotency.seq is None:  # the board counts, and not the store
             change.idempotency = replace(change.idempotency, seq=self._board.last_seq + bool(events))
         written: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -278,8 +284,10 @@ class StoreLedger:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is on its way."""
         return not self._queue and not self._taken
+
+    def pin_session(self, created_at: float) -> None:
+        self.made_at = created_at
 
     def tell(self, events: tuple[bytes, ...], execution: Execution) -> None:
         ended = execution.ended is not None

@@ -11,7 +11,7 @@ import socket
 from enum import Enum
 from pathlib import Path
 
-from ..storage.port import LEFT
+from ..storage.owners import LEFT
 from ..storage.rows import OwnerRow
 
 LEASE = 6.0

@@ -7,7 +7,8 @@ background and in a fair order, so that neither the start of a process nor anoth
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -20,9 +21,13 @@ from ..execution.failures import cancelled
 from ..execution.lifecycle import Status
 from ..execution.manager import NO_TOOL
 from ..execution.storing import fingerprint_of, restored
-from ..storage.port import EVERYTHING, Change, Claim, ExecutionWrite, StoreError
-from ..storage.rows import INPUT, TURN, WORKER, ExecutionRow, RequestRow
+from ..storage.change import Change, TurnWrite
+from ..storage.errors import StoreError
+from ..storage.owners import Claim
+from ..storage.rows import INPUT, TURN, WORKER, ExecutionRow, RequestRow, TurnRow
+from ..storage.store import NO_LIMIT
 from ..tools.definition import Tool
+from ..turns import TurnStatus
 from ..types import Mode
 from .backlog import Backlog
 from .services import Services
@@ -104,29 +109,35 @@ class Recovery:
     async def take_over(self, claims: list[Claim]) -> None:
         """Go on with what this process holds, or end it honestly. What has ended or is another's by now is skipped."""
         sessions = {claim.session_id: await self._bring(claim.session_id) for claim in claims}
+        await self._take_executions_over(sessions, [claim for claim in claims if claim.kind not in (TURN, INPUT)])
+        turns = {claim.session_id for claim in claims if claim.kind == TURN}
+        for row in await self._store.running_turns(turns) if turns else ():
+            session = sessions[row.session_id]
+            if row.owner == self._services.owner and session is not None and not session.gone:
+                with _logged(f"the turn {row.turn_id}"):
+                    await self._take_turn_over(session, row)
+        for session_id in {claim.session_id for claim in claims if claim.kind == INPUT}:
+            session = sessions[session_id]
+            if session is not None and not session.gone:
+                with _logged(f"an input of session {session_id}"):
+                    self.wake(session)
+
+    async def _take_executions_over(self, sessions: Mapping[str, Session | None], claims: list[Claim]) -> None:
+        if not claims:
+            return
         keys = [claim.key for claim in claims]
         asked: dict[tuple[str, str], RequestRow] = {}
-        for request in await self._store.requests(executions=keys, limit=EVERYTHING):
+        for request in await self._store.requests(executions=keys, limit=NO_LIMIT):
             if request.status != "used":
                 asked.setdefault((request.session_id, request.execution_id), request)
         # Last, and nothing waits until the calls are taken over: a cancellation is in the row, or finds the execution.
         rows = await self._store.executions_by_key(keys)
         mine = [row for row in rows if row.owner == self._services.owner and row.completed_at is None]
-        for row in sorted(mine, key=lambda row: not row.is_call):
+        for row in mine:
             session = sessions[row.session_id]
-            if session is None or session.gone:
-                continue
-            try:
-                if row.kind == TURN:
-                    await self._take_turn_over(session, row)
-                elif row.kind == INPUT:
-                    self.wake(session)
-                elif not session.index.holds(row.id):
+            if session is not None and not session.gone and not session.index.holds(row.id):
+                with _logged(f"{row.id} of {row.tool}"):
                     self._take_execution_over(session, row, asked.get((row.session_id, row.id)))
-            except StoreError:
-                raise
-            except Exception:
-                log.exception("the runtime failed to take %s of %s over", row.id, row.tool)
 
     def _take_execution_over(self, session: Session, row: ExecutionRow, request: RequestRow | None) -> None:
         find = self._services.workers.get if row.kind == WORKER else self._services.registry.get
@@ -147,16 +158,16 @@ class Recovery:
                 execution.ask_again()
             self._manager.resume(execution)
 
-    async def _take_turn_over(self, session: Session, row: ExecutionRow) -> None:
+    async def _take_turn_over(self, session: Session, row: TurnRow) -> None:
         """Go on with a turn; without a model, end it: the next one goes on where it was cut off."""
         if (conversation := self._services.conversation(session)) is not None:
             await conversation.go_on(row)
             return
         now = self._clock.time()
-        ended = replace(row, status=Status.CANCELLED.value, completed_at=now)
+        ended = replace(row, status=TurnStatus.INTERRUPTED.value, completed_at=now)
         event = encode_event(EventKind.TURN_INTERRUPTED, now, to_json({"turn_id": row.turn_id}))
-        rows = [ExecutionWrite(ended, self._services.owner)]
-        await session.ledger.write(Change(session.id, executions=rows, events=(event,)))
+        turns = [TurnWrite(ended, self._services.owner)]
+        await session.ledger.write(Change(session.id, turns=turns, events=(event,)))
 
     def wake(self, session: Session) -> None:
         """Let the model be told of what it was not told."""
@@ -174,13 +185,13 @@ class Recovery:
 
     async def stop_cancelled(self, find: Callable[[str], Session | None]) -> None:
         """Stop what another process asked this one to stop. It takes one query, however much runs here."""
-        for session_id, execution_id, kind in await self._store.stopping(self._services.owner):
+        for session_id, stopping_id, kind in await self._store.stopping(self._services.owner):
             if (session := find(session_id)) is None:
                 continue
-            execution = session.index.by_id.get(execution_id)
-            if kind == TURN and session.current_conversation is not None:
-                session.current_conversation.stop()
-            elif execution is not None and not execution.lost:
+            if kind == TURN:
+                if session.current_conversation is not None:
+                    session.current_conversation.stop()
+            elif (execution := session.index.by_id.get(stopping_id)) is not None and not execution.lost:
                 self._manager.cancel(execution)
 
     async def robbed(self) -> None:
@@ -198,6 +209,17 @@ class Recovery:
             for execution in executions:
                 if not held.get(execution.id, True):
                     self._manager.disown(execution)
+
+
+@contextmanager
+def _logged(what: str) -> Generator[None]:
+    """Log what goes wrong while something is taken over, unless the store has to be asked again."""
+    try:
+        yield
+    except StoreError:
+        raise
+    except Exception:
+        log.exception("the runtime failed to take over %s", what)
 
 
 def _stand_in(row: ExecutionRow, request: RequestRow | None) -> Tool | None:

@@ -24,7 +24,9 @@ from ..execution.lifecycle_events import opening_events
 from ..execution.scope import HumanDecision
 from ..execution.storing import fingerprint_of, row_of
 from ..storage import patience
-from ..storage.port import AlreadyWritten, Change, Conflict, ExecutionWrite, IdempotencyConflict, RequestWrite, Store
+from ..storage.change import Change, ExecutionWrite, RequestWrite
+from ..storage.errors import AlreadyWritten, Conflict, IdempotencyConflict
+from ..storage.request_records import RequestRecords
 from ..storage.rows import IdempotencyRow, RequestRow
 from ..tools.definition import Tool
 from ..tools.document import shorten
@@ -54,7 +56,12 @@ class Requests:
     """The requests of one process's executions, and the answers to anybody's."""
 
     def __init__(
-        self, store: Store, clock: Clock, owner: str, find: Callable[[str], Tool | None], expired: Callable[[str], None]
+        self,
+        store: RequestRecords,
+        clock: Clock,
+        owner: str,
+        find: Callable[[str], Tool | None],
+        expired: Callable[[str], None],
     ) -> None:
         self._store = store
         self._clock = clock

@@ -6,8 +6,10 @@ import logging
 from ..execution.index import ExecutionIndex
 from ..execution.outcome import Outcome
 from ..execution.storing import outcome_of
-from ..storage.port import Change, Conflict, Store
+from ..storage.change import Change
+from ..storage.errors import Conflict
 from ..storage.rows import SessionRow
+from ..storage.store import Store
 from .ledger import Ledger
 
 log = logging.getLogger("callboard.sessions")
@@ -132,4 +134,4 @@ class LateResults:
 
     async def _look(self) -> None:
         rows = await self._store.executions(self._session_id, unfinished=True)
-        self._elsewhere = tuple(row.id for row in rows if row.is_call and not self._index.holds(row.id))
+        self._elsewhere = tuple(row.id for row in rows if not self._index.holds(row.id))

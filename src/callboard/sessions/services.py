@@ -9,8 +9,8 @@ from ..events.board import Board
 from ..execution.execution import Execution
 from ..execution.manager import ExecutionManager
 from ..execution.usage import Usage
-from ..storage.port import Store
-from ..storage.rows import ExecutionRow, IdempotencyRow
+from ..storage.rows import IdempotencyRow, TurnRow
+from ..storage.store import Store
 from ..tools.registry import Registry
 from ..turns import Turn
 from .requests import Requests
@@ -123,7 +123,7 @@ class ConversationPort(Protocol):
         """Another process wrote something."""
         ...
 
-    async def go_on(self, row: ExecutionRow) -> None:
+    async def go_on(self, row: TurnRow) -> None:
         """Go on with a turn that a dead process left behind."""
         ...
 

@@ -26,7 +26,8 @@ from ..execution.record import ExecutionRecord
 from ..execution.scope import HumanDecision
 from ..execution.storing import live_record
 from ..storage import patience
-from ..storage.port import Change, StoreUnavailable, StoreUnconfirmed
+from ..storage.change import Change
+from ..storage.errors import StoreUnavailable, StoreUnconfirmed
 from ..storage.rows import IdempotencyRow, RequestRow, SessionRow
 from ..tools.context import ClientContext
 from ..tools.definition import Tool

@@ -16,8 +16,10 @@ from ..events.board import Board
 from ..execution.index import ExecutionIndex
 from ..execution.manager import ExecutionManager
 from ..execution.usage import Usage, UserUsage
-from ..storage.port import AlreadyWritten, Change, Conflict, IdempotencyConflict, Store, StoreError
+from ..storage.change import Change
+from ..storage.errors import AlreadyWritten, Conflict, IdempotencyConflict, StoreError
 from ..storage.rows import IdempotencyRow, OwnerRow, SessionRow
+from ..storage.store import Store
 from ..storage.text import is_storable
 from ..storage.writer import Writer
 from ..tools.definition import Tool
@@ -59,7 +61,6 @@ class SessionManager:
         clock: Clock,
         store: Store,
         *,
-        durable: bool,
         me: OwnerRow,
         workers: Iterable[Tool] = (),
         keep_events: int | None,
@@ -72,7 +73,7 @@ class SessionManager:
         self._manager = manager
         self._clock = clock
         self._store = store
-        self._durable = durable
+        self._durable = store.durable
         self._me = me
         self._keep_events = keep_events
         self._keep_executions = keep_executions
@@ -334,9 +335,10 @@ class SessionManager:
             if other is None or other.user_id != user_id:
                 raise _not_found(session_id) from None
             return other
-        if isinstance(session.ledger, StoreLedger) and (row := await self._store.session(session_id)) is not None:
+        if self._durable and (row := await self._store.session(session_id)) is not None:
             # Another process of the same user may have been faster.
-            session.created_at = session.ledger.made_at = row.created_at
+            session.created_at = row.created_at
+            session.ledger.pin_session(row.created_at)
             session.take_over(row)
         return session
 
@@ -400,7 +402,7 @@ class SessionManager:
         most = self._registry.settings.max_user_sessions
         for session_id in [*islice(user.sessions, LOOKED_AT)] if len(user.sessions) >= most else ():
             session = self._sessions[session_id]
-            if isinstance(session.ledger, StoreLedger) and session.ledger.idle:
+            if self._durable and session.ledger.idle:
                 self._let_go(session)
             if len(user.sessions) < most:
                 return
@@ -472,7 +474,7 @@ class SessionManager:
             self._unsure.intersection_update(self._known)
             before = self._clock.monotonic() - self._idle_after
             for session in [each for each in self._sessions.values() if each.last_used <= before]:
-                if isinstance(session.ledger, StoreLedger) and session.ledger.idle:
+                if self._durable and session.ledger.idle:
                     self._let_go(session)
         self._next_sweep()
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from ..execution.record import ExecutionRecord
 from ..execution.storing import record_of
 from ..storage.brief import Brief
-from ..storage.rows import TURN, RequestRow
+from ..storage.rows import RequestRow
 from .services import Services
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ async def take_snapshot(session: "Session", services: Services) -> SessionSnapsh
     now, processing = services.clock.time(), session.is_processing
     if session.durable:
         rows = await services.store.executions(session.id, unfinished=True)
-        executions = [record_of(row, now) for row in rows if row.is_call]
-        processing = processing or any(row.kind == TURN for row in rows)
+        executions = [record_of(row, now) for row in rows]
+        processing = processing or bool(await services.store.running_turns([session.id]))
     else:
         executions = await session.history(unfinished=True)
     return SessionSnapshot(
@@ -75,9 +75,7 @@ async def take_brief_snapshot(session: "Session", services: Services, limit: int
     processing = session.is_processing
     store, now = services.store, services.clock.time()
     if session.durable and not processing:
-        processing = bool(
-            await store.brief_executions(session.id, kind=TURN, unfinished=True, limit=1, longest=longest)
-        )
+        processing = bool(await store.running_turns([session.id]))
     executions = await session.calls.page(unfinished=True, limit=limit, longest=longest)
     requests = await store.brief_requests(
         user_id=session.user_id, session_id=session.id, status="open", limit=limit, longest=longest

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any
 
-from ..storage.port import StoreError
+from ..storage.errors import StoreError
 from .session import Session
 
 log = logging.getLogger("callboard.sessions")

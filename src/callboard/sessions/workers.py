@@ -22,7 +22,8 @@ from ..execution.lifecycle_events import response_event
 from ..execution.manager import ExecutionManager
 from ..execution.storing import fingerprint_of, row_of
 from ..storage import patience
-from ..storage.port import AlreadyWritten, Change, Conflict, ExecutionWrite, IdempotencyConflict
+from ..storage.change import Change, ExecutionWrite
+from ..storage.errors import AlreadyWritten, Conflict, IdempotencyConflict
 from ..storage.rows import WORKER, IdempotencyRow
 from ..tools.definition import Tool
 from ..tools.document import encode, shorten

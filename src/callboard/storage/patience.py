@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
-from .port import StoreUnconfirmed
+from .errors import StoreUnconfirmed
 
 T = TypeVar("T")
 

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 TOOL, WORKER = "tool", "worker"
 """The kinds of executions: a call of a tool, and the work on a request of people, of which only the answer is told."""
 TURN, INPUT = "turn", "input"
-"""The kinds of rows that are no calls: a turn of the conversation, and an input that the model was not told of yet."""
+"""The other kinds of work that a process owns: a running turn, and an input that is not delivered to the model yet."""
+RUNNING = "running"
+"""The status of a turn that has not ended. Afterwards it is a value of `TurnStatus`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +61,7 @@ class ExecutionRow:
     """The caller's id; unique within a session. The execution's own id where the caller gave none."""
     tool: str
     kind: str
-    """`tool`, or `worker` for a request that a system worker answers. A turn of the conversation that runs (`turn`) and
-    an input that waits to be told (`input`) are some process's as executions are, and taken over like those."""
+    """`tool`, or `worker` for a request that a system worker answers."""
     document: bytes | None
     """The arguments as they came. None where they held secrets and are not needed any more."""
     fingerprint: str
@@ -89,15 +90,40 @@ class ExecutionRow:
     retry_at: float | None = None
     """The time before which the next attempt must not begin; None where the execution waits for no retry."""
 
-    @property
-    def is_call(self) -> bool:
-        """Whether it is an execution of a tool or a worker."""
-        return self.kind not in (TURN, INPUT)
 
-    @property
-    def turn_id(self) -> str:
-        """Of a turn: its id. One that went on after a pause has a row for each of its parts."""
-        return self.id.rpartition(".")[0]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnRow:
+    """A turn of the conversation. A turn that resumes after a pause has a row for each part."""
+
+    session_id: str
+    number: int
+    """Counts the rows of a session from 1."""
+    turn_id: str
+    user_id: str
+    status: str
+    """`running`, or how it ended: a value of `TurnStatus`."""
+    started_at: float
+    completed_at: float | None
+    """None: it is running."""
+    owner: str
+    """The process that runs it."""
+    cancelling: bool = False
+    """Whether a process asked for it to stop. Later writes do not reset this."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputRow:
+    """An input of the user, stored until the session is deleted so that its id is accepted once."""
+
+    session_id: str
+    id: str
+    """Unique within a session."""
+    user_id: str
+    received_at: float
+    delivered_at: float | None
+    """When it entered the transcript; None: the model has not received it."""
+    owner: str
+    """The process that delivers it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,10 @@ from contextlib import suppress
 from time import perf_counter
 from typing import Protocol, TypeVar
 
-from .port import Change, Conflict, Group, GroupWithdrawn, Store, StoreError, StoreUnavailable
+from .change import Change
+from .change_group import ChangeGroup, GroupWithdrawn
+from .committer import Committer
+from .errors import Conflict, StoreError, StoreUnavailable
 
 log = logging.getLogger("callboard.store")
 
@@ -54,12 +57,12 @@ class Source(Protocol):
 class Writer:
     """Writes, between `open` and `close`."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Committer) -> None:
         self._store = store
         self._waiting: dict[Source, None] = {}
         self._taken: list[tuple[Source, Sequence[Change]]] = []
         """What is being written."""
-        self._group = Group(())
+        self._group = ChangeGroup(())
         """The same, as the store was given it."""
         self._asked: float | None = None
         """When the store was asked for what it has not answered yet."""
@@ -144,7 +147,7 @@ class Writer:
     async def _write(self, sources: list[Source]) -> None:
         self._taken = [(source, changes) for source in sources if (changes := _taken(source))]
         while self._taken:
-            self._group = Group(change for _, changes in self._taken for change in changes)
+            self._group = ChangeGroup(change for _, changes in self._taken for change in changes)
             try:
                 results = await self._commit(self._group)
             except GroupWithdrawn:
@@ -175,7 +178,7 @@ class Writer:
             _told(source, results[start : start + len(changes)])
             start += len(changes)
 
-    async def _commit(self, group: Group) -> list[int | Conflict]:
+    async def _commit(self, group: ChangeGroup) -> list[int | Conflict]:
         delay = FIRST_DELAY
         while True:
             group.check()

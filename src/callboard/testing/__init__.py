@@ -1,4 +1,4 @@
-"""What users need to test their own tools: a clock that moves only when told to, and a runtime around it."""
+"""Tools for your own tests: a manual clock, a runtime around it, and (`store_contract`) the test suite of stores."""
 
 from .clock import ManualClock, settle
 from .harness import Harness

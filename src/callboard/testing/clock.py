@@ -1,4 +1,4 @@
-"""A clock for tests: it stands still until somebody moves it, and then everything that is due happens, in order."""
+"""A clock for tests that stands still until it is advanced, and then runs everything that is due, in order."""
 
 import asyncio
 import heapq
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class ManualTimer:
-    """Something that will happen when the clock gets there."""
+    """A callback that runs when the clock reaches its time."""
 
     __slots__ = ("callback", "cancelled")
 
@@ -21,7 +21,7 @@ class ManualTimer:
 
 
 class ManualClock:
-    """Time under control. `advance` is the only thing that makes it pass."""
+    """A clock whose time passes only by `advance`."""
 
     def __init__(self, time: float = 1_800_000_000.0) -> None:
         self._epoch = time
@@ -50,11 +50,11 @@ class ManualClock:
 
     @property
     def pending(self) -> int:
-        """How many timers wait for the clock."""
+        """The number of timers that are not due yet."""
         return sum(not timer.cancelled for _, _, timer in self._timers)
 
     async def advance(self, seconds: float) -> None:
-        """Let time pass. Timers fire in their order, each at its own time, and what they wake runs before the next."""
+        """Advance the clock. Timers fire in order, each at its own time, and woken tasks run before the next timer."""
         target = self._now + seconds
         await settle()
         while self._timers and self._timers[0][0] <= target:
@@ -68,6 +68,6 @@ class ManualClock:
 
 
 async def settle(turns: int = 25) -> None:
-    """Let everything run that can run without time passing."""
+    """Run everything that can run without advancing the clock."""
     for _ in range(turns):
         await asyncio.sleep(0)

@@ -11,7 +11,7 @@ from callboard.chat import rendering
 from callboard.chat.transcript import Answered, Began, Input, Said, encode_entry
 from callboard.protocols.agui import frames
 from callboard.protocols.agui.lines import MOST, WINDOW, Lines
-from callboard.storage.port import Change
+from callboard.storage.change import Change
 from tests.server.agui.stage import Page, Site, site
 
 pytestmark = pytest.mark.anyio

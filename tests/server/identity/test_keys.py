@@ -16,8 +16,8 @@ from callboard.adapters.stores.memory import MemoryStore
 from callboard.server.identity import keyring
 from callboard.server.identity.keyring import LIFETIME, NOTED, KeyRing
 from callboard.storage import keys
+from callboard.storage.errors import StoreUnavailable
 from callboard.storage.keys import KeyNameError, is_key, key_state, new_key, read_key
-from callboard.storage.port import StoreUnavailable
 from callboard.storage.rows import KeyRow
 from callboard.testing import ManualClock
 

@@ -1,28 +1,57 @@
-"""Stores: in memory, in a SQLite file, in PostgreSQL. One is chosen by its address, and only that one is loaded."""
+"""Stores in memory, in a SQLite file and in PostgreSQL. The address chooses the store, and only that one is loaded."""
+
+from typing import TYPE_CHECKING
 
 from ...errors import MissingExtraError
-from ...storage.port import Store, StoreError
+from ...storage.errors import StoreError
+from ...storage.migration import Migrated, StoreStatus
+from ...storage.store import Store
+from .memory import MemoryStore
+
+if TYPE_CHECKING:
+    from .backend import Backend
 
 _EXTRAS = {"sqlite": "sql", "postgresql": "postgres", "postgres": "postgres", "postgresql+psycopg": "postgres"}
 
 
 def open_store(url: str) -> Store:
-    """The store at an address: `memory://`, `sqlite:///file.db`, `sqlite:////folder/file.db` or `postgresql://…`.
+    """Return the store at an address, not opened yet.
 
-    Nothing is opened yet. Raises `StoreError` for any other address, `MissingExtraError` where a package is missing.
+    An address is `memory://`, `sqlite:///file.db`, `sqlite:////folder/file.db` or `postgresql://…`. Raises `StoreError`
+    for any other, `MissingExtraError` if a package is missing.
     """
-    scheme, separator, rest = url.partition("://")
-    if scheme == "memory" and separator and not rest:
-        from .memory import MemoryStore
-
+    if url == "memory://":
         return MemoryStore()
+    database = _database(url)
+    from .sql import SqlStore
+
+    return SqlStore(database)
+
+
+def migrate_store(url: str) -> Migrated:
+    """Bring the database at an address to the newest revision of the tables. Raises `StoreError` as `open_store`."""
+    return _database(url).migrate()
+
+
+def store_status(url: str) -> StoreStatus:
+    """Read the state of the database at an address without changing it. Raises `StoreError` as `open_store`."""
+    return _database(url).status()
+
+
+def _database(url: str) -> "Backend":
+    """Return the database at an address: the only place that distinguishes the two."""
+    scheme, separator, _ = url.partition("://")
     if not separator or scheme not in _EXTRAS:
         raise StoreError(
             f"There is no store for {scheme!r} addresses. Use memory://, sqlite:///file.db or postgresql://host/name."
         )
     try:
-        from .sql import SqlStore
+        if scheme == "sqlite":
+            from .sqlite import SqliteDatabase
 
-        return SqlStore(url)
+            return SqliteDatabase(url)
+        from .postgres import PostgresDatabase
+
+        return PostgresDatabase(url)
     except ModuleNotFoundError as missing:
         raise MissingExtraError(f"A store at a {scheme}:// address", _EXTRAS[scheme]) from missing

@@ -3,7 +3,7 @@
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from ...storage.port import StoreError
+from ...storage.errors import StoreError
 
 
 def sqlite_path(url: str) -> str:

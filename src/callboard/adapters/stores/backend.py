@@ -5,10 +5,10 @@ from typing import Protocol
 
 from sqlalchemy import Connection, Dialect
 
-from ...storage.port import Conflict
+from ...storage.errors import Conflict
+from ...storage.migration import Migrated, StoreStatus
 from .bulk_statements import StatementBatch
 from .connections import Database, PinnedConnection
-from .revisions import Migrated, StoreStatus
 
 
 class Watch(Protocol):
@@ -63,7 +63,7 @@ class Backend(Database, Protocol):
 
     def migrate(self) -> Migrated: ...
 
-    def look(self) -> StoreStatus:
+    def status(self) -> StoreStatus:
         """How it stands. Nothing is made and nothing is migrated. Raises `StoreError`."""
         ...
 

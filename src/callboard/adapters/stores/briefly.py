@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, LargeBinary, Text, and_, cast, func, null, select, type_coerce
 
 from ...storage.brief import EXCERPT, Brief, Cut, R, nothing
-from ...storage.rows import INPUT, TURN, ExecutionRow, RequestRow
+from ...storage.rows import ExecutionRow, RequestRow
 from .documents import is_wrapped, unwrapped
 from .tables import executions, requests
 
@@ -17,7 +17,6 @@ class Briefly:
         self,
         connection: Connection,
         session_id: str,
-        kind: str | None,
         before: str | None,
         unfinished: bool,
         limit: int,
@@ -25,8 +24,7 @@ class Briefly:
     ) -> list[Brief[ExecutionRow]]:
         """See `Store.brief_executions`."""
         columns = _columns(ExecutionRow, executions, longest, "shown", "value")
-        wanted = executions.c.kind.not_in((TURN, INPUT)) if kind is None else executions.c.kind == kind
-        statement = select(*columns).where(executions.c.session_id == session_id, wanted)
+        statement = select(*columns).where(executions.c.session_id == session_id)
         if unfinished:
             statement = statement.where(executions.c.completed_at.is_(None))
         if before is not None:

@@ -46,15 +46,15 @@ def among(dialect: Dialect, *columns: ColumnElement[Any]) -> ColumnElement[bool]
     document = bindparam("keys", type_=Text())
     if dialect.name == "postgresql":
         source = _elements(document)
-        listed = [_text(source, place) for place in range(len(columns))]
+        listed = [_typed(each, _text(source, place)) for place, each in enumerate(columns)]
     else:
         source = func.json_each(document).table_valued("value", name="listed")
         listed = [func.json_extract(source.c.value, f"$[{place}]") for place in range(len(columns))]
     return tuple_(*columns).in_(select(*listed))
 
 
-def keys(rows: Iterable[Sequence[str]]) -> str:
-    """Keys, each of as many texts as there are columns, as a parameter."""
+def keys(rows: Iterable[Sequence[str | int]]) -> str:
+    """Keys, each of as many values as there are columns, as a parameter."""
     return to_json(list(rows)).decode()
 
 
@@ -187,6 +187,11 @@ def _elements(document: ColumnElement[Any]) -> TableValuedAlias:
 
 def _text(source: TableValuedAlias, place: int) -> ColumnElement[str]:
     return source.c.value.op("->>", return_type=Text())(literal_column(str(place)))
+
+
+def _typed(target: ColumnElement[Any], text: ColumnElement[str]) -> ColumnElement[Any]:
+    """The text of a key as a value of its column's type."""
+    return text if isinstance(target.type, Text) else cast(text, target.type)
 
 
 def _extracted(target: Column[Any], text: ColumnElement[str]) -> ColumnElement[Any]:

@@ -4,7 +4,8 @@ from collections.abc import Callable, Container, Mapping
 from operator import attrgetter
 from typing import Protocol
 
-from ...storage.port import AlreadyWritten, Change, Conflict, IdempotencyConflict
+from ...storage.change import Change
+from ...storage.errors import AlreadyWritten, Conflict, IdempotencyConflict
 from ...storage.rows import ExecutionRow, IdempotencyRow, RequestRow
 from ...storage.text import is_storable
 
@@ -23,6 +24,13 @@ class KnownExecution(Protocol):
     def call_id(self) -> str: ...
     @property
     def owner(self) -> str | None: ...
+
+
+class KnownTurn(Protocol):
+    """What a decision needs to know of a turn."""
+
+    @property
+    def owner(self) -> str: ...
 
 
 class KnownRequest(Protocol):
@@ -44,6 +52,10 @@ class KnownSession(Protocol):
 
     @property
     def executions(self) -> Mapping[str, KnownExecution]: ...
+    @property
+    def turns(self) -> Mapping[int, KnownTurn]: ...
+    @property
+    def inputs(self) -> Container[str]: ...
     @property
     def calls(self) -> Container[str]: ...
     @property
@@ -76,6 +88,8 @@ def refusal(change: Change, session: KnownSession | None, requests: Mapping[str,
     return (
         (_executions(change, session) if change.executions else None)
         or (_requests(change, requests) if change.requests else None)
+        or (_turns(change, session) if change.turns or change.stop_turns else None)
+        or (_inputs(change, session) if change.inputs or change.deliveries else None)
         or (_results(change, session) if change.late or change.taken or change.cancel else None)
     )
 
@@ -92,6 +106,11 @@ def has_storable_text(change: Change) -> bool:
         texts += (write.row.parent_id or "", write.row.owner or "")
     for write in change.requests:
         texts += _request_texts(write.row)
+    for write in change.turns:
+        texts += (write.row.session_id, write.row.turn_id, write.row.user_id, write.row.status, write.row.owner)
+    for row in change.inputs:
+        texts += (row.session_id, row.id, row.user_id, row.owner)
+    texts += (delivery.input_id for delivery in change.deliveries)
     return is_storable("".join(texts))
 
 
@@ -139,6 +158,40 @@ def _requests(change: Change, requests: Mapping[str, KnownRequest]) -> Conflict 
         elif known.status != write.was:
             return Conflict(f"The request {row.id} is {known.status}, not {write.was}.")
         stored[row.id] = row
+    return None
+
+
+def _turns(change: Change, session: KnownSession | None) -> Conflict | None:
+    written: set[int] = set()
+    for row, held_by, is_new in change.turns:
+        if row.session_id != change.session_id:
+            return Conflict(f"The turn {row.number} is not one of session {change.session_id}.")
+        known = session.turns.get(row.number) if session else None
+        if is_new:
+            if known is not None or row.number in written:
+                return Conflict(f"The session {change.session_id} has a turn {row.number} already.")
+        elif known is None:
+            return Conflict(f"There is no turn {row.number} in session {change.session_id}.")
+        elif held_by is not None and known.owner != held_by:
+            return Conflict(f"The turn {row.number} is not held by {held_by} any more.")
+        written.add(row.number)
+    for number in change.stop_turns:
+        if number not in written and (session is None or number not in session.turns):
+            return Conflict(f"There is no turn {number} in session {change.session_id}.")
+    return None
+
+
+def _inputs(change: Change, session: KnownSession | None) -> Conflict | None:
+    written: set[str] = set()
+    for row in change.inputs:
+        if row.session_id != change.session_id:
+            return Conflict(f"The input {row.id} is not one of session {change.session_id}.")
+        if row.id in written or (session and row.id in session.inputs):
+            return Conflict(f"The session {change.session_id} has an input {row.id} already.")
+        written.add(row.id)
+    for input_id, _ in change.deliveries:
+        if input_id not in written and (session is None or input_id not in session.inputs):
+            return Conflict(f"There is no input {input_id} in session {change.session_id}.")
     return None
 
 

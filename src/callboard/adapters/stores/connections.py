@@ -13,8 +13,8 @@ from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection
 
+from ...storage.errors import StoreError, StoreUnavailable, StoreUnconfirmed
 from ...storage.patience import Patience, within
-from ...storage.port import StoreError, StoreUnavailable, StoreUnconfirmed
 
 T = TypeVar("T")
 

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from ...storage.port import Change, Conflict, Group, GroupWithdrawn, StoreError, StoreUnavailable
+from ...storage.change import Change
+from ...storage.change_group import ChangeGroup, GroupWithdrawn
+from ...storage.errors import Conflict, StoreError, StoreUnavailable
 from .backend import Backend
 from .bulk_statements import StatementBatch
 from .connections import PinnedConnection
@@ -28,7 +30,7 @@ class Groups:
 
         Raises `GroupWithdrawn`, and then it is not written.
         """
-        group = changes if isinstance(changes, Group) else Group(changes)
+        group = changes if isinstance(changes, ChangeGroup) else ChangeGroup(changes)
         again = bool(changes) and _same(changes, self._unsure)
         if not again:
             self._number += 1

@@ -3,7 +3,7 @@
 from sqlalchemy import Connection, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from ...storage.port import Conflict
+from ...storage.errors import Conflict
 from ...storage.rows import KeyRow
 from .tables import api_keys
 

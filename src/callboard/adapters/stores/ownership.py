@@ -1,4 +1,4 @@
-"""Which process carries an execution out, and what becomes of it when that process dies."""
+"""Which process owns executions, turns and inputs, and who gets them when that process dies."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -20,10 +20,10 @@ from sqlalchemy import (
     update,
 )
 
-from ...storage.port import LEFT, TAKEN, Claim, Recovered
-from ...storage.rows import OwnerRow
+from ...storage.owners import LEFT, TAKEN, Claim, Recovered
+from ...storage.rows import INPUT, TURN, OwnerRow
 from .bulk_statements import BulkStatement, among, keys
-from .tables import executions, owners, requests
+from .tables import executions, inputs, owners, requests, running, turns, undelivered
 
 _unfinished = executions.c.completed_at.is_(None)
 _asked = and_(requests.c.session_id == executions.c.session_id, requests.c.execution_id == executions.c.id)
@@ -55,7 +55,9 @@ class Heartbeat:
     def __init__(self, dialect: Dialect) -> None:
         self._join = BulkStatement(dialect, "replace", owners, *OwnerRow.__dataclass_fields__, key=["id"])
         self._listed = among(dialect, executions.c.session_id, executions.c.id)
-        self._given: set[tuple[str, str]] = set()
+        self._listed_turns = among(dialect, turns.c.session_id, turns.c.turn_id)
+        self._listed_inputs = among(dialect, inputs.c.session_id, inputs.c.id)
+        self._given: set[Claim] = set()
         """What was given away by a transaction of which it is not known whether it was committed."""
 
     @property
@@ -104,8 +106,10 @@ class Heartbeat:
         rest = self._resting(connection, held, waiting)
         claims = [claim for claim in found if claim.key not in rest]
         resting = [claim for claim in found if claim.key in rest]
+        claims += self._locked_turns(connection, owner_id, limit - len(found))
+        claims += self._locked_inputs(connection, owner_id, limit - len(claims) - len(resting))
         self._give(connection, claims, heir)
-        self._give(connection, resting, None)
+        self._rest(connection, resting)
         more = self._holds_any(connection, owner_id)
         if more:
             connection.execute(update(owners).where(owners.c.id == owner_id).values(beat=TAKEN))
@@ -118,8 +122,12 @@ class Heartbeat:
         self._given.clear()
 
     def _holds_any(self, connection: Connection, owner_id: str) -> bool:
-        found = select(literal(1)).select_from(executions).where(executions.c.owner == owner_id, _unfinished).limit(1)
-        return connection.execute(found).first() is not None
+        held = (
+            select(literal(1)).select_from(executions).where(executions.c.owner == owner_id, _unfinished),
+            select(literal(1)).select_from(turns).where(turns.c.owner == owner_id, running),
+            select(literal(1)).select_from(inputs).where(inputs.c.owner == owner_id, undelivered),
+        )
+        return any(connection.execute(each.limit(1)).first() is not None for each in held)
 
     def _locked(self, connection: Connection, limit: int, *wanted: ColumnElement[bool]) -> Sequence[Row[Any]]:
         return connection.execute(
@@ -129,6 +137,20 @@ class Heartbeat:
             .limit(limit)
             .with_for_update(of=executions)
         ).all()
+
+    def _locked_turns(self, connection: Connection, owner_id: str, limit: int) -> list[Claim]:
+        """The running turns of a process, locked."""
+        columns = turns.c.session_id, turns.c.turn_id, turns.c.user_id, literal(TURN)
+        held = select(*columns).where(turns.c.owner == owner_id, running)
+        ordered = held.order_by(turns.c.session_id, turns.c.number).limit(limit).with_for_update(of=turns)
+        return [Claim(*row) for row in connection.execute(ordered)]
+
+    def _locked_inputs(self, connection: Connection, owner_id: str, limit: int) -> list[Claim]:
+        """The undelivered inputs of a process, locked."""
+        columns = inputs.c.session_id, inputs.c.id, inputs.c.user_id, literal(INPUT)
+        held = select(*columns).where(inputs.c.owner == owner_id, undelivered)
+        ordered = held.order_by(inputs.c.session_id, inputs.c.id).limit(limit).with_for_update(of=inputs)
+        return [Claim(*row) for row in connection.execute(ordered)]
 
     def _resting(
         self, connection: Connection, held: ColumnElement[bool], waiting: Sequence[Row[Any]]
@@ -145,20 +167,42 @@ class Heartbeat:
         resting = select(*_IN_ORDER).where(held, _rests, tuple_(*_IN_ORDER) <= last)
         return {(row[0], row[1]) for row in connection.execute(resting)}
 
-    def _give(self, connection: Connection, claims: list[Claim], owner_id: str | None) -> None:
-        if not claims:
-            return
-        listed = {claim.key for claim in claims}
-        if owner_id is not None:
-            self._given |= listed
-        connection.execute(
-            update(executions).where(self._listed).values(owner=owner_id, ready=false()), {"keys": keys(listed)}
-        )
+    def _give(self, connection: Connection, claims: list[Claim], heir: str) -> None:
+        self._given.update(claims)
+        for update_owner, listed in (
+            (update(executions).where(self._listed).values(owner=heir, ready=false()), _executions_of(claims)),
+            (update(turns).where(self._listed_turns, running).values(owner=heir), _keys_of(claims, TURN)),
+            (update(inputs).where(self._listed_inputs).values(owner=heir), _keys_of(claims, INPUT)),
+        ):
+            if listed:
+                connection.execute(update_owner, {"keys": keys(listed)})
+
+    def _rest(self, connection: Connection, claims: list[Claim]) -> None:
+        """Leave executions without a process until their request closes."""
+        if claims:
+            without_owner = update(executions).where(self._listed).values(owner=None, ready=false())
+            connection.execute(without_owner, {"keys": keys(claim.key for claim in claims)})
 
     def _unheard(self, connection: Connection, heir: str) -> list[Claim]:
         """What was given to the heir without its knowing."""
         held = select(*_CLAIM, executions.c.place).where(executions.c.owner == heir, _unfinished, self._listed)
-        return _claims(connection.execute(held, {"keys": keys(self._given)}).all())
+        found = _claims(connection.execute(held, {"keys": keys(_executions_of(self._given))}).all())
+        for query, kind in (
+            (select(turns.c.session_id, turns.c.turn_id).where(turns.c.owner == heir, running), TURN),
+            (select(inputs.c.session_id, inputs.c.id).where(inputs.c.owner == heir, undelivered), INPUT),
+        ):
+            if given := {claim.key: claim for claim in self._given if claim.kind == kind}:
+                held_now = {(row[0], row[1]) for row in connection.execute(query)}
+                found += [given[key] for key in sorted(given.keys() & held_now)]
+        return found
+
+
+def _executions_of(claims: Iterable[Claim]) -> set[tuple[str, str]]:
+    return {claim.key for claim in claims if claim.kind not in (TURN, INPUT)}
+
+
+def _keys_of(claims: Iterable[Claim], kind: str) -> set[tuple[str, str]]:
+    return {claim.key for claim in claims if claim.kind == kind}
 
 
 def _claims(rows: Iterable[Row[Any]]) -> list[Claim]:

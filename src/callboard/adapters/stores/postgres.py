@@ -27,13 +27,15 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.exc import DBAPIError
 
-from ...storage.port import AlreadyWritten, Conflict, IdempotencyConflict, StoreError, StoreUnavailable
+from ...storage.errors import AlreadyWritten, Conflict, IdempotencyConflict, StoreError, StoreUnavailable
+from ...storage.migration import Migrated, StoreStatus
 from ...storage.rows import IdempotencyRow
+from .addresses import postgres_url
 from .advisory_locks import AdvisoryLocks
 from .bulk_statements import StatementBatch, driver
 from .connections import PinnedConnection
 from .listening import CHANNEL, Listener, written
-from .revisions import Migrated, StoreStatus, is_empty, require_known, stored_revision, upgrade
+from .revisions import is_empty, require_known, stored_revision, upgrade
 from .tables import REVISION, VERSION_TABLE, batches
 
 MIGRATING = 0x63616C6C626F6172
@@ -112,7 +114,8 @@ class _WrittenBefore(StoreUnavailable):
 class PostgresDatabase:
     """One database of a server, which any number of processes may use. Errors say where it is, and never for whom."""
 
-    def __init__(self, url: URL) -> None:
+    def __init__(self, address: str) -> None:
+        url = postgres_url(address)
         self._telling: tuple[str, str, Mapping[str, Any]] | None = None
         """The statements that note a group and notify others, and their parameters. Compiled once."""
         self.name = " ".join(filter(None, ("The PostgreSQL database", url.database, _place(url))))
@@ -156,7 +159,7 @@ class PostgresDatabase:
         except DBAPIError as error:
             raise self.explained(error) or StoreError(self._unusable) from error
 
-    def look(self) -> StoreStatus:
+    def status(self) -> StoreStatus:
         try:
             with self._engine.connect() as connection:
                 revision = stored_revision(connection)

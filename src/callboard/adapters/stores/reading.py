@@ -15,23 +15,29 @@ from sqlalchemy import (
     bindparam,
     case,
     func,
+    literal,
     select,
 )
 
-from ...storage.port import Head, Page, Stopping
-from ...storage.rows import ExecutionRow, IdempotencyRow, OwnerRow, RequestRow, SessionRow
+from ...storage.event_log import Head, Page
+from ...storage.owners import Stopping
+from ...storage.rows import TURN, ExecutionRow, IdempotencyRow, InputRow, OwnerRow, RequestRow, SessionRow, TurnRow
 from .bulk_statements import among, keys
 from .tables import (
     events,
     executions,
     idempotency_keys,
+    inputs,
     made_at,
     owners,
     requests,
+    running,
     session_tool_state,
     sessions,
     stopping,
+    stopping_turns,
     transcript,
+    turns,
 )
 
 EXECUTION = [executions.c[name] for name in ExecutionRow.__dataclass_fields__]
@@ -51,6 +57,8 @@ _SESSION = select(
     *(session_tool_state.c.unconsumed_results, sessions.c.wake, sessions.c.writes, _active_at),
 ).join(session_tool_state, session_tool_state.c.session_id == sessions.c.id)
 
+_TURN = select(*(turns.c[name] for name in TurnRow.__dataclass_fields__))
+_INPUT = select(*(inputs.c[name] for name in InputRow.__dataclass_fields__))
 _REQUEST = select(*(requests.c[name] for name in RequestRow.__dataclass_fields__))
 
 
@@ -78,6 +86,16 @@ class Reading:
         self._stopping = select(executions.c.session_id, executions.c.id, executions.c.kind).where(
             executions.c.owner == bindparam("owner"), stopping
         )
+        self._stopping_turns = select(turns.c.session_id, turns.c.turn_id, literal(TURN)).where(
+            turns.c.owner == bindparam("owner"), stopping_turns
+        )
+        self._turn = _TURN.where(turns.c.session_id == bindparam("session_id"), turns.c.number == bindparam("number"))
+        self._running_turns = _TURN.where(among(dialect, turns.c.session_id), running).order_by(
+            turns.c.session_id, turns.c.number
+        )
+        self._inputs = _INPUT.where(
+            inputs.c.session_id == bindparam("session_id"), among(dialect, inputs.c.id)
+        ).order_by(inputs.c.id)
         self._request = _REQUEST.where(requests.c.id == bindparam("id"))
         self._closed = _REQUEST.where(among(dialect, requests.c.id), requests.c.status != "open").order_by(
             requests.c.place
@@ -165,7 +183,20 @@ class Reading:
         return [found[key] for key in dict.fromkeys(wanted) if key in found]
 
     def stopping(self, connection: Connection, owner_id: str) -> list[Stopping]:
-        return [Stopping(*row) for row in connection.execute(self._stopping, {"owner": owner_id})]
+        queries = (self._stopping, self._stopping_turns)
+        return [Stopping(*row) for each in queries for row in connection.execute(each, {"owner": owner_id})]
+
+    def turn(self, connection: Connection, session_id: str, number: int) -> TurnRow | None:
+        rows = connection.execute(self._turn, {"session_id": session_id, "number": number}).mappings()
+        return next((TurnRow(**row) for row in rows), None)
+
+    def running_turns(self, connection: Connection, session_ids: Collection[str]) -> list[TurnRow]:
+        rows = connection.execute(self._running_turns, {"keys": keys(zip(session_ids))}).mappings()
+        return [TurnRow(**row) for row in rows]
+
+    def inputs(self, connection: Connection, session_id: str, ids: Collection[str]) -> list[InputRow]:
+        wanted = {"session_id": session_id, "keys": keys(zip(ids))}
+        return [InputRow(**row) for row in connection.execute(self._inputs, wanted).mappings()]
 
     def closed_requests(self, connection: Connection, request_ids: Collection[str]) -> list[RequestRow]:
         rows = connection.execute(self._closed, {"keys": keys(zip(request_ids))}).mappings()

@@ -3,9 +3,8 @@
 from sqlalchemy import Connection, delete, select, update
 
 from ...events.kinds import EventKind
-from ...storage.rows import INPUT
 from .encoded import input_of
-from .tables import events, executions, idempotency_keys, made_at, sessions
+from .tables import events, idempotency_keys, inputs, made_at, sessions, undelivered
 
 
 def remove(connection: Connection, session_id: str, when: float | None) -> bool:
@@ -24,7 +23,7 @@ def forget_keys(connection: Connection, before: float) -> int:
 def trim(connection: Connection, session_id: str, keep: int, before: float) -> int:
     """Forget the oldest events: those beyond the newest `keep`, then those up to the first that is not from before.
 
-    An input of which the model was not told yet stays, and all that comes after it.
+    An input that is not delivered to the model stays, and all that comes after it.
     """
     board = select(sessions.c.first_seq, sessions.c.last_seq).where(sessions.c.id == session_id).with_for_update()
     row = connection.execute(board).one_or_none()
@@ -33,24 +32,22 @@ def trim(connection: Connection, session_id: str, keep: int, before: float) -> i
     mine = events.c.session_id == session_id
     young = select(events.c.seq).where(mine, events.c.seq > row.last_seq - keep, events.c.at >= before)
     first = connection.execute(young.order_by(events.c.seq).limit(1)).scalar_one_or_none() or row.last_seq + 1
-    first = _first_untold(connection, session_id, first)
+    first = _first_undelivered(connection, session_id, first)
     if first > row.first_seq:
         connection.execute(delete(events).where(mine, events.c.seq < first))
         connection.execute(update(sessions).where(sessions.c.id == session_id).values(first_seq=first))
     return first
 
 
-def _first_untold(connection: Connection, session_id: str, end: int) -> int:
-    """The number of the first input before an event that nobody told the model of; else that of the event."""
-    unfinished = select(executions.c.id).where(
-        executions.c.session_id == session_id, executions.c.completed_at.is_(None)
-    )
-    untold = set(connection.execute(unfinished.where(executions.c.kind == INPUT)).scalars())
-    if not untold:
+def _first_undelivered(connection: Connection, session_id: str, end: int) -> int:
+    """The number of the first undelivered input before an event; else that of the event."""
+    ids = select(inputs.c.id).where(inputs.c.session_id == session_id, undelivered)
+    waiting = set(connection.execute(ids).scalars())
+    if not waiting:
         return end
-    inputs = select(events.c.seq, events.c.body).where(
+    posted = select(events.c.seq, events.c.body).where(
         events.c.session_id == session_id, events.c.seq < end, events.c.kind == EventKind.USER_INPUT
     )
     return next(
-        (seq for seq, body in connection.execute(inputs.order_by(events.c.seq)) if input_of(body) in untold), end
+        (seq for seq, body in connection.execute(posted.order_by(events.c.seq)) if input_of(body) in waiting), end
     )

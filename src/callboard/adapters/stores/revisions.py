@@ -3,11 +3,10 @@
 Alembic, which does it, is loaded only where there is something to do.
 """
 
-from typing import NamedTuple
-
 from sqlalchemy import Connection, column, inspect, select, table
 
-from ...storage.port import StoreError, StoreOutdated
+from ...storage.errors import StoreError, StoreOutdated
+from ...storage.migration import Migrated
 from .tables import REVISION, VERSION_TABLE
 
 _version = table(VERSION_TABLE, column("version_num"))
@@ -15,25 +14,6 @@ _version = table(VERSION_TABLE, column("version_num"))
 
 revision = select(_version.c.version_num).scalar_subquery().label("revision")
 """The revision of a database as a column, so that a query which locks rows can check it without another round trip."""
-
-
-class Migrated(NamedTuple):
-    """What a migration did."""
-
-    before: str | None
-    """The revision that was found; None: an empty database."""
-    after: str
-
-
-class StoreStatus(NamedTuple):
-    """How a database stands, found out without changing anything."""
-
-    revision: str | None
-    """None: there is nothing in it yet."""
-    newest: str
-    """The revision that this version works with."""
-    clock: float | None = None
-    """The time by its server's clock, where it has one of its own."""
 
 
 def stored_revision(connection: Connection) -> str | None:

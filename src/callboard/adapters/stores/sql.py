@@ -14,10 +14,12 @@ from sqlalchemy.exc import DataError
 
 from ...storage import patience
 from ...storage.brief import Brief
-from ...storage.port import PAGE_BYTES, Change, Conflict, Head, Page, Recovered, Stopping, StoreError
-from ...storage.rows import ExecutionRow, IdempotencyRow, KeyRow, OwnerRow, RequestRow, SessionRow
+from ...storage.change import Change
+from ...storage.errors import Conflict, StoreError
+from ...storage.event_log import PAGE_BYTES, Head, Page
+from ...storage.owners import Recovered, Stopping
+from ...storage.rows import ExecutionRow, IdempotencyRow, InputRow, KeyRow, OwnerRow, RequestRow, SessionRow, TurnRow
 from . import keys, removal, revisions
-from .addresses import postgres_url, sqlite_path
 from .backend import Backend, Watch
 from .briefly import Briefly
 from .connections import ConnectionThreads, PinnedConnection
@@ -25,8 +27,6 @@ from .group_commit import Groups
 from .loop_notifier import LoopNotifier
 from .ownership import Heartbeat
 from .reading import Reading
-from .revisions import Migrated, StoreStatus
-from .sqlite import SqliteDatabase
 
 T = TypeVar("T")
 
@@ -37,26 +37,20 @@ _MOST = 2**62
 """Beyond every number of an event, and within what databases count to."""
 
 
-def migrate(url: str) -> Migrated:
-    """Bring the database at an address to the newest revision of the tables. Raises `StoreError`."""
-    return _backend(url).migrate()
-
-
-def look(url: str) -> StoreStatus:
-    """How the database at an address stands; nothing is changed. Raises `StoreError`."""
-    return _backend(url).look()
-
-
 class SqlStore:
-    """The store at a database's address."""
+    """The store in a database."""
 
-    def __init__(self, url: str) -> None:
-        self._database = _backend(url)
+    def __init__(self, database: Backend) -> None:
+        self._database = database
         self._reading = Reading(self._database.dialect)
         self._briefly = Briefly()
         self._groups = Groups(self._database)
         self._ownership = Heartbeat(self._database.dialect)
         self._opened: _Opened | None = None
+
+    @property
+    def durable(self) -> bool:
+        return True
 
     async def open(self, woken: Callable[[str | None], None]) -> None:
         if self._opened is not None:
@@ -131,15 +125,23 @@ class SqlStore:
         self,
         session_id: str,
         *,
-        kind: str | None = None,
         before: str | None = None,
         unfinished: bool = False,
         limit: int,
         longest: int,
     ) -> list[Brief[ExecutionRow]]:
         return await self._read(
-            lambda c: self._briefly.executions(c, session_id, kind, before, unfinished, limit, longest), []
+            lambda c: self._briefly.executions(c, session_id, before, unfinished, limit, longest), []
         )
+
+    async def turn(self, session_id: str, number: int) -> TurnRow | None:
+        return await self._read(lambda c: self._reading.turn(c, session_id, number), None)
+
+    async def running_turns(self, session_ids: Collection[str]) -> list[TurnRow]:
+        return await self._read(lambda c: self._reading.running_turns(c, session_ids), [])
+
+    async def inputs(self, session_id: str, ids: Collection[str]) -> list[InputRow]:
+        return await self._read(lambda c: self._reading.inputs(c, session_id, ids), [])
 
     async def request(self, request_id: str) -> RequestRow | None:
         return await self._read(lambda c: self._reading.request(c, request_id), None)
@@ -312,12 +314,3 @@ def _checked(job: Callable[[Connection], T]) -> Callable[[Connection], T]:
         return job(connection)
 
     return run
-
-
-def _backend(url: str) -> Backend:
-    """The one place where the two are told apart."""
-    if url.startswith("sqlite:"):
-        return SqliteDatabase(sqlite_path(url))
-    from .postgres import PostgresDatabase
-
-    return PostgresDatabase(postgres_url(url))

@@ -15,11 +15,13 @@ from urllib.parse import quote
 from sqlalchemy import Connection, NullPool, create_engine
 from sqlalchemy.exc import DBAPIError
 
-from ...storage.port import Conflict, StoreError, StoreUnavailable
+from ...storage.errors import Conflict, StoreError, StoreUnavailable
+from ...storage.migration import Migrated, StoreStatus
+from .addresses import sqlite_path
 from .bulk_statements import StatementBatch
 from .connections import Database, PinnedConnection
 from .file_locks import FileLocks
-from .revisions import Migrated, StoreStatus, is_empty, require_known, stored_revision, upgrade
+from .revisions import is_empty, require_known, stored_revision, upgrade
 from .tables import REVISION, VERSION_TABLE
 
 log = logging.getLogger("callboard.stores")
@@ -77,8 +79,8 @@ _UNAVAILABLE = {
 class SqliteDatabase:
     """One file, in WAL mode. Errors name it with its folder: they are for operators."""
 
-    def __init__(self, path: str) -> None:
-        self._path = Path(path).absolute()
+    def __init__(self, url: str) -> None:
+        self._path = Path(sqlite_path(url)).absolute()
         self.name = f"The SQLite file {self._path}"
         self._unusable = f"{self.name} cannot be used. See that it can be read and written."
         self._engine = create_engine(
@@ -115,7 +117,7 @@ class SqliteDatabase:
         except (sqlite3.Error, DBAPIError) as error:
             raise self.explained(error) or StoreError(self._unusable) from error
 
-    def look(self) -> StoreStatus:
+    def status(self) -> StoreStatus:
         self._require_folder()
         self._examine()
         if self._found() is None:

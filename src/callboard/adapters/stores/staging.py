@@ -8,7 +8,9 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import NamedTuple
 
-from ...storage.port import MAX_KEYS, Change, Conflict
+from ...storage.change import Change
+from ...storage.errors import Conflict
+from ...storage.idempotency_records import MAX_KEYS
 from ...storage.rows import ExecutionRow, IdempotencyRow, SessionRow
 from .bulk_statements import Row
 from .conflicts import refusal
@@ -51,6 +53,31 @@ class Execution:
         """Whether it was asked to stop."""
 
 
+TURN = ("session_id", "number", "turn_id", "user_id", "status", "started_at", "completed_at", "owner")
+"""The columns of `Turn.values`."""
+
+INPUT = ("session_id", "id", "user_id", "received_at", "owner", "delivered_at")
+"""The columns of `Intake.inputs`."""
+
+_turn_values, _input_values = attrgetter(*TURN), attrgetter(*INPUT)
+
+
+class Turn:
+    """A turn that changes mention, as it will be."""
+
+    __slots__ = ("cancelling", "finished", "is_stopped", "number", "owner", "values")
+
+    def __init__(self, number: int, owner: str, finished: bool = False, cancelling: bool = False) -> None:
+        self.number = number
+        self.owner = owner
+        self.finished = finished
+        self.cancelling = cancelling
+        self.values: Row | None = None
+        """What is to be written of it."""
+        self.is_stopped = False
+        """Whether a change asks it to stop."""
+
+
 class Request(NamedTuple):
     """A request that is spoken of, as it will be."""
 
@@ -62,8 +89,8 @@ class Session:
     """A session that is written to, as it will be."""
 
     __slots__ = (
-        *("calls", "counted", "executions", "id", "idempotency", "last_entry", "last_execution", "last_key"),
-        *("last_seq", "made_at", "row", "there", "unconsumed", "unconsumed_before", "user_id", "writes"),
+        *("calls", "counted", "executions", "id", "idempotency", "inputs", "last_entry", "last_execution", "last_key"),
+        *("last_seq", "made_at", "row", "there", "turns", "unconsumed", "unconsumed_before", "user_id", "writes"),
     )
 
     def __init__(
@@ -89,6 +116,8 @@ class Session:
         self.unconsumed_before: tuple[str, ...] = ()
         self.executions: dict[str, Execution] = {}
         self.calls: set[str] = set()
+        self.turns: dict[int, Turn] = {}
+        self.inputs: set[str] = set()
         self.idempotency: dict[str, IdempotencyRow] = {}
         self.row: SessionRow | None = None
         """What is to be written of it."""
@@ -107,6 +136,10 @@ class Intake:
         self.sessions = sessions
         self.known_requests: dict[str, Request] = {}
         self.requests: dict[str, Row] = {}
+        self.inputs: dict[tuple[str, str], Row] = {}
+        """New inputs, by session and id."""
+        self.deliveries: dict[tuple[str, str], Row] = {}
+        """Deliveries of stored inputs, by session and id."""
         self.transcript: list[Row] = []
         self.events: list[Row] = []
         self.keys: dict[tuple[str, int], Row] = {}
@@ -159,6 +192,7 @@ class Intake:
         for row, values in requests:
             self.known_requests[row.id] = Request(row.session_id, row.status)
             self.requests[row.id] = values
+        self._take_conversation(session, change)
         for execution_id in change.late:
             session.unconsumed[execution_id] = None
         for execution_id in change.taken:
@@ -193,6 +227,27 @@ class Intake:
         execution.cancelling = execution.cancelling or row.cancelling
         execution.values = values
 
+    def _take_conversation(self, session: Session, change: Change) -> None:
+        """Take in turns and inputs."""
+        for row, _, _ in change.turns:
+            turn = session.turns.setdefault(row.number, Turn(row.number, row.owner))
+            turn.owner = row.owner
+            turn.finished = row.completed_at is not None
+            turn.cancelling = turn.cancelling or row.cancelling
+            turn.values = _turn_values(row)
+        for number in change.stop_turns:
+            turn = session.turns[number]
+            if not turn.finished:
+                turn.cancelling = turn.is_stopped = True
+        for row in change.inputs:
+            session.inputs.add(row.id)
+            self.inputs[session.id, row.id] = _input_values(row)
+        for input_id, at in change.deliveries:
+            if (new := self.inputs.get((session.id, input_id))) is not None:
+                self.inputs[session.id, input_id] = (*new[:-1], at)
+            else:
+                self.deliveries[session.id, input_id] = (session.id, input_id, at)
+
 
 def speaks_of_more(change: Change) -> bool:
     """Whether there is anything in a change but events."""
@@ -200,6 +255,10 @@ def speaks_of_more(change: Change) -> bool:
         change.session
         or change.executions
         or change.requests
+        or change.turns
+        or change.stop_turns
+        or change.inputs
+        or change.deliveries
         or change.late
         or change.taken
         or change.cancel

@@ -22,7 +22,7 @@ from sqlalchemy import (
 
 from .documents import JsonText
 
-REVISION = "0009"
+REVISION = "0010"
 """The newest revision of the migrations: what this version of Callboard works with."""
 
 VERSION_TABLE = "callboard_version"
@@ -150,6 +150,43 @@ Index(
 stopping = and_(executions.c.cancelling, executions.c.completed_at.is_(None))
 Index("executions_stopping", executions.c.owner, sqlite_where=stopping, postgresql_where=stopping)
 """Finds what a process was asked to stop without reading the rest of what it runs."""
+
+turns = Table(
+    "turns",
+    metadata,
+    Column("session_id", _name, _of_session(), primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("turn_id", _name, nullable=False),
+    Column("user_id", _name, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("started_at", Double, nullable=False),
+    Column("completed_at", Double),
+    Column("owner", _name, nullable=False),
+    Column("cancelling", Boolean, nullable=False),
+)
+"""The turns of conversations. Those that run are found by their session, by their process, and if asked to stop."""
+
+running = turns.c.completed_at.is_(None)
+Index("turns_running", turns.c.session_id, turns.c.number, sqlite_where=running, postgresql_where=running)
+Index("turns_owner", turns.c.owner, turns.c.session_id, sqlite_where=running, postgresql_where=running)
+stopping_turns = and_(turns.c.cancelling, running)
+Index("turns_stopping", turns.c.owner, sqlite_where=stopping_turns, postgresql_where=stopping_turns)
+
+inputs = Table(
+    "inputs",
+    metadata,
+    Column("session_id", _name, _of_session(), primary_key=True),
+    Column("id", _name, primary_key=True),
+    Column("user_id", _name, nullable=False),
+    Column("received_at", Double, nullable=False),
+    Column("delivered_at", Double),
+    Column("owner", _name, nullable=False),
+)
+"""Inputs of users. Delivered ones are kept, so that an input with the same id is not accepted again."""
+
+undelivered = inputs.c.delivered_at.is_(None)
+Index("inputs_undelivered", inputs.c.session_id, sqlite_where=undelivered, postgresql_where=undelivered)
+Index("inputs_owner", inputs.c.owner, inputs.c.session_id, sqlite_where=undelivered, postgresql_where=undelivered)
 
 requests = Table(
     "requests",

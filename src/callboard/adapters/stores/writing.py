@@ -10,15 +10,27 @@ from collections.abc import Iterable, Sequence
 
 from sqlalchemy import Connection, Dialect, delete, select, update
 
-from ...storage.port import Change, Conflict
+from ...storage.change import Change
+from ...storage.errors import Conflict
 from ...storage.rows import IdempotencyRow, SessionRow
 from ...storage.text import is_storable
 from .bulk_statements import BulkStatement, Query, Row, StatementBatch, among, keys
 from .conflicts import has_storable_text
 from .ownership import GOES_ON, UNHELD
 from .revisions import require_current, revision
-from .staging import EXECUTION, REQUEST, Execution, Intake, Request, Session, speaks_of_more
-from .tables import events, executions, idempotency_keys, made_at, requests, session_tool_state, sessions, transcript
+from .staging import EXECUTION, INPUT, REQUEST, TURN, Execution, Intake, Request, Session, Turn, speaks_of_more
+from .tables import (
+    events,
+    executions,
+    idempotency_keys,
+    inputs,
+    made_at,
+    requests,
+    session_tool_state,
+    sessions,
+    transcript,
+    turns,
+)
 
 KEY = ("key", "fingerprint", "seq", "answer", "at")
 """The columns of an idempotency key, beside where it stands."""
@@ -63,6 +75,20 @@ class Writing:
             dialect,
             select(requests.c.id, requests.c.session_id, requests.c.status).where(among(dialect, requests.c.id)),
         )
+        self._turns = Query(
+            dialect,
+            select(turns.c.session_id, turns.c.number, turns.c.owner, turns.c.completed_at, turns.c.cancelling)
+            .where(among(dialect, turns.c.session_id, turns.c.number))
+            .order_by(turns.c.session_id, turns.c.number)
+            .with_for_update(of=turns),
+        )
+        self._inputs = Query(
+            dialect,
+            select(inputs.c.session_id, inputs.c.id)
+            .where(among(dialect, inputs.c.session_id, inputs.c.id))
+            .order_by(inputs.c.session_id, inputs.c.id)
+            .with_for_update(of=inputs),
+        )
         self._ready = (
             update(executions)
             .where(UNHELD, among(dialect, executions.c.session_id, executions.c.id))
@@ -99,6 +125,14 @@ class Writing:
             dialect, "update", executions, "session_id", "place", "cancelling", key=["session_id", "place"]
         )
         self._asked = BulkStatement(dialect, "replace", requests, *REQUEST, key=["id"])
+        self._turn = BulkStatement(dialect, "replace", turns, *TURN, "cancelling", key=["session_id", "number"])
+        self._stopped_turn = BulkStatement(
+            dialect, "update", turns, "session_id", "number", "cancelling", key=["session_id", "number"]
+        )
+        self._input = BulkStatement(dialect, "insert", inputs, *INPUT)
+        self._delivered = BulkStatement(
+            dialect, "update", inputs, "session_id", "id", "delivered_at", key=["session_id", "id"]
+        )
         self._keyed = BulkStatement(
             dialect, "replace", idempotency_keys, "session_id", "slot", *KEY, key=["session_id", "slot"]
         )
@@ -180,6 +214,24 @@ class Writing:
         if called:
             for session_id, call_id in self._calls.rows(connection, keys(called)):
                 intake.sessions[session_id].calls.add(call_id)
+        turn_keys = {
+            (change.session_id, number)
+            for change in changes
+            for number in (*(write.row.number for write in change.turns), *change.stop_turns)
+        }
+        if turn_keys:
+            for session_id, number, owner, completed_at, cancelling in self._turns.rows(connection, keys(turn_keys)):
+                intake.sessions[session_id].turns[number] = Turn(
+                    number, owner, completed_at is not None, bool(cancelling)
+                )
+        input_keys = {
+            (change.session_id, input_id)
+            for change in changes
+            for input_id in (*(row.id for row in change.inputs), *(each.input_id for each in change.deliveries))
+        }
+        if input_keys:
+            for session_id, input_id in self._inputs.rows(connection, keys(input_keys)):
+                intake.sessions[session_id].inputs.add(input_id)
         named = {(change.session_id, change.idempotency.key) for change in changes if change.idempotency}
         if named:
             for session_id, key, fingerprint, seq, answer, at in self._keys.rows(connection, keys(named)):
@@ -201,6 +253,7 @@ class Writing:
             if session.row is None and tuple(session.unconsumed) != session.unconsumed_before
         ]
         runs = [(session, run) for session in touched for run in session.executions.values()]
+        spoken_turns = [(session, turn) for session in touched for turn in session.turns.values()]
         unheld = [
             (session.id, execution_id)
             for session in touched
@@ -216,16 +269,28 @@ class Writing:
             (self._run, [(*run.values, run.place, run.cancelling) for _, run in runs if run.values is not None]),
             (self._stopped, [(session.id, run.place, True) for session, run in runs if run.asked and not run.values]),
             (self._asked, list(intake.requests.values())),
+            (self._turn, [(*turn.values, turn.cancelling) for _, turn in spoken_turns if turn.values is not None]),
+            (
+                self._stopped_turn,
+                [(session.id, turn.number, True) for session, turn in spoken_turns if _is_only_stopped(turn)],
+            ),
+            (self._input, list(intake.inputs.values())),
+            (self._delivered, list(intake.deliveries.values())),
             (self._keyed, list(intake.keys.values())),
             (self._said, intake.transcript),
             (self._posted, intake.events),
             (self._counted, [_counted(session) for session in touched if session.counted]),
         ):
             if written:
-                alone = sheet in (self._seen, self._state, self._stopped) or (sheet is self._counted and rows)
+                apart = (self._seen, self._state, self._stopped, self._stopped_turn)
+                alone = sheet in apart or (sheet is self._counted and rows)
                 sheet.write(connection, written, careful=careful, batch=None if alone else batch)
         if unheld:
             connection.execute(self._ready, {"keys": keys(unheld)})
+
+
+def _is_only_stopped(turn: Turn) -> bool:
+    return turn.is_stopped and turn.values is None
 
 
 def _list(names: Iterable[str] | None) -> str | None:

@@ -13,8 +13,8 @@ from ...errors import CallboardError, ToolError
 from ...events.event import Event
 from ...events.kinds import EventKind
 from ...sessions.session import Session
+from ...storage.errors import StoreError
 from ...storage.patience import PATIENCE, patience
-from ...storage.port import StoreError
 from . import frames
 from .activities import Activities
 from .client_messages import ClientMessages

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ...clock import Clock
+from ...storage.key_records import KeyRecords
 from ...storage.keys import PREFIX, ReadKey, key_state, read_key
-from ...storage.port import Keys
 from .buckets import Buckets
 from .config import LOCAL, IdentityConfig
 from .keyring import KeyRing
@@ -27,7 +27,7 @@ class Pass(NamedTuple):
 class Door:
     """Decides who somebody is, and how often he may come. Raises `Problem`, or `StoreError`."""
 
-    def __init__(self, config: IdentityConfig, store: Keys | None, clock: Clock) -> None:
+    def __init__(self, config: IdentityConfig, store: KeyRecords | None, clock: Clock) -> None:
         self._config = config
         self._clock = clock
         self._ring = None if store is None else KeyRing(store, clock)

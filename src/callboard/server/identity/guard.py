@@ -9,7 +9,8 @@ from collections.abc import Collection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...clock import Clock, SystemClock
-from ...storage.port import Keys, StoreError
+from ...storage.errors import StoreError
+from ...storage.key_records import KeyRecords
 from ..fixed import path_of
 from ..page import page_routes
 from ..problems import Problem, problem_of
@@ -33,7 +34,7 @@ _SAFE = frozenset({"GET", "HEAD"})
 def guard(
     app: ASGIApp,
     config: IdentityConfig,
-    store: Keys | None = None,
+    store: KeyRecords | None = None,
     *,
     clock: Clock | None = None,
     public: Collection[str] = (),
@@ -50,7 +51,7 @@ class Guard:
     """See `guard`."""
 
     def __init__(
-        self, app: ASGIApp, config: IdentityConfig, store: Keys | None, clock: Clock, public: frozenset[str]
+        self, app: ASGIApp, config: IdentityConfig, store: KeyRecords | None, clock: Clock, public: frozenset[str]
     ) -> None:
         self._app = app
         self._config = config

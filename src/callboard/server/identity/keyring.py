@@ -5,8 +5,9 @@ from collections import OrderedDict
 from dataclasses import replace
 
 from ...clock import Clock
+from ...storage.errors import StoreError
+from ...storage.key_records import KeyRecords
 from ...storage.keys import ReadKey, is_key
-from ...storage.port import Keys, StoreError
 from ...storage.rows import KeyRow
 
 log = logging.getLogger("callboard.identity")
@@ -24,7 +25,7 @@ MOST = 10_000
 class KeyRing:
     """Looks keys up. Raises `StoreError` where the store cannot say: nobody is let in on an old answer."""
 
-    def __init__(self, store: Keys, clock: Clock) -> None:
+    def __init__(self, store: KeyRecords, clock: Clock) -> None:
         self._store = store
         self._clock = clock
         self._known: OrderedDict[str, tuple[KeyRow, float]] = OrderedDict()

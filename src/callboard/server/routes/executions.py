@@ -8,7 +8,7 @@ from ...execution.record import ExecutionRecord
 from ...execution.storing import record_of
 from ...sessions.calls import BriefRecord
 from ...sessions.session import Session
-from ...storage.port import IdempotencyConflict
+from ...storage.errors import IdempotencyConflict
 from ...storage.rows import IdempotencyRow
 from ..app_services import AppServices, is_id
 from ..endpoint import LARGE_BODY, Call, Nothing, endpoint

@@ -4,7 +4,7 @@ import anyio
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from ...storage.port import StoreError
+from ...storage.errors import StoreError
 from ..endpoint import Call, Nothing, endpoint
 from ..models import Health
 from ..problems import Problem

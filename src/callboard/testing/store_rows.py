@@ -1,10 +1,20 @@
-"""Rows and changes for the tests of stores, with what a test does not care about filled in."""
+"""Builders of rows and changes for tests of stores. Every field that a test leaves out has a default."""
 
 from typing import Any
 
-from callboard.events.event import encode_event
-from callboard.storage.port import Change, Claim, ExecutionWrite, RequestWrite
-from callboard.storage.rows import ExecutionRow, IdempotencyRow, KeyRow, OwnerRow, RequestRow, SessionRow
+from ..events.event import encode_event
+from ..storage.change import Change, ExecutionWrite, RequestWrite, TurnWrite
+from ..storage.owners import Claim
+from ..storage.rows import (
+    ExecutionRow,
+    IdempotencyRow,
+    InputRow,
+    KeyRow,
+    OwnerRow,
+    RequestRow,
+    SessionRow,
+    TurnRow,
+)
 
 NOW = 1_800_000_000.0
 
@@ -73,6 +83,27 @@ def request_row(request_id: str = "r", session_id: str = "s", **fields: Any) -> 
     return RequestRow(id=request_id, session_id=session_id, **filled | fields)
 
 
+def turn_row(number: int = 1, session_id: str = "s", **fields: Any) -> TurnRow:
+    filled: dict[str, Any] = {
+        "turn_id": f"t{number}",
+        "user_id": "ann",
+        "status": "running",
+        "started_at": NOW,
+        "completed_at": None,
+        "owner": "p1",
+    }
+    return TurnRow(session_id=session_id, number=number, **filled | fields)
+
+
+def ended_turn(number: int = 1, session_id: str = "s", **fields: Any) -> TurnRow:
+    return turn_row(number, session_id, **{"status": "finished", "completed_at": NOW + 1} | fields)
+
+
+def input_row(input_id: str = "i", session_id: str = "s", **fields: Any) -> InputRow:
+    filled: dict[str, Any] = {"user_id": "ann", "received_at": NOW, "delivered_at": None, "owner": "p1"}
+    return InputRow(session_id=session_id, id=input_id, **filled | fields)
+
+
 def owner_row(owner_id: str = "p1", **fields: Any) -> OwnerRow:
     filled: dict[str, Any] = {"host": "here", "pid": 7, "started": "then", "beat": 0}
     return OwnerRow(id=owner_id, **filled | fields)
@@ -99,7 +130,7 @@ def event(number: int = 0, kind: str = "system_notice", at: float = NOW) -> byte
 
 
 def made(session_id: str = "s", **fields: Any) -> Change:
-    """A change that makes a session."""
+    """A change that creates a session."""
     return Change(session_id, session=session_row(session_id, **fields))
 
 
@@ -111,10 +142,20 @@ def new(row: ExecutionRow) -> Change:
     return Change(row.session_id, executions=[ExecutionWrite(row, new=True)])
 
 
-def heard(row: ExecutionRow) -> Change:
-    """A change that posts an input, of which the model is to be told."""
+def heard(row: InputRow) -> Change:
+    """A change that posts an input."""
     posted = encode_event("user_input", NOW, b'{"text":"Hi.","input_id":"%s"}' % row.id.encode())
-    return Change(row.session_id, executions=[ExecutionWrite(row, new=True)], events=[posted])
+    return Change(row.session_id, inputs=[row], events=[posted])
+
+
+def starts(row: TurnRow) -> Change:
+    """A change that starts a turn."""
+    return Change(row.session_id, turns=[TurnWrite(row, new=True)])
+
+
+def goes_on(row: TurnRow, by: str | None = None) -> Change:
+    """A change that writes a stored turn."""
+    return Change(row.session_id, turns=[TurnWrite(row, by)])
 
 
 def held(row: ExecutionRow, by: str | None = None) -> Change:
@@ -131,5 +172,5 @@ def closes(row: RequestRow) -> Change:
 
 
 def claims(*rows: ExecutionRow) -> list[Claim]:
-    """What an heir hears of executions that it was given."""
+    """The claims by which an heir learns of executions that it now owns."""
     return [Claim(row.session_id, row.id, row.user_id, row.kind) for row in rows]

@@ -1,0 +1,178 @@
+"""The contents of a store in memory, which the classes of its ports share."""
+
+import threading
+from dataclasses import replace
+
+from ....storage.change import Change
+from ....storage.errors import Conflict
+from ....storage.idempotency_records import MAX_KEYS
+from ....storage.rows import ExecutionRow, IdempotencyRow, InputRow, KeyRow, OwnerRow, RequestRow, SessionRow, TurnRow
+from ..conflicts import refusal
+from ..encoded import posted
+
+CLOSED_REQUESTS = 10_000
+"""The number of closed requests that are kept. A database keeps all of them."""
+
+
+class MemorySession:
+    """A session and all its records."""
+
+    __slots__ = (
+        *("calls", "events", "executions", "first_seq", "idempotency", "inputs", "row", "transcript", "turns"),
+        "unconsumed",
+    )
+
+    def __init__(self, row: SessionRow) -> None:
+        self.row = row
+        self.events: list[bytes] = []
+        self.first_seq = 1
+        self.executions: dict[str, ExecutionRow] = {}
+        self.calls: dict[str, str] = {}
+        self.turns: dict[int, TurnRow] = {}
+        self.inputs: dict[str, InputRow] = {}
+        self.unconsumed: dict[str, None] = {}
+        self.transcript: list[bytes] = []
+        self.idempotency: dict[str, IdempotencyRow] = {}
+
+    @property
+    def user_id(self) -> str:
+        return self.row.user_id
+
+    @property
+    def made_at(self) -> float:
+        return self.row.created_at
+
+    @property
+    def last_seq(self) -> int:
+        return self.first_seq + len(self.events) - 1
+
+    @property
+    def entries(self) -> int:
+        return len(self.transcript)
+
+    def stored(self) -> SessionRow:
+        """Return the session's row with the fields that the store maintains."""
+        return replace(
+            self.row,
+            last_seq=self.last_seq,
+            first_seq=self.first_seq,
+            unconsumed=tuple(self.unconsumed),
+            active_at=posted(self.events[-1]).at if self.events else None,
+        )
+
+    def write(self, change: Change) -> None:
+        """Apply a change that fits."""
+        if change.session is not None:
+            self.row = replace(change.session, created_at=self.row.created_at, writes=self.row.writes + 1)
+        for write in change.executions:
+            row = write.row
+            known = self.executions.get(row.id)
+            if known is not None and known.cancelling and not row.cancelling:
+                row = replace(row, cancelling=True)
+            self.executions[row.id] = row
+            self.calls[row.call_id] = row.id
+        self._write_conversation(change)
+        for execution_id in change.late:
+            self.unconsumed[execution_id] = None
+        for execution_id in change.taken:
+            del self.unconsumed[execution_id]
+        for execution_id in change.cancel:
+            row = self.executions[execution_id]
+            if row.completed_at is None and not row.cancelling:
+                self.executions[execution_id] = replace(row, cancelling=True)
+        self.transcript += change.transcript
+        self.events += change.events
+        if (key := change.idempotency) is not None:
+            first = self.last_seq - len(change.events) + 1 if change.events else self.last_seq
+            self.idempotency[key.key] = key if key.seq is not None else replace(key, seq=first)
+            if len(self.idempotency) > MAX_KEYS:
+                del self.idempotency[next(iter(self.idempotency))]
+
+    def _write_conversation(self, change: Change) -> None:
+        for turn, _, _ in change.turns:
+            known = self.turns.get(turn.number)
+            cancelling = turn.cancelling or (known is not None and known.cancelling)
+            self.turns[turn.number] = replace(turn, cancelling=cancelling)
+        for number in change.stop_turns:
+            if self.turns[number].completed_at is None:
+                self.turns[number] = replace(self.turns[number], cancelling=True)
+        for row in change.inputs:
+            self.inputs[row.id] = row
+        for input_id, at in change.deliveries:
+            self.inputs[input_id] = replace(self.inputs[input_id], delivered_at=at)
+
+
+class MemoryState:
+    """All sessions, requests, keys and processes."""
+
+    def __init__(self) -> None:
+        self.sessions: dict[str, MemorySession] = {}
+        self.requests: dict[str, RequestRow] = {}
+        self._closed: dict[str, None] = {}
+        """Requests that need no answer any more, in the order in which they were closed."""
+        self.keys: dict[str, KeyRow] = {}
+        self.owners: dict[str, OwnerRow] = {}
+        self.owners_lock = threading.Lock()
+        """Guards `owners`: heartbeats come from another thread."""
+        self.locks: set[str] = set()
+        """The processes that joined through this object."""
+
+    def write(self, change: Change) -> int | Conflict:
+        """Apply a change if it fits. Return the session's last number, or the conflict."""
+        session = self.sessions.get(change.session_id)
+        conflict = refusal(change, session, self.requests)
+        if conflict is not None:
+            return conflict
+        if session is None:
+            assert change.session is not None
+            session = self.sessions[change.session_id] = MemorySession(replace(change.session, writes=0))
+        for write in change.requests:
+            self._write_request(write.row)
+        session.write(change)
+        return session.last_seq
+
+    def _write_request(self, row: RequestRow) -> None:
+        self.requests[row.id] = row
+        if row.status not in ("open", "answered"):
+            self._closed[row.id] = None
+            if len(self._closed) > CLOSED_REQUESTS:
+                oldest = next(iter(self._closed))
+                del self._closed[oldest]
+                self.requests.pop(oldest, None)
+
+    def unfinished(self) -> list[ExecutionRow]:
+        """Return the unfinished executions by session and then in the order in which they were queued."""
+        return [
+            row
+            for _, session in sorted(self.sessions.items())
+            for row in session.executions.values()
+            if row.completed_at is None
+        ]
+
+    def running_turns(self) -> list[TurnRow]:
+        """Return the turns that have not ended, by session and number."""
+        return [
+            row
+            for _, session in sorted(self.sessions.items())
+            for row in session.turns.values()
+            if row.completed_at is None
+        ]
+
+    def undelivered_inputs(self) -> list[InputRow]:
+        """Return the inputs that are not delivered, by session and then in the order in which they came."""
+        return [
+            row
+            for _, session in sorted(self.sessions.items())
+            for row in session.inputs.values()
+            if row.delivered_at is None
+        ]
+
+
+class MemoryPart:
+    """A part of a store in memory: one port over the shared contents."""
+
+    def __init__(self, state: MemoryState) -> None:
+        self._state = state
+
+    def _session(self, session_id: str) -> MemorySession | None:
+        return self._state.sessions.get(session_id)

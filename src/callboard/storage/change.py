@@ -1,0 +1,82 @@
+"""A change: everything that happens to one session at one moment, events and the state that they describe.
+
+A change is written whole or not at all. Many changes are committed as one group, and a change that does not fit the
+stored state fails alone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from .rows import ExecutionRow, IdempotencyRow, InputRow, RequestRow, SessionRow, TurnRow
+
+
+class ExecutionWrite(NamedTuple):
+    """The current state of an execution. `Conflict` if the execution does not exist, unless it is new."""
+
+    row: ExecutionRow
+    held_by: str | None = None
+    """The process that must own the stored execution; None: any."""
+    new: bool = False
+    """Whether the execution must not exist yet, nor another one of its session with its call id."""
+
+
+class RequestWrite(NamedTuple):
+    """The current state of a request."""
+
+    row: RequestRow
+    was: str | None = None
+    """The status that the stored request must have; None: the request must not exist."""
+
+
+class TurnWrite(NamedTuple):
+    """The current state of a turn. `Conflict` if the turn does not exist, unless it is new."""
+
+    row: TurnRow
+    held_by: str | None = None
+    """The process that must own the stored turn; None: any."""
+    new: bool = False
+    """Whether the session must not have a turn of this number yet."""
+
+
+class Delivery(NamedTuple):
+    """An input that enters the transcript with a change. `Conflict` if the input does not exist."""
+
+    input_id: str
+    at: float
+
+
+@dataclass(slots=True)
+class Change:
+    """Writes to one session in one transaction, in the order of the fields."""
+
+    session_id: str
+    session: SessionRow | None = None
+    """The session itself: created if it does not exist. `Conflict` if it exists for another user.
+
+    `created_at` and `unconsumed` of a stored session stay; `writes` goes up by one."""
+    executions: Sequence[ExecutionWrite] = ()
+    requests: Sequence[RequestWrite] = ()
+    turns: Sequence[TurnWrite] = ()
+    inputs: Sequence[InputRow] = ()
+    """New inputs. `Conflict` if the session has one of these ids already."""
+    deliveries: Sequence[Delivery] = ()
+    late: Sequence[str] = ()
+    """Executions whose results wait to be consumed from now on. One that waits already keeps its position."""
+    taken: Sequence[str] = ()
+    """Executions whose results this change consumes. `Conflict` if one is not waiting."""
+    cancel: Sequence[str] = ()
+    """Executions to cancel, in whatever process they run. Finished executions stay as they are."""
+    stop_turns: Sequence[int] = ()
+    """The numbers of turns to cancel, in whatever process they run. Finished turns stay as they are."""
+    transcript: Sequence[bytes] = ()
+    """Entries for the end of the transcript: JSON documents."""
+    entries: int | None = None
+    """The number of entries that the transcript must have before these; `Conflict` if it has another number."""
+    made_at: float | None = None
+    """The creation time of the session that this change is for; `Conflict` if the session has another, or is gone."""
+    idempotency: IdempotencyRow | None = None
+    """The client's id of this change. If the session has the key already, nothing is written: `AlreadyWritten` for
+    the same fingerprint, `IdempotencyConflict` for another one. A session keeps its newest `MAX_KEYS` keys."""
+    events: Sequence[bytes] = field(default=())
+    """Encoded events (see `events.event.encode_event`) for the end of the board: `{"kind":…,"at":…,"data":{…}}`."""

@@ -1,0 +1,98 @@
+"""The port of the processes that own executions: their heartbeats, and the recovery of what dead ones leave behind."""
+
+from collections.abc import Collection
+from typing import NamedTuple, Protocol
+
+from .rows import OwnerRow
+
+LEFT = -1
+"""The beat of a process that ended and left executions behind."""
+TAKEN = -2
+"""The beat of a process whose executions are being recovered, in steps."""
+
+
+class Claim(NamedTuple):
+    """Unfinished work that was given to a recovering process: enough to find it and to choose an order."""
+
+    session_id: str
+    id: str
+    user_id: str
+    kind: str
+    """The kind of an execution, as in `ExecutionRow.kind`, or `turn` or `input`."""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The session and the id of the execution, turn or input."""
+        return self.session_id, self.id
+
+
+class Recovered(NamedTuple):
+    """The result of one step of a recovery."""
+
+    claims: list[Claim]
+    """Work that the heir owns from now on: executions by session and then in the order in which they were queued, then
+    turns, then inputs."""
+    waiting: int = 0
+    """The number of executions that wait for a person. No process owns them until their request closes."""
+    more: bool = False
+    """Whether the dead process owns more, for another step with `TAKEN` as its beat."""
+    found: bool = False
+    """Whether the process had that beat. Otherwise it is alive, or another process was faster."""
+
+
+class Stopping(NamedTuple):
+    """An unfinished execution, or turn, that is to be cancelled."""
+
+    session_id: str
+    id: str
+    """The id of the execution or of the turn."""
+    kind: str
+    """`tool`, `worker` or `turn`."""
+
+
+class Owners(Protocol):
+    """Registers processes and moves executions between them."""
+
+    async def join(self, owner: OwnerRow) -> None:
+        """Register a process, after acquiring its lock, which the system releases when the process dies."""
+        ...
+
+    def beat(self, owner_id: str) -> bool:
+        """Increment the beat of a process, after acquiring its lock again if that was lost.
+
+        Called from a thread of its own. Return False if the work of the process was given to another.
+        """
+        ...
+
+    async def living(self, owner_ids: Collection[str]) -> dict[str, bool]:
+        """Return whether the locks of these processes are held, for those of which that can be known.
+
+        A held lock proves that its process is alive, even if it is stopped or its interpreter is blocked. A free lock
+        proves nothing: the process may have lost it, and acquires it again with its next beat.
+        """
+        ...
+
+    async def owners(self) -> list[OwnerRow]:
+        """Return all registered processes, by id."""
+        ...
+
+    async def stopping(self, owner_id: str) -> list[Stopping]:
+        """Return what a process owns and is to cancel. The cost does not depend on how much the process owns."""
+        ...
+
+    async def leave(self, owner_id: str) -> None:
+        """Unregister a process that ends, and release its lock. Executions that it still owns can be recovered."""
+        ...
+
+    async def recover(self, owner_id: str | None, beat: int, heir: str, *, limit: int = 1000) -> Recovered:
+        """Give up to `limit` unfinished executions, turns and inputs of a dead process to `heir`.
+
+        Nothing is given if the process has another beat than `beat`. Executions that wait for a person, and were not
+        called by another execution, are given to no process: they become ready when their request closes. The dead
+        process is removed with the last of its work.
+
+        With None as `owner_id`, give up to `limit` executions to `heir` that no process owns and that are ready: to be
+        cancelled, or with an answered request, or with requests none of which is open. The cost of that does not grow
+        with the number of executions that are not ready.
+        """
+        ...

@@ -1,0 +1,54 @@
+"""A store: the composition of the small ports that consumers use. An adapter implements all of them.
+
+`callboard.testing.store_contract` has the test suite that every store must pass.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from .committer import Committer
+from .conversation_records import ConversationRecords
+from .event_log import EventLog
+from .execution_records import ExecutionRecords
+from .idempotency_records import IdempotencyRecords
+from .key_records import KeyRecords
+from .owners import Owners
+from .request_records import RequestRecords
+from .session_records import SessionRecords
+
+NO_LIMIT = 1 << 60
+"""A limit that no number of rows reaches."""
+
+
+class Store(
+    Committer,
+    EventLog,
+    SessionRecords,
+    ExecutionRecords,
+    ConversationRecords,
+    RequestRecords,
+    IdempotencyRecords,
+    KeyRecords,
+    Owners,
+    Protocol,
+):
+    """Everything that a runtime stores. Safe with many processes.
+
+    Every method raises `StoreUnavailable` if the store cannot be reached.
+    """
+
+    @property
+    def durable(self) -> bool:
+        """Whether the contents survive the process. Sessions of a store that is not durable live in memory only."""
+        ...
+
+    async def open(self, woken: Callable[[str | None], None]) -> None:
+        """Open the store. It calls `woken` on this event loop after another process wrote, with the session or None.
+
+        None stands for any session.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Close the store. It can be opened again."""
+        ...

@@ -1,0 +1,198 @@
+"""Contract of a store: processes register and beat; the work of dead ones is given to one heir."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ...storage.change import Change
+from ...storage.owners import LEFT, TAKEN, Recovered
+from ...storage.store import Store
+from ..store_rows import (
+    asks,
+    claims,
+    closes,
+    ended_turn,
+    execution_row,
+    finished_row,
+    goes_on,
+    held,
+    made,
+    new,
+    owner_row,
+    request_row,
+    starts,
+    turn_row,
+)
+from .checks import commit_one, refused
+from .contract import Contract
+
+
+class OwnerContract(Contract):
+    """Processes register and beat; the work of dead ones is given to one heir."""
+
+    async def test_e5_what_a_process_was_asked_to_stop(self, store: Store) -> None:
+        await store.commit([made(), made("t"), new(execution_row("x")), starts(turn_row(turn_id="y"))])
+        await store.commit([new(execution_row("x", "t")), new(execution_row("z", "t", owner="p2"))])
+        assert await store.stopping("p1") == []
+        await store.commit([Change("s", cancel=["x"], stop_turns=[1]), Change("t", cancel=["z"])])
+        assert sorted(await store.stopping("p1")) == [("s", "x", "tool"), ("s", "y", "turn")]
+        assert await store.stopping("p2") == [("t", "z", "tool")]
+        await store.commit([held(finished_row("x")), goes_on(ended_turn(turn_id="y"))])
+        assert await store.stopping("p1") == []
+
+    async def test_e5_process_joins_beats_and_leaves(self, store: Store) -> None:
+        assert await store.owners() == []
+        await store.join(owner_row("p2", host="there", pid=2**40, started="2027", beat=5))
+        await store.join(owner_row("p1"))
+        assert store.beat("p1") is True
+        assert await asyncio.to_thread(store.beat, "p1") is True, "from any thread"
+        assert await store.owners() == [
+            owner_row("p1", beat=2),
+            owner_row("p2", host="there", pid=2**40, started="2027", beat=5),
+        ]
+        await store.join(owner_row("p1", pid=8))
+        assert (await store.owners())[0] == owner_row("p1", pid=8)
+        await store.leave("p1")
+        assert [row.id for row in await store.owners()] == ["p2"]
+        assert store.beat("p1") is False
+        await store.leave("nobody")
+
+    async def test_e5_work_of_a_dead_process_is_given_to_one_heir(self, store: Store) -> None:
+        await store.join(owner_row("dead"))
+        await store.join(owner_row("alive"))
+        await store.commit([made("b"), made("a")])
+        rows = [
+            execution_row("9", "a", owner="dead"),
+            execution_row("2", "b", owner="dead"),
+            execution_row("1", "b", owner="dead", status="waiting", cancelling=True),
+        ]
+        others = [
+            finished_row("3", "b", owner="dead"),
+            execution_row("4", "b", owner="alive"),
+            execution_row("5", "b", owner=None),
+        ]
+        await store.commit([new(row) for row in (*rows, *others)])
+        assert await store.recover("dead", 1, "heir") == Recovered([]), "it beats"
+        assert await store.recover("dead", 0, "heir") == Recovered(claims(*rows), found=True)
+        given = await store.executions_by_key([(row.session_id, row.id) for row in rows])
+        assert given == [replace(row, owner="heir") for row in rows]
+        assert [row.id for row in await store.owners()] == ["alive"]
+        assert await store.recover("dead", 0, "other") == Recovered([])
+        assert store.beat("dead") is False, "its work was given to another"
+        assert [row.owner for row in await store.executions("b")] == ["heir", "heir", "dead", "alive", None]
+        await refused(store, held(finished_row("2", "b"), by="dead"), "not held by dead")
+        await commit_one(store, held(finished_row("2", "b"), by="heir"))
+
+    async def test_e5_work_of_a_dead_process_is_given_in_steps(self, store: Store) -> None:
+        await store.join(owner_row("dead"))
+        rows = [execution_row(f"x{number}", owner="dead") for number in range(5)]
+        await store.commit([made(), *(new(row) for row in rows)])
+        assert await store.recover("dead", 0, "p1", limit=2) == Recovered(claims(*rows[:2]), more=True, found=True)
+        assert await store.owners() == [owner_row("dead", beat=TAKEN)]
+        assert store.beat("dead") is False, "it must not take itself for alive meanwhile"
+        assert await store.recover("dead", 0, "p2", limit=2) == Recovered([]), "that was its beat before"
+        assert await store.recover("dead", TAKEN, "p2", limit=2) == Recovered(claims(*rows[2:4]), more=True, found=True)
+        assert await store.recover("dead", TAKEN, "p1", limit=2) == Recovered(claims(*rows[4:]), found=True)
+        assert await store.owners() == []
+        assert [row.owner for row in await store.executions("s")] == ["p1", "p1", "p2", "p2", "p1"]
+
+    async def test_e5_a_process_that_enters_again_keeps_what_was_not_taken(self, store: Store) -> None:
+        await store.join(owner_row("dead"))
+        await store.commit([made(), *(new(execution_row(f"x{number}", owner="dead")) for number in range(3))])
+        await store.recover("dead", 0, "heir", limit=1)
+        await store.join(owner_row("dead"))
+        assert await store.recover("dead", TAKEN, "heir") == Recovered([])
+        assert [row.owner for row in await store.executions("s")] == ["heir", "dead", "dead"]
+
+    async def test_e5_what_waits_for_a_person_needs_no_process(self, store: Store) -> None:
+        await store.join(owner_row("dead"))
+        waits: dict[str, Any] = {"status": "waiting", "owner": "dead"}
+        rows = [
+            execution_row("asks", **waits),
+            execution_row("nested", parent_id="other", **waits),
+            execution_row("stops", cancelling=True, **waits),
+            execution_row("answered", **waits),
+            execution_row("pauses", **waits),
+        ]
+        statuses = {"asks": "open", "nested": "open", "stops": "open", "answered": "answered", "pauses": "used"}
+        await store.commit([made(), *(new(row) for row in rows)])
+        await store.commit([asks(request_row(f"r-{of}", execution_id=of, status=how)) for of, how in statuses.items()])
+        recovered = await store.recover("dead", 0, "heir")
+        assert recovered == Recovered(claims(*rows[1:]), waiting=1, found=True)
+        assert [row.owner for row in await store.executions("s")] == [None, *["heir"] * 4]
+        assert await store.recover(None, 0, "heir") == Recovered([])
+        await commit_one(store, closes(request_row("r-asks", execution_id="asks", status="refused")))
+        assert (await store.recover(None, 0, "heir")).claims == claims(rows[0])
+
+    async def test_e5_what_is_left_without_a_process_after_its_answer_is_ready(self, store: Store) -> None:
+        row = execution_row(status="waiting", owner="p1")
+        await store.commit([made(), new(row), asks(request_row())])
+        await commit_one(store, closes(request_row(status="answered")))
+        assert await store.recover(None, 0, "heir") == Recovered([]), "it is held"
+        await commit_one(store, held(replace(row, owner=None), by="p1"))
+        assert (await store.recover(None, 0, "heir")).claims == claims(row)
+
+    async def test_e5_what_is_ready_is_given_in_steps(self, store: Store) -> None:
+        rows = [execution_row(f"x{number}", owner=None, cancelling=True) for number in range(3)]
+        await store.commit([made(), *(new(row) for row in rows)])
+        first = await store.recover(None, 0, "heir", limit=2)
+        assert (first.claims, first.more) == (claims(*rows[:2]), True)
+        second = await store.recover(None, 0, "heir", limit=2)
+        assert (second.claims, second.more) == (claims(rows[2]), False)
+
+    async def test_e5_process_that_leaves_work_behind_can_be_inherited_at_once(self, store: Store) -> None:
+        await store.join(owner_row("p1", beat=3))
+        await store.commit([made(), new(execution_row(owner="p1"))])
+        await store.leave("p1")
+        assert await store.owners() == [owner_row("p1", beat=LEFT)], "it will not beat again"
+        assert store.beat("p1") is False
+        assert await store.recover("p1", 3, "heir") == Recovered([])
+        assert await store.recover("p1", LEFT, "heir") == Recovered(claims(execution_row()), found=True)
+        assert await store.owners() == []
+
+    async def test_e5_a_lock_is_held_from_entering_until_leaving(self, store: Store) -> None:
+        assert not any((await store.living(["p1"])).values())
+        await store.join(owner_row("p1"))
+        assert await store.living(["p1"]) == {"p1": True}
+        await store.join(owner_row("p1"))
+        assert store.beat("p1")
+        await store.leave("p1")
+        assert not any((await store.living(["p1", "p2"])).values())
+
+    @pytest.mark.parametrize(
+        ("statuses", "goes_on"),
+        [
+            ([], False),
+            (["open"], False),
+            (["answered"], True),
+            (["used", "open"], False),
+            (["refused", "open"], False),
+            (["answered", "open"], True),
+            (["refused"], True),
+            (["expired"], True),
+            (["withdrawn", "used"], True),
+        ],
+    )
+    async def test_m3_what_nobody_holds_goes_on_when_its_person_has_answered(
+        self, store: Store, statuses: list[str], goes_on: bool
+    ) -> None:
+        await store.commit([made(), made("t")])
+        row = execution_row(status="waiting", owner=None)
+        await store.commit([new(row), new(execution_row("y", owner="p1")), new(finished_row("z"))])
+        await store.commit([asks(request_row(f"r{place}", status=status)) for place, status in enumerate(statuses)])
+        await store.commit([asks(request_row("y", execution_id="y", status="answered"))])
+        await store.commit([asks(request_row("z", execution_id="z", status="answered"))])
+        await store.commit([asks(request_row("other", "t", status="answered"))])
+        assert (await store.recover(None, 0, "heir")).claims == (claims(row) if goes_on else [])
+        assert [each.owner for each in await store.executions("s", ids=["x"])] == ["heir" if goes_on else None]
+        assert (await store.recover(None, 0, "other")).claims == [], "it is held now"
+
+    async def test_x8_what_nobody_holds_is_recovered_to_be_stopped(self, store: Store) -> None:
+        row = execution_row(status="waiting", owner=None)
+        await store.commit([made(), new(row), asks(request_row())])
+        assert (await store.recover(None, 0, "heir")).claims == []
+        await commit_one(store, Change("s", cancel=["x"]))
+        assert (await store.recover(None, 0, "heir")).claims == claims(row)
+        assert await store.executions("s") == [replace(row, owner="heir", cancelling=True)]

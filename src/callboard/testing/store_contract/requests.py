@@ -1,0 +1,117 @@
+"""Contract of a store: requests change only from the status that they have, and are listed."""
+
+import json
+from dataclasses import replace
+
+from ...storage.change import Change, RequestWrite
+from ...storage.errors import Conflict
+from ...storage.store import Store
+from ..store_rows import NOW, asks, closes, execution_row, made, new, request_row
+from .checks import commit_one, refused
+from .contract import Contract
+
+
+class RequestContract(Contract):
+    """Requests change only from the status that they have, and are listed."""
+
+    async def test_m3_requests_that_are_closed_among_others(self, store: Store) -> None:
+        rows = [request_row(f"r{number}") for number in range(4)]
+        await store.commit([made(), *(asks(row) for row in rows)])
+        assert await store.closed_requests([row.id for row in rows]) == []
+        closed = [replace(rows[2], status="answered", answer=b"1"), replace(rows[1], status="withdrawn")]
+        await store.commit([asks(row, was="open") for row in closed])
+        assert await store.closed_requests(["r3", "r2", "r1", "r0", "unknown"]) == closed[::-1]
+        assert await store.closed_requests(["r0", "r2"]) == closed[:1]
+        assert await store.closed_requests([]) == []
+
+    async def test_requests_come_back_as_they_were_written(self, store: Store) -> None:
+        await commit_one(store, made())
+        row = request_row(
+            kind="wallet_tx_request",
+            payload=b"[1]",
+            answer=b"null",
+            status="answered",
+            created_at=NOW + 0.1,
+            expires_at=NOW + 0.2,
+            answered_at=NOW + 0.3,
+        )
+        await commit_one(store, asks(row))
+        stored = await store.request("r")
+        assert stored is not None
+        assert json.loads(stored.schema) == json.loads(row.schema)
+        assert replace(stored, schema=row.schema) == row
+        assert await store.request("other") is None
+
+    async def test_request_is_changed_only_from_the_status_that_it_has(self, store: Store) -> None:
+        await store.commit([made(), made("t"), asks(request_row())])
+        await refused(store, asks(request_row()), "there already")
+        await refused(store, asks(request_row("r", "t")), "there already")
+        await refused(store, asks(request_row(status="used"), was="answered"), "is open, not answered")
+        await refused(store, asks(request_row("q"), was="open"), "no request q")
+        await refused(store, asks(request_row("r", "t", status="answered"), was="open"), "no request r in session t")
+        await refused(store, Change("t", requests=[RequestWrite(request_row())]), "not one of session t")
+        answered = request_row(status="answered", answer=b"1", answered_at=NOW)
+        results = await store.commit(
+            [asks(answered, was="open"), asks(replace(answered, answer=b"2"), was="open"), asks(request_row("q"))]
+        )
+        assert [isinstance(result, Conflict) for result in results] == [False, True, False], "the first answer counts"
+        assert await store.request("r") == answered
+        used = [RequestWrite(request_row("n")), RequestWrite(request_row("n", status="used"), was="open")]
+        await commit_one(store, Change("s", requests=used))
+        assert await store.request("n") == request_row("n", status="used")
+
+    async def test_requests_are_listed_in_the_order_of_their_making(self, store: Store) -> None:
+        await store.commit([made("a"), made("b", user_id="bob")])
+        rows = [
+            request_row("3", "b", user_id="bob"),
+            request_row("1", "a"),
+            request_row("2", "a", status="used"),
+            request_row("0", "b", user_id="bob", status="answered"),
+        ]
+        for row in rows:
+            await commit_one(store, asks(row))
+        await commit_one(store, asks(replace(rows[1], status="answered"), was="open"))
+        rows[1] = replace(rows[1], status="answered")
+        assert await store.requests() == rows, "a change moves nothing"
+        assert await store.requests(session_id="a") == rows[1:3]
+        assert await store.requests(user_id="bob") == [rows[0], rows[3]]
+        assert await store.requests(status="answered") == [rows[1], rows[3]]
+        assert await store.requests(session_id="b", user_id="bob", status="open") == [rows[0]]
+        assert await store.requests(session_id="a", user_id="bob") == []
+        assert await store.requests(limit=2) == rows[:2]
+
+    async def test_m3_requests_whose_time_is_over_are_found_among_any_number_of_others(self, store: Store) -> None:
+        await store.commit([made("a")])
+        rows = [
+            request_row(f"{number}", "a", expires_at=at) for number, at in enumerate([None, NOW + 2, NOW + 1, None])
+        ]
+        for row in rows:
+            await commit_one(store, asks(row))
+        assert await store.requests(due=NOW) == []
+        assert await store.requests(due=NOW + 1) == [rows[2]]
+        assert await store.requests(due=NOW + 5, limit=1) == [rows[1]]
+        assert await store.requests(due=NOW + 5, status="used") == []
+
+    async def test_m3_the_next_request_to_expire_is_known(self, store: Store) -> None:
+        assert await store.next_expiry() is None
+        await store.commit([made(), asks(request_row("r1")), asks(request_row("r2", expires_at=NOW + 7))])
+        await store.commit([asks(request_row("r3", expires_at=NOW + 5)), asks(request_row("r4", expires_at=NOW + 6))])
+        assert await store.next_expiry() == NOW + 5
+        await commit_one(store, closes(request_row("r3", expires_at=NOW + 5, status="expired")))
+        assert await store.next_expiry() == NOW + 6
+
+    async def test_h1_requests_are_listed_by_pages(self, store: Store) -> None:
+        await store.commit([made(), made("s2"), made("theirs", user_id="bob")])
+        for n in range(5):
+            await store.commit([new(execution_row(f"x{n}")), asks(request_row(f"r{n}", execution_id=f"x{n}"))])
+        found = await store.brief_requests(user_id="ann", status="open", limit=2, longest=1_000)
+        assert [each.row.id for each in found] == ["r0", "r1"]
+        found = await store.brief_requests(user_id="ann", session_id="s", after="r1", limit=2, longest=1_000)
+        assert [each.row.id for each in found] == ["r2", "r3"]
+        assert not await store.brief_requests(user_id="bob", limit=2, longest=1_000)
+        assert not await store.brief_requests(user_id="ann", session_id="s2", limit=2, longest=1_000)
+        assert not await store.brief_requests(user_id="ann", after="r4", limit=2, longest=1_000)
+        assert not await store.brief_requests(user_id="ann", after="unknown", limit=2, longest=1_000)
+        [cut] = await store.brief_requests(user_id="ann", limit=1, longest=1)
+        assert cut.row.payload == b"null"
+        assert cut.cut["payload"].length == len(request_row("r0").payload)

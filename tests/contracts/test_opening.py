@@ -1,0 +1,44 @@
+"""Opening and closing stores, and notifications between two that use one database."""
+
+import pytest
+
+from callboard.adapters.stores import open_store
+from callboard.storage.errors import StoreError
+from callboard.storage.rows import SessionRow
+from callboard.testing.store_contract.shared import Notifications
+from callboard.testing.store_rows import made, posts
+
+from .conftest import Opening
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_store_is_opened_before_it_is_used_and_can_be_opened_again(store_url: str) -> None:
+    store = open_store(store_url)
+    assert store.durable is (store_url != "memory://")
+    if store.durable:
+        with pytest.raises(StoreError, match="not open"):
+            await store.session("s")
+        with pytest.raises(StoreError, match="not open"):
+            store.beat("p1")
+    await store.open(lambda session_id: None)
+    assert await store.commit([made()]) == [0]
+    await store.close()
+    await store.close()
+    await store.open(lambda session_id: None)
+    assert isinstance(await store.session("s"), SessionRow)
+    assert await store.commit([posts(1)]) == [1]
+    await store.close()
+
+
+async def test_d2_waking_is_by_session_on_postgresql_whatever_its_length(
+    emptied_database: str, opening: Opening
+) -> None:
+    theirs = Notifications()
+    ids = {f"{number}-{'ä' * 180}" for number in range(100)}
+    async with opening(emptied_database) as first, opening(emptied_database, theirs):
+        await first.commit([made(session_id) for session_id in ids])
+        await theirs.until(lambda: set(theirs.calls) >= ids)
+        theirs.calls.clear()
+        await first.commit([made("x" * 9_000)])
+        await theirs.until(lambda: theirs.calls == [None])
