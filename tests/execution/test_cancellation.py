@@ -131,7 +131,7 @@ async def test_x8_handler_that_ignores_cancellation_is_given_up(caplog: pytest.L
         assert harness.session.execution(outcome.execution_id).status == "executing"
         await harness.advance(0.001)
         assert (await harness.session.result(outcome.execution_id)).status == "cancelled"
-        assert "stubborn goes on although it was told to stop" in caplog.text
+        assert "stubborn ignores its cancellation" in caplog.text
         end = harness.kinds()
         go.set()
         await settle()

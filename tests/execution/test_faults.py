@@ -322,7 +322,7 @@ async def test_x8_one_bad_execution_does_not_stop_the_deadlines_of_others(monkey
         manager = harness.runtime.manager
         first, second = await harness.start("slow"), await harness.start("slow")
         victim = manager.live[0]
-        real = manager._finishing.stop
+        real = manager._stopping.stop
 
         def unreliable(execution: Any, reason: Any) -> None:
             if execution is victim:
@@ -330,7 +330,7 @@ async def test_x8_one_bad_execution_does_not_stop_the_deadlines_of_others(monkey
                 broken()
             real(execution, reason)
 
-        monkeypatch.setattr(manager._finishing, "stop", unreliable)
+        monkeypatch.setattr(manager._stopping, "stop", unreliable)
         await harness.advance(1)
         assert (await second).status == "failed"
         assert await harness.session.cancel(victim.id)
@@ -357,7 +357,7 @@ async def test_b7_slow_failing_and_leaving_readers_harm_nobody(caplog: pytest.Lo
             await stream.aclose()  # pyright: ignore[reportAttributeAccessIssue]  # it leaves in the middle
             await settle()
         assert got == list(range(1, 13))
-        assert caplog.text.count("a reader of a board failed, and is not called again") == 1
+        assert caplog.text.count("a subscriber of a board failed; it is not called again") == 1
 
 
 async def test_x8_call_outside_of_the_runtime_is_an_outcome() -> None:

@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard.execution.execution import Execution
+from callboard.execution.failures import cancelled
 from callboard.execution.index import ExecutionIndex
+from callboard.execution.lifecycle import Status
 from callboard.execution.manager import NO_TOOL
 from tests.examples import examples
 
@@ -29,7 +31,7 @@ def entered(index: ExecutionIndex, number: int, *, named: bool = False) -> Execu
 
 
 def ended(index: ExecutionIndex, execution: Execution) -> None:
-    execution.ended = 1.0
+    execution.fail(1.0, cancelled(), Status.CANCELLED)
     index.ended(execution)
 
 
@@ -61,7 +63,7 @@ def test_x2_what_lives_or_waits_and_the_newest_are_kept_and_found(many: list[Ste
         living = [each for each in made if each.ended is None]
         for place, execution in enumerate(reversed(living[len(living) - step.ends :])):
             if step.late and not place:
-                execution.late = True
+                execution.let_caller_go()
                 waiting.add(execution.id)
             ended(index, execution)
         if step.looked_up:
@@ -86,7 +88,7 @@ def test_x2_one_that_is_taken_back_is_in_the_place_of_what_was_known_of_it() -> 
     index = ExecutionIndex(RETAIN)
     first, second = entered(index, 1, named=True), entered(index, 2)
     ended(index, first)
-    first.lost = True
+    first.lose()
     assert not index.holds("x1")
     again = Execution("x1", "call-1", NO_TOOL, "none", cast("Any", None), b"{}", 2.0, 2.0)
     index.take_back(again)
@@ -102,7 +104,7 @@ def test_x2_what_is_not_in_it_is_not_counted_when_it_ends() -> None:
     index.take_back(again)
     elsewhere = Execution("x2", "x2", NO_TOOL, "none", cast("Any", None), b"{}", 2.0, 2.0)
     for execution in (replaced, elsewhere):
-        execution.stored = True  # as every one is that other processes can know
+        execution.mark_stored()  # as is every execution that other processes can know
         ended(index, execution)
     assert index.finished == 0
     ended(index, again)

@@ -102,7 +102,7 @@ async def test_x9_full_queue_refuses_with_a_clear_error_and_nothing_is_dropped()
         assert refused.error is not None
         assert refused.error.category == "resource"
         assert refused.error.retryable
-        assert "The system is busy: 2 calls are waiting already. Nothing was done" in refused.error.message
+        assert "The system is busy: 2 calls are queued. Nothing was done" in refused.error.message
         assert harness.kinds(refused.execution_id) == ["tool_started", "tool_result"]
         await works.end("a", "b", "c")
         sessions = [harness.session, harness.session, other]
@@ -195,7 +195,7 @@ async def test_x9_one_user_cannot_fill_the_queue_for_the_others() -> None:
             assert refused.error is not None
             assert refused.error.category == "resource"
             assert refused.error.retryable
-            assert "of this user are waiting already, which is its share" in refused.error.message
+            assert "of this user are queued, which is the user" in refused.error.message
             shares.append(sessions[0].user.queued)
         assert shares == [50, 25, 13, 6, 3]
         assert (await harness.session.call("work", {"name": "w"})).queued
@@ -377,7 +377,7 @@ async def test_x9_tool_that_calls_itself_with_one_place_is_told_so() -> None:
         outcome = await harness.session.call("again", {"depth": 1})
         assert outcome.error is not None
         assert outcome.error.category == "resource"
-        assert "The tool again has no free place" in outcome.error.message
+        assert "The tool again has no free slot" in outcome.error.message
         assert harness.session.running == 0
         assert (await harness.session.call("again", {"depth": 0})).value == 0
 
@@ -398,7 +398,7 @@ async def test_x9_tools_that_wait_for_each_others_places_are_told_so() -> None:
         outcomes = [call.result() for call in calls]
         errors = [outcome.error for outcome in outcomes if outcome.error is not None]
         assert [error.category for error in errors] == ["resource"], "one is refused, so the other goes on"
-        assert "wait for this very call" in errors[0].message
+        assert "wait for it" in errors[0].message
         assert [outcome.value for outcome in outcomes if outcome.error is None] == ["done"]
         assert harness.runtime.manager._slots._holders == {}
 

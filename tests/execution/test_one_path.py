@@ -11,6 +11,8 @@ import pytest
 import callboard.execution
 from callboard import BreakerPolicy, Limits, Outcome, RetryPolicy, Tool, ToolError, tool
 from callboard.execution.breaker import BreakerOpen
+from callboard.execution.execution import Execution
+from callboard.execution.extras import OptionalState
 from callboard.testing import Harness, settle
 
 pytestmark = pytest.mark.anyio
@@ -67,8 +69,29 @@ def test_x1_one_place_enters_handlers() -> None:
         found = calls_of(ast.parse(path.read_text()), "carry_out")
         if begins := [call for call in found if call[1] != "Runner.carry_out"]:  # the function, of which nothing runs
             beginning[path.name] = sorted(begins)
-    begun = [("begin", "self._attempts.carry_out"), ("resume", "self._attempts.carry_out")]
-    assert beginning == {"beginnings.py": begun}
+    begun = [("begin", "self._runner.carry_out"), ("resume", "self._runner.carry_out")]
+    assert beginning == {"admission.py": begun}
+
+
+def test_x1_only_an_execution_writes_its_state() -> None:
+    root = Path(inspect.getfile(callboard.execution)).parent.parent
+    fields = {slot for base in Execution.__mro__ for slot in getattr(base, "__slots__", ())}
+    fields |= {name for name in dir(OptionalState) if isinstance(getattr(OptionalState, name), property)}
+    written: list[str] = []
+    for folder in ("execution", "sessions", "chat", "telemetry"):
+        for path in sorted((root / folder).glob("*.py")):
+            targets = [
+                node
+                for node in ast.walk(ast.parse(path.read_text()))
+                if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr in fields
+            ]
+            written += [f"{path.name}: {ast.unparse(each)}" for each in targets if names_an_execution(each.value)]
+    assert {each.partition(":")[0] for each in written} == {"execution.py"}, "`adopt` writes to its child"
+
+
+def names_an_execution(node: ast.expr) -> bool:
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return name.lstrip("_") in ("execution", "parent", "child", "known", "each", "queued")
 
 
 async def test_x1_plain_call_is_recorded_counted_and_on_the_board() -> None:

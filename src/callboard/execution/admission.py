@@ -1,6 +1,6 @@
-"""How executions begin: made and entered, given a place, their arguments read, their task started.
+"""How executions begin: they are made and indexed, get a slot, have their arguments validated, and their task starts.
 
-So far an execution is told of only if it has to wait: for its place, or in its first step.
+Until then an execution is reported only if it waits: for its slot, or in the first step of its task.
 """
 
 import asyncio
@@ -10,46 +10,50 @@ from typing import Any, Protocol
 from ..budget import LARGE
 from ..clock import Clock
 from ..errors import ErrorCategory, ToolError
-from ..events.kinds import EventKind
 from ..events.millisecond_clock import MillisecondClock
 from ..tools.definition import Tool
 from ..tools.policies import RetryPolicy
 from ..tools.registry import Registry
 from ..types import Mode
-from .execution import CALLED, ID_PREFIX, VALIDATED, Execution, Scope
+from .execution import ID_PREFIX, Execution
 from .failures import interrupted, presentable, timed_out
 from .finishing import Finishing
 from .index import ExecutionIndex
-from .lifecycle import Status, move
-from .lifecycle_events import which_attempt
+from .lifecycle import Status
 from .limits import SlotLimiter
 from .masking import shown_document
 from .observer import Observer
+from .reporting import Reporting
 from .runner import Runner
+from .scope import SessionScope
+from .stopping import Stopping
 from .tasks import start_task
 
-# Looking a member up in its enumeration costs more than what is done with it here.
-_BACKGROUND, _VALIDATING = Mode.BACKGROUND, Status.VALIDATING
+# Looking a member up in its enumeration costs more than comparing with it.
+_BACKGROUND = Mode.BACKGROUND
 
 _LINE_FEED, _CARRIAGE_RETURN = b"\n\r"
 
 MOST_INTERRUPTIONS = 10
-"""How often a call may be begun that its process does not survive: it may be what the process dies of."""
+"""How often a call is started again after its process died: the call itself may be the cause."""
 
 
-class CallScope(Scope, Protocol):
-    """A session, as those see it who make calls."""
+class CallScope(SessionScope[Execution], Protocol):
+    """A session, as the manager needs it to make calls."""
 
     @property
     def index(self) -> ExecutionIndex: ...
 
     def find(self, name: str) -> Tool:
-        """The tool that the session sees under that name. Raises `ToolError` (not_found)."""
+        """Return the tool that the session sees under that name. Raises `ToolError` (not_found)."""
         ...
 
 
 class Admission:
-    """Makes executions, and lets them begin."""
+    """Makes executions and starts them."""
+
+    loop: asyncio.AbstractEventLoop
+    """The loop of all tasks, set when the manager is entered."""
 
     def __init__(
         self,
@@ -58,7 +62,11 @@ class Admission:
         clock_ms: MillisecondClock,
         slots: SlotLimiter,
         runner: Runner,
+        reporting: Reporting,
         finishing: Finishing,
+        stopping: Stopping,
+        live: dict[str, Execution],
+        observers: list[Observer],
         retry: RetryPolicy,
     ) -> None:
         self._registry = registry
@@ -69,25 +77,27 @@ class Admission:
         self._monotonic = clock.monotonic  # looked up once: it is on the path of every call
         self._millisecond_clock = clock_ms
         self._slots = slots
-        self.loop: asyncio.AbstractEventLoop
-        """The loop on which executions run, from the manager's start on."""
         self._runner = runner
+        self._reporting = reporting
         self._finishing = finishing
+        self._stopping = stopping
+        self._live = live
+        self._observers = observers
         self._max_attempts = retry.max_attempts
         self._prefix = f"{ID_PREFIX}{secrets.token_hex(6)}-"
         self.count = 0
-        """How many executions there were."""
-        self.observers: list[Observer] = []
+        """The number of executions made so far."""
 
     def new(self, scope: CallScope, tool: Tool, name: str, document: bytes, call_id: str | None) -> Execution:
-        """An execution, entered in its session's book."""
+        """Make an execution and add it to its session's index."""
         self.count = count = self.count + 1
-        number = f"{self._prefix}{count}"
+        execution_id = f"{self._prefix}{count}"
         now, clock_ms = self._monotonic(), self._millisecond_clock
         if now >= clock_ms.until:
             clock_ms.turn(now)
         at = clock_ms.at + (now - clock_ms.since)
-        execution = Execution(number, call_id or number, tool, name, scope, document, now, at)
+        attempts = self._max_attempts if tool.retry is None else tool.retry.max_attempts
+        execution = Execution(execution_id, call_id or execution_id, tool, name, scope, document, now, at, attempts)
         index = scope.index
         entries = index.entries
         entries.append(execution)
@@ -98,70 +108,62 @@ class Admission:
         return execution
 
     def take_back(self, execution: Execution) -> None:
-        """Enter an execution that was made before."""
+        """Add an execution that another process began to its session's index."""
         scope: Any = execution.scope
         scope.index.take_back(execution)
         if len(execution.document) > LARGE:
-            execution.held = len(execution.document)
-            scope.user.arguments += execution.held
-        self._finishing.live[execution.id] = execution
+            execution.hold_arguments()
+        self._live[execution.id] = execution
 
     def announce(self, execution: Execution) -> None:
-        """Tell that a call was accepted, before its arguments were looked at."""
-        self._wait(execution)
-        execution.display_arguments = shown_document(execution.tool, execution.document, self._size)
-        execution.phase, execution.at = CALLED, self._clock.time()
-        self._finishing.tell(execution)
+        """Report that a call was accepted, before its arguments are validated."""
+        self._keep_live(execution)
+        display_arguments = shown_document(execution.tool, execution.document, self._size)
+        execution.accept(self._clock.time(), display_arguments)
+        self._reporting.report(execution)
 
     def begin(self, execution: Execution) -> None:
-        """Let an execution begin once it has its place: read its arguments, and let its task run."""
-        tool, document, waited = execution.tool, execution.document, execution.has_slot
-        large = len(document) > LARGE
+        """Start an execution, or queue it until it has a slot; then this is called again."""
+        tool, document, was_queued = execution.tool, execution.document, execution.has_slot
         try:
-            if not waited:
-                if self.observers:
-                    for observer in self.observers:
-                        observer.called(execution)
-                execution.max_attempts = self._max_attempts if tool.retry is None else tool.retry.max_attempts
+            if was_queued:
+                execution.set_phase_time(self._clock.time())
+            else:
+                for observer in self._observers:
+                    observer.called(execution)
                 if tool.total_timeout is not None:
-                    limit = execution.queued + tool.total_timeout
-                    execution.deadline = limit if execution.deadline is None else min(limit, execution.deadline)
+                    execution.set_timeout(tool.total_timeout)
                 try:
-                    if large:
+                    if len(document) > LARGE:
                         self._hold_arguments(execution)
-                    if not self._slots.enter(execution):
+                    if not self._slots.acquire(execution):
                         self.announce(execution)
                         return
                 except ToolError as error:
                     self.announce(execution)
                     self._finishing.fail(execution, error)
                     return
-            else:
-                execution.at = self._clock.time()
-            execution.phase, execution.status = VALIDATED, _VALIDATING
             try:
                 if len(document) > self._harmless:
                     self._size.check(document)
-                execution.arguments = tool.arguments.parse(tool.name, document)
+                arguments = tool.arguments.parse(tool.name, document)
             except BaseException as error:  # a validator may raise anything
                 self._refuse_arguments(execution, error)
                 return
-            if waited:
-                execution.started = self._monotonic()
+            if was_queued:
+                execution.start(arguments, execution.display_arguments, self._monotonic())
+            elif tool.secret is False and not (_LINE_FEED in document or _CARRIAGE_RETURN in document):
+                execution.start(arguments, document, execution.queued)
             else:
-                execution.started = execution.queued
-                if tool.secret is False and not (_LINE_FEED in document or _CARRIAGE_RETURN in document):
-                    execution.display_arguments = document
-                else:
-                    execution.display_arguments = shown_document(tool, document, self._size)
+                execution.start(arguments, shown_document(tool, document, self._size), execution.queued)
             work = self._runner.carry_out(execution)
             background = tool.mode is _BACKGROUND  # its caller is acknowledged before the handler begins
             task = asyncio.Task(work, loop=self.loop) if background else start_task(work, self.loop)
             if execution.ended is None:
-                execution.task = task
-                self._wait(execution)
+                execution.run_in(task)
+                self._keep_live(execution)
                 if execution.attempt or background:  # else the task reports in its first step
-                    self._finishing.tell(execution)
+                    self._reporting.report(execution)
             elif not task.done():  # it was stopped before it first waited
                 self._finishing.abandon(task)
                 task.cancel()
@@ -169,61 +171,61 @@ class Admission:
             self._finishing.fault(execution, error)
 
     def resume(self, execution: Execution) -> None:
-        """Go on with an execution that a process left behind, where that is safe."""
+        """Continue an execution of a process that died, if that is safe."""
         self.take_back(execution)
         if execution.deadline is not None:
             if execution.deadline <= self._clock.monotonic():
                 self._finishing.fail(execution, timed_out(execution.name, retryable=False))
                 return
-            self._finishing.deadlines.watch(execution.deadline)
-        if execution.request is None:  # else it takes its place when its person has answered
+            self._stopping.deadlines.watch(execution.deadline)
+        if execution.request is None:  # else it takes its slot when its person has answered
             if execution.status is Status.PENDING and not self._slots.has_slot_for(execution):
-                self._slots.wait(execution)
+                self._slots.enqueue(execution)
                 return
             self._slots.take(execution)
         if execution.status is Status.PENDING:
             self.begin(execution)
             return
         try:
-            execution.arguments = execution.tool.arguments.parse(execution.name, execution.document)
+            execution.set_arguments(execution.tool.arguments.parse(execution.name, execution.document))
             if execution.status is Status.EXECUTING:
-                failure, shown = presentable(interrupted())
-                execution.errors = (*execution.errors, failure)
-                times = sum(error.category is failure.category for error in execution.errors)
+                failure, error_json = presentable(interrupted())
+                times = 1 + sum(error.category is failure.category for error in execution.errors)
+                execution.wait_for_retry(failure, None)
                 if times >= MOST_INTERRUPTIONS:
                     raise interrupted(times)
-                execution.status = move(execution.status, Status.WAITING)
-                which = which_attempt(execution.attempt, execution.max_attempts)
-                self._finishing.post(execution, EventKind.TOOL_RETRYING, b'%b,"error":%b,"delay":0.0}' % (which, shown))
+                self._reporting.retrying(execution, error_json, 0.0)
         except Exception as error:
             self._finishing.fail(execution, self._registry.errors.translate(error))
             return
         delay = self._runner.delay(execution)
-        execution.task = self.loop.create_task(self._runner.carry_out(execution, delay))
+        execution.run_in(self.loop.create_task(self._runner.carry_out(execution, delay)))
 
     def _hold_arguments(self, execution: Execution) -> None:
-        """Count large arguments among those of the user's open calls. Raises `ToolError` where they are too many."""
-        user, size = execution.scope.user, len(execution.document)
-        if user.arguments + size > self._max_held:
+        """Count large arguments against the user's limit. Raises `ToolError` (resource) if that is reached."""
+        held = execution.scope.user.arguments
+        if held + len(execution.document) > self._max_held:
             raise ToolError(
-                f"The arguments of this user's calls that have not ended take {user.arguments:,} bytes; "
-                f"{self._max_held:,} are allowed. Nothing was done; try again when some of them have ended.",
+                f"The arguments of this user's calls that have not ended take {held:,} bytes; {self._max_held:,} are "
+                "allowed. Nothing was done; try again when some of them have ended.",
                 category=ErrorCategory.RESOURCE,
                 retryable=True,
             )
-        user.arguments += size
-        execution.held = size
+        execution.hold_arguments()
 
-    def _wait(self, execution: Execution) -> None:
-        """Know it among those that have not ended, and when it must have."""
-        self._finishing.live[execution.id] = execution
+    def _keep_live(self, execution: Execution) -> None:
+        """Add it to the live executions, and watch its deadline."""
+        self._live[execution.id] = execution
         if execution.deadline is not None:
-            self._finishing.deadlines.watch(execution.deadline)
+            self._stopping.deadlines.watch(execution.deadline)
 
     def _refuse_arguments(self, execution: Execution, error: BaseException) -> None:
         failure = self._registry.errors.translate(error)
-        if not execution.reported_phase:  # else it is there already
-            execution.display_arguments = shown_document(execution.tool, execution.document, self._size)
+        reported = execution.reported_phase
+        shown = (
+            execution.display_arguments if reported else shown_document(execution.tool, execution.document, self._size)
+        )
+        execution.reject_arguments(shown)
         self._finishing.fail(execution, failure)
-        if isinstance(failure.__cause__, KeyboardInterrupt):  # a person wants the process to end
+        if isinstance(failure.__cause__, KeyboardInterrupt):
             raise failure.__cause__

@@ -1,6 +1,6 @@
-"""The circuit breaker: a tool that keeps failing is refused for a while, then tried with a few probes.
+"""The circuit breaker: calls of a tool that keeps failing are refused for a while, then a few probes are let through.
 
-A state machine without a clock or tasks: every method is told the time. `breakers` decides which calls share one.
+A state machine without a clock or tasks: methods take the time as an argument. `breakers` says which calls share one.
 """
 
 from enum import StrEnum
@@ -18,22 +18,22 @@ COUNTED = frozenset(
         ErrorCategory.UNKNOWN,
     }
 )
-"""Failures that say something about the tool. A bad argument, a refusal or a cancellation does not."""
+"""The failures that count. A bad argument, a rejection or a cancellation says nothing about the tool."""
 
 
 class BreakerState(StrEnum):
-    """Whether calls get through."""
+    """Which calls are let through."""
 
     CLOSED = "closed"
     """All of them."""
     OPEN = "open"
-    """None, until the recovery time is over."""
+    """None, until the recovery time has passed."""
     HALF_OPEN = "half_open"
-    """A few, to see whether it works again."""
+    """A few probes, to find out whether the tool works again."""
 
 
 class Breaker:
-    """Counts one tool's failures in a row and decides who gets through."""
+    """Counts consecutive failures and decides which attempts are let through."""
 
     __slots__ = ("_failures", "_opened_at", "_policy", "_probes", "_successes", "state")
 
@@ -43,22 +43,22 @@ class Breaker:
         self._failures = 0
         self._successes = 0
         self._probes: set[str] = set()
-        """The attempts that are inside to see whether it works again."""
+        """The executions whose attempts are probes."""
         self._opened_at = 0.0
 
     @property
     def pristine(self) -> bool:
-        """Whether there is nothing to remember: closed, and no failure since the last success."""
+        """Whether it is closed and has counted no failure since the last success."""
         return self.state is BreakerState.CLOSED and not self._failures
 
     def refused_for(self, now: float) -> float:
-        """The seconds for which everyone is refused; 0 where somebody may be let through."""
+        """Return the seconds for which every attempt is refused; 0 if one may be let through."""
         return max(0.0, self._opened_at + self._policy.recovery_time - now) if self.state is BreakerState.OPEN else 0.0
 
-    def admit(self, who: str, now: float) -> float | None:
-        """Let an attempt of an execution through (None), or refuse it with the seconds until the next probe.
+    def admit(self, execution_id: str, now: float) -> float | None:
+        """Let an attempt of an execution through (None), or return the seconds until the next probe.
 
-        In the half-open state as many probes are inside at once as successes are still needed, and no more.
+        In the half-open state there are at most as many probes at once as successes are still needed.
         """
         if self.state is BreakerState.CLOSED:
             return None
@@ -69,15 +69,15 @@ class Breaker:
             self._successes = 0
         if len(self._probes) >= self._policy.success_threshold - self._successes:
             return self._policy.recovery_time
-        self._probes.add(who)
+        self._probes.add(execution_id)
         return None
 
-    def succeeded(self, who: str) -> None:
-        """An attempt that was let through gave a result."""
+    def succeeded(self, execution_id: str) -> None:
+        """Count the success of an attempt that was let through."""
         if self.state is BreakerState.HALF_OPEN:
-            if who not in self._probes:
-                return  # it was let through before the breaker opened, and says nothing about now
-            self._probes.discard(who)
+            if execution_id not in self._probes:
+                return  # it was let through before the breaker opened
+            self._probes.discard(execution_id)
             self._successes += 1
             if self._successes < self._policy.success_threshold:
                 return
@@ -86,12 +86,12 @@ class Breaker:
         self.state = BreakerState.CLOSED
         self._failures = 0
 
-    def failed(self, who: str, category: ErrorCategory, now: float) -> None:
-        """An attempt that was let through failed."""
+    def failed(self, execution_id: str, category: ErrorCategory, now: float) -> None:
+        """Count the failure of an attempt that was let through."""
         if self.state is BreakerState.HALF_OPEN:
-            if who not in self._probes:
+            if execution_id not in self._probes:
                 return
-            self._probes.discard(who)
+            self._probes.discard(execution_id)
         if category not in COUNTED or self.state is BreakerState.OPEN:
             return
         self._failures += 1
@@ -103,7 +103,7 @@ class Breaker:
 
 
 class BreakerOpen(ToolError):
-    """A call that an open breaker does not let through. Nothing was done."""
+    """A call was refused by an open breaker. Nothing was done."""
 
     def __init__(self, tool: str, seconds: float, target: str | None = None) -> None:
         paused = f"{tool} for {target}" if target else tool

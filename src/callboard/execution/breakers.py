@@ -1,7 +1,7 @@
-"""The breakers of all tools: by tool, or by user, session or target where the tool says so.
+"""The breakers of all tools: by tool, or by user, session or target if the tool's policy says so.
 
-A breaker exists while it has something to remember. Those of tools are as many as there are tools; of the others, whose
-number users and models decide, the ones that were used last are kept.
+A breaker exists only while it has state. There are at most as many breakers of tools as tools; of the others, whose
+number depends on users and models, the most recently used are kept.
 """
 
 import hashlib
@@ -20,16 +20,16 @@ from .execution import Execution, Scope
 log = logging.getLogger("callboard.execution")
 
 MOST = 10_000
-"""How many breakers of users, sessions and targets are remembered. One that is forgotten is closed."""
+"""The most breakers of users, sessions and targets that are kept. A dropped breaker is closed."""
 LONGEST_TARGET = 256
-"""Characters of a target; a longer one is known by its hash."""
+"""The most characters of a target; a longer one is replaced by its hash."""
 
 BreakerKey: TypeAlias = tuple[str, str, str, str]
-"""Tool, session, user and target; empty where calls of all of them are counted together."""
+"""Tool, session, user and target; empty for those that share one breaker."""
 
 
 class Breakers:
-    """Finds the breaker that an execution passes."""
+    """Finds, makes and drops the breakers of executions."""
 
     def __init__(self, default: BreakerPolicy, registry: Registry, clock: Clock) -> None:
         self._default = default
@@ -37,13 +37,13 @@ class Breakers:
         self._clock = clock
         self._of_tools: dict[BreakerKey, Breaker] = {}
         self._scoped: dict[BreakerKey, Breaker] = {}
-        """Those of users, sessions and targets, the one that was used last at the end."""
+        """The breakers of users, sessions and targets, the most recently used last."""
         self._numbers: Counter[str] = Counter()
-        """How many breakers there are of each tool that has any."""
+        """The number of breakers of each tool that has any."""
         self.remember = default.target is not None
-        """Whether an attempt or a success is news. False while there is no breaker: then asking costs nothing."""
+        """Whether `admit` and `succeeded` must be called. False without any breaker, so that calls cost nothing."""
         self._timers: dict[BreakerKey, Timer] = {}
-        """Of tools' own breakers that are open, until the time for a probe."""
+        """The timers of tools' own open breakers, until the next probe."""
 
     def close(self) -> None:
         """Stop all timers."""
@@ -53,46 +53,46 @@ class Breakers:
 
     @property
     def known(self) -> dict[BreakerKey, Breaker]:
-        """Those that have something to remember."""
+        """All breakers by key."""
         return {**self._of_tools, **self._scoped}
 
     def refusing(self) -> Counter[str]:
-        """How many breakers of each tool refuse calls now."""
+        """Return the number of breakers of each tool that refuse calls now."""
         now = self._clock.monotonic()
         return Counter(key[0] for key, breaker in self.known.items() if breaker.refused_for(now) > 0)
 
     def admit(self, execution: Execution) -> None:
-        """Let an attempt through. Raises `BreakerOpen` with the time until the next probe where the breaker is open."""
+        """Let an attempt through, or raise `BreakerOpen` with the time until the next probe."""
         policy = self._policy(execution.tool)
-        if policy.target is not None:  # before the handler runs, which may change what it was given
-            execution.target = _target(policy, execution)
+        if policy.target is not None:  # before the handler runs, which may change its arguments
+            execution.set_target(_target(policy, execution))
         if execution.tool.name not in self._numbers:
             return
         if (breaker := self._find(key := self._key(execution))) is not None:
             seconds = breaker.admit(execution.id, self._clock.monotonic())
-            self._show(key, execution.tool, breaker)
+            self._publish(key, execution.tool, breaker)
             if seconds is not None:
                 raise BreakerOpen(execution.name, seconds, execution.target)
 
     def succeeded(self, execution: Execution) -> None:
-        """An attempt gave a result."""
+        """Count a success."""
         if execution.tool.name not in self._numbers:
             return
         if (breaker := self._find(key := self._key(execution))) is not None:
             breaker.succeeded(execution.id)
-            self._show(key, execution.tool, breaker)
+            self._publish(key, execution.tool, breaker)
             if breaker.pristine:
                 self._drop(key)
 
     def failed(self, execution: Execution, failure: ToolError) -> None:
-        """An attempt failed."""
+        """Count a failure."""
         key, tool = self._key(execution), execution.tool
         breaker = self._find(key) or self._make(key, self._policy(tool))
         before = breaker.state
         breaker.failed(execution.id, failure.category, self._clock.monotonic())
-        self._show(key, tool, breaker)
+        self._publish(key, tool, breaker)
         if breaker.state is BreakerState.OPEN and before is not BreakerState.OPEN and key in self._of_tools:
-            # A tool that is hidden while its breaker is open may not be called, so its time must come by itself.
+            # A tool that is hidden while its breaker is open is not called, so a timer must end the open state.
             if (timer := self._timers.get(key)) is not None:
                 timer.cancel()
             recovery = self._policy(tool).recovery_time
@@ -101,7 +101,7 @@ class Breakers:
             self._drop(key)
 
     def hides(self, tool: Tool, scope: Scope) -> bool:
-        """Whether a tool asks not to be shown to that session now."""
+        """Return whether a tool is hidden from that session now."""
         policy = self._policy(tool)
         if not policy.hide_when_open or tool.name not in self._numbers:
             return False
@@ -109,7 +109,7 @@ class Breakers:
         return breaker is not None and breaker.refused_for(self._clock.monotonic()) > 0
 
     def forget(self, scope: Scope) -> None:
-        """A session has ended: its own breakers go with it."""
+        """Drop the breakers of a session that has ended."""
         for key in [key for key in self._scoped if key[1] == scope.id]:
             self._drop(key)
 
@@ -119,16 +119,16 @@ class Breakers:
         return breaker
 
     def _make(self, key: BreakerKey, policy: BreakerPolicy) -> Breaker:
-        made = Breaker(policy)
+        breaker = Breaker(policy)
         if _is_of_tool(key):
-            self._of_tools[key] = made
+            self._of_tools[key] = breaker
         else:
-            self._scoped[key] = made
+            self._scoped[key] = breaker
         self._numbers[key[0]] += 1
         self.remember = True
         if len(self._scoped) > MOST:
             self._drop(next(iter(self._scoped)))
-        return made
+        return breaker
 
     def _drop(self, key: BreakerKey) -> None:
         if self._of_tools.pop(key, None) is None:
@@ -139,10 +139,10 @@ class Breakers:
         self.remember = bool(self._numbers) or self._default.target is not None
 
     def _recover(self, key: BreakerKey, tool: Tool, breaker: Breaker) -> None:
-        """The recovery time is over: the next call is a probe, and statistics show it."""
+        """Show in the statistics that the recovery time is over and the next call is a probe."""
         del self._timers[key]
         if breaker.state is BreakerState.OPEN and not breaker.refused_for(self._clock.monotonic()):
-            self._show(key, tool, breaker, BreakerState.HALF_OPEN)
+            self._publish(key, tool, breaker, BreakerState.HALF_OPEN)
 
     def _key(self, execution: Execution) -> BreakerKey:
         return _key(execution.tool, self._policy(execution.tool), execution.scope, execution.target)
@@ -150,14 +150,14 @@ class Breakers:
     def _policy(self, tool: Tool) -> BreakerPolicy:
         return tool.breaker or self._default
 
-    def _show(self, key: BreakerKey, tool: Tool, breaker: Breaker, state: BreakerState | None = None) -> None:
-        """Have a tool's statistics show the state of its own breaker, and of no user's, session's or target's."""
+    def _publish(self, key: BreakerKey, tool: Tool, breaker: Breaker, state: BreakerState | None = None) -> None:
+        """Set the state in the tool's statistics, only for the tool's own breaker."""
         if _is_of_tool(key) and self._registry.get(tool.name) is tool:
             self._registry.counters_of(tool).breaker = (state or breaker.state).value
 
 
 def _key(tool: Tool, policy: BreakerPolicy, scope: Scope, target: str | None) -> BreakerKey:
-    """Which calls are counted together. A tool that a session was lent has breakers of its own there."""
+    """Return the key of a call's breaker. A tool that only one session has gets breakers of its own there."""
     by = policy.scope
     alone = by is BreakerScope.SESSION or scope.lent(tool.name) is tool
     unknown = by is BreakerScope.TARGET and target is None
@@ -174,7 +174,7 @@ def _target(policy: BreakerPolicy, execution: Execution) -> str | None:
     try:
         target = policy.target(execution.arguments)
     except Exception:
-        log.exception("the breaker of %s could not tell the target of a call; it counts for its user", execution.name)
+        log.exception("the target function of %s's breaker failed; the call counts for its user", execution.name)
         return None
     if target is None or len(target) <= LONGEST_TARGET:
         return target

@@ -1,8 +1,7 @@
-"""Deadlines without a timer per call.
+"""One timer for the time limits of all live executions.
 
-Each running execution carries its times as plain fields. One timer for all of them is set to the earliest, and when it
-fires the running ones are looked at. A call that ends before anything is due, which is nearly every call, costs one
-comparison.
+Each execution carries its limits as plain fields (see `time_limits`). The timer is set to the earliest of them; when it
+fires, all live executions are checked. A call that ends before that, as nearly every call does, costs one comparison.
 """
 
 import logging
@@ -17,21 +16,21 @@ NEVER = float("inf")
 
 
 class Deadlines:
-    """Calls `due(execution, now)` for every execution of which a time has come."""
+    """Calls `due(execution, now)` for every live execution that has passed one of its time limits."""
 
-    __slots__ = ("_clock", "_due", "_next", "_running", "_timer")
+    __slots__ = ("_clock", "_due", "_live", "_next", "_timer")
 
-    def __init__(self, clock: Clock, running: Iterable[Execution], due: Callable[[Execution, float], None]) -> None:
+    def __init__(self, clock: Clock, live: Iterable[Execution], due: Callable[[Execution, float], None]) -> None:
         self._clock = clock
-        self._running = running
+        self._live = live
         self._due = due
         self._next = NEVER
         self._timer: Timer | None = None
 
     def watch(self, when: float) -> None:
-        """Make sure that somebody looks at that time."""
+        """Have the timer fire at that time, or earlier."""
         if when < self._next:
-            timer = self._clock.call_later(max(0.0, when - self._clock.monotonic()), self._look)
+            timer = self._clock.call_later(max(0.0, when - self._clock.monotonic()), self._check)
             if self._timer is not None:
                 self._timer.cancel()
             self._next, self._timer = when, timer
@@ -41,24 +40,15 @@ class Deadlines:
             self._timer.cancel()
         self._next = NEVER
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         self._next, self._timer = NEVER, None
         now = self._clock.monotonic()
-        for execution in tuple(self._running):
-            if execution.ended is None and earliest(execution) <= now:
+        for execution in tuple(self._live):
+            if execution.ended is None and (when := execution.next_due) is not None and when <= now:
                 try:
                     self._due(execution, now)
-                except Exception:  # the others' times must come all the same
-                    log.exception("the runtime failed while the time of %s came", execution.name)
-        if (when := min(map(earliest, self._running), default=NEVER)) < NEVER:
-            self.watch(when)
-
-
-def earliest(execution: Execution) -> float:
-    """The next time at which something is due for it."""
-    return min(
-        NEVER if execution.deadline is None else execution.deadline,
-        NEVER if execution.attempt_deadline is None else execution.attempt_deadline,
-        NEVER if execution.budget_at is None else execution.budget_at,
-        NEVER if execution.forced_at is None else execution.forced_at,
-    )
+                except Exception:  # the other executions are checked all the same
+                    log.exception("the runtime failed when a time limit of %s passed", execution.name)
+        times = [when for execution in self._live if (when := execution.next_due) is not None]
+        if times:
+            self.watch(min(times))

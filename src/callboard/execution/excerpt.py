@@ -1,8 +1,8 @@
-"""A long result as a model is shown it: its head and its tail, and what was cut between them."""
+"""An excerpt of a long result for a model: its head, a note about what is left out, and its tail."""
 
 
 def excerpt(text: str, limit: int, execution_id: str) -> str:
-    """The text, or at most `limit` characters of it around a note that says how to read the rest."""
+    """Return the text, or at most `limit` characters of it around a note that says how to read the rest."""
     if len(text) <= limit:
         return text
     head = limit * 2 // 3

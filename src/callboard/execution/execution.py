@@ -1,305 +1,375 @@
-"""One execution while it lives: the mutable state behind an `ExecutionRecord`.
+"""The state of one call while this process carries it out.
 
-How it goes on and ends is the manager's to say, by the table of `lifecycle`, and an end is never changed. What its
-session notes on it is beside that: what is stored, what a person was asked, whose it is.
+`Execution` owns its state: other modules read its fields and change them through its methods. Every change of status
+passes the table of `lifecycle`, and an end is final. `ExecutionRecord` is the immutable copy that users get.
 """
 
 import asyncio
 from collections.abc import Callable
-from datetime import UTC, datetime
 from enum import IntEnum
-from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+from sys import getsizeof
+from typing import Any, TypeAlias, cast
 
-from pydantic_core import from_json, to_json
-
-from ..errors import ToolError
-from ..storage.rows import TOOL, RequestRow
-from ..tools.context import ClientContext
+from ..errors import ErrorCategory, ToolError
+from ..storage.rows import WORKER, ExecutionRow
 from ..tools.definition import Tool
-from .lifecycle import Status
-from .outcome import QUEUED, Outcome, OutcomeStatus
-from .record import ExecutionRecord
-from .usage import UserUsage
+from .extras import Extras, OptionalState
+from .lifecycle import IllegalTransition, Phase, Status, move
+from .outcome import Outcome, OutcomeStatus, acknowledgement
+from .scope import SessionScope
+from .time_limits import TimeLimits
+
+ID_PREFIX = "x"
+"""The first character of every execution's id."""
 
 
 class Priority(IntEnum):
-    """Who goes first when there is a queue."""
+    """The order in which queued calls start."""
 
     URGENT = 0
     NORMAL = 1
     LOW = 2
 
 
-class IndexPort(Protocol):
-    """What keeps a session's executions."""
+Scope: TypeAlias = "SessionScope[Execution]"
+"""The session of an execution."""
 
-    def ended(self, execution: "Execution") -> None:
-        """An execution has ended, so it need not be kept for ever."""
-        ...
-
-    def weigh(self, execution: "Execution") -> None:
-        """An execution has ended that has large arguments or a large result."""
-        ...
-
-
-class Scope(Protocol):
-    """What the manager needs of a session."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def user_id(self) -> str: ...
-    @property
-    def index(self) -> IndexPort: ...
-
-    running: int
-    """How many of its executions hold a place."""
-
-    @property
-    def user(self) -> UserUsage:
-        """What its user takes up, in all of its sessions."""
-        ...
-
-    @property
-    def client(self) -> ClientContext | None:
-        """What the user's client sent along with its newest run."""
-        ...
-
-    @property
-    def durable(self) -> bool:
-        """Whether what is told is stored, which takes a while."""
-        ...
-
-    def lent(self, name: str) -> Tool | None:
-        """The tool of that name that only this session has."""
-        ...
-
-    def tell(self, events: tuple[bytes, ...], execution: "Execution", /) -> object:
-        """Put encoded events of an execution on the board, together with the state that it is in now."""
-        ...
-
-    async def settle(self) -> None:
-        """Return when everything that was told is stored."""
-        ...
-
-    async def begun(self, execution: "Execution", *, again: bool = False) -> None:
-        """Return when it is stored that a call begins, where its caller waits for the store only so long."""
-        ...
-
-    async def stored(self, execution: "Execution", *, again: bool = False) -> None:
-        """Return when everything that was told of a call is stored. Raises where its caller does not wait any longer;
-        a call of which nothing is stored is taken back then. `again` is for a caller who is not the first.
-        """
-        ...
-
-    def late(self, execution: "Execution") -> None:
-        """An execution ends whose caller was let go: its result waits to be taken. It is told right after this."""
-        ...
-
-    async def ask(self, execution: "Execution") -> "Answer":
-        """Ask a person about an execution that waits, and wait for the answer."""
-        ...
-
-    def use(self, execution: "Execution") -> None:
-        """The answer of an execution's person is used by what is told next."""
-        ...
-
-    async def elsewhere(self, execution: "Execution") -> Outcome:
-        """How a call stands that another process carries out."""
-        ...
-
-
-ToolKey: TypeAlias = tuple[str, str | None]
-"""A tool, and the session that alone has it, where it is one that a session was lent."""
-
-
-def tool_key(tool: Tool, scope: Scope) -> ToolKey:
-    """What is counted together: all calls of a tool, or those of the one session that has it."""
-    return tool.name, scope.id if scope.lent(tool.name) is tool else None
-
-
-class Answer(NamedTuple):
-    """What a person said."""
-
-    error: ToolError | None = None
-    """Why it will not run: refused, or nobody answered in time."""
-    document: bytes | None = None
-    """The arguments with which it runs instead."""
-    value: Any = None
-    """The result, for a tool without a body."""
-
-
-ID_PREFIX = "x"
-"""With what the id of every execution begins."""
-
-NOTHING, CALLED, VALIDATED, EXECUTING = range(4)
-"""How an execution begins, step by step; each is told by an event."""
-
-_SUCCEEDED = OutcomeStatus.SUCCEEDED
-_PENDING, _WAITING, _SUCCESS = Status.PENDING, Status.WAITING, Status.SUCCEEDED
+# Looking a member up in its enumeration costs more than comparing with it.
+_NEW, _CALLED, _VALIDATED, _BEGUN = Phase
+_PENDING, _VALIDATING, _EXECUTING = Status.PENDING, Status.VALIDATING, Status.EXECUTING
+_WAITING, _SUCCEEDED, _OUTCOME_SUCCEEDED = Status.WAITING, Status.SUCCEEDED, OutcomeStatus.SUCCEEDED
 _NORMAL = Priority.NORMAL
-made: Callable[[type[Outcome], tuple[Any, ...]], Outcome] = cast("Any", tuple).__new__
-"""Makes a named tuple without the function in Python that its class has for that."""
+_new_outcome: Callable[[type[Outcome], tuple[Any, ...]], Outcome] = cast("Any", tuple).__new__
+"""Makes an outcome faster than `Outcome(…)`, for the path of every call."""
 
 
-def acknowledgement(execution_id: str, tool: str, request_id: str | None, *, queued: bool = False) -> bytes:
-    """What the model is told while a call goes on, waits for a free place, or waits for a person."""
-    said = {"status": "started", "execution_id": execution_id, "tool": tool}
-    end = "Its result will be reported when it is there; do not call it again for the same purpose."
-    if queued:
-        message = f"It is queued and has not begun: it waits for a free place. {end}"
-        return to_json({**said, "status": QUEUED, "message": message})
-    if request_id is None:
-        return to_json({**said, "message": f"It is running. {end}"})
-    return to_json(
-        {**said, "status": "waiting", "request_id": request_id, "message": f"A person is asked first. {end}"}
-    )
-
-
-T = TypeVar("T")
-
-
-class Seldom(Generic[T]):
-    """A field of an execution that nearly none ever sets. They are kept apart, so that they cost the others nothing."""
-
-    def __init__(self, at_first: T) -> None:
-        self._at_first = at_first
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, execution: "Execution", owner: type) -> T:
-        return self._at_first if execution.seldom is None else execution.seldom.get(self._name, self._at_first)
-
-    def __set__(self, execution: "Execution", value: T) -> None:
-        if execution.seldom is None:
-            execution.seldom = {}
-        execution.seldom[self._name] = value
-
-
-class Execution:
-    """The state of carrying one call out."""
+class Execution(TimeLimits, OptionalState):
+    """One call. `queued`, `started`, `ended` and deadlines are monotonic times; `queued_at` and `at` times of day."""
 
     __slots__ = (
         "arguments",
         "at",
         "attempt",
-        "attempt_deadline",
-        "budget_at",
         "call_id",
         "children",
-        "deadline",
         "display_arguments",
         "document",
         "ended",
+        "event_ids",
+        "extras",
         "has_slot",
-        "head",
         "id",
         "late",
         "max_attempts",
         "name",
+        "parent",
         "phase",
+        "priority",
         "promoted",
         "queued",
         "queued_at",
         "reported_phase",
         "result_json",
         "scope",
-        "seldom",
         "started",
         "status",
-        "stop",
+        "stop_reason",
         "task",
         "tool",
         "waiters",
     )
 
-    arguments: Any
-    """The validated input of the next attempt, once there is one."""
-    priority = Seldom(_NORMAL)
-    kind = Seldom(TOOL)
-    """`WORKER` for one that answers a request of people: then nothing of it is told but the answer."""
-    errors = Seldom[tuple[ToolError, ...]](())
-    """Why earlier attempts failed."""
-    error = Seldom[ToolError | None](None)
-    parent = Seldom["Execution | None"](None)
-    forced_at = Seldom[float | None](None)
-    """When a handler that was told to stop is given up."""
-    retry_at = Seldom[float | None](None)
-    """The time of day before which the next attempt must not begin, while it waits for that."""
-    parent_id = Seldom[str | None](None)
-    """Its parent in a process that died."""
-    request = Seldom[RequestRow | None](None)
-    """What a person is asked before it runs."""
-    stored = Seldom(False)
-    """Whether the store knows it, or is about to."""
-    lost = Seldom(False)
-    """Whether it is another process's by now, or nobody's."""
-    settled = Seldom(False)
-    """Whether the store has taken its end: before that, it may be another process's without knowing it."""
-    unloaded = Seldom(False)
-    """Whether its arguments and its result are only in the store."""
-    held = Seldom(0)
-    """The bytes of its arguments while it has not ended, if they are large."""
-    target = Seldom[str | None](None)
-    """What the breaker of the current attempt goes by, where its tool has breakers by target."""
-    fingerprint = Seldom("")
-    """A hash of the arguments, once it is needed."""
-
     def __init__(
-        self, number: str, call_id: str, tool: Tool, name: str, scope: Scope, document: bytes, now: float, at: float
+        self,
+        execution_id: str,
+        call_id: str,
+        tool: Tool,
+        name: str,
+        scope: Scope,
+        document: bytes,
+        now: float,
+        at: float,
+        max_attempts: int = 1,
     ) -> None:
-        self.id = number
+        self.id = execution_id
         self.call_id = call_id
         self.tool = tool
         self.name = name
-        """The name that the caller used, which may be that of no tool."""
+        """The name that the caller used, which may not be the name of any tool."""
         self.scope = scope
         self.document = document
-        """The arguments as they came, JSON."""
+        """The arguments as JSON, as the caller sent them."""
         self.queued = now
         self.queued_at = at
-        self.seldom: dict[str, Any] | None = None
-        """The fields that are out of the ordinary; None where there are none, which answers many questions at once."""
+        self.extras: Extras | None = None
         self.status = _PENDING
-        self.max_attempts = 1
+        self.priority = _NORMAL
+        self.max_attempts = max_attempts
         self.attempt = 0
         self.has_slot = False
-        """Whether it holds a place, as the gatekeeper says."""
-        self.phase = self.reported_phase = NOTHING
-        """How far it has begun, and how much of that was told."""
+        """Whether it holds a slot of the limiter."""
+        self.phase = self.reported_phase = _NEW
+        """How far it has begun, and how much of that its events have reported."""
+        self.at: float | None = None
+        """When it reached its phase, if that is later than the call."""
+        self.event_ids = b""
+        """The ids in each of its events, encoded once. See `lifecycle_events.event_ids`."""
         self.display_arguments = b"null"
-        """The arguments as people may see them, once they were looked at."""
+        """The arguments as JSON with secret fields masked, once they were read."""
+        self.arguments: Any = None
+        """The validated input of the next attempt."""
         self.result_json: bytes | None = None
-        """The result as JSON."""
         self.started: float | None = None
         self.ended: float | None = None
         self.task: asyncio.Task[None] | None = None
-        self.at: float | None = None
-        """When it came as far as it has, if that is later than its call; a time of day."""
+        self.stop_reason: ToolError | None = None
+        """Why the current attempt was asked to stop."""
         self.late = False
-        """Whether its caller was let go, so that its result will wait to be taken."""
+        """Whether its caller does not wait, so that its result is kept until it is taken."""
         self.promoted = False
-        self.head = b""
-        """What stands in every event of it between its time and what it says, encoded once. See `story.head`."""
-        self.stop: ToolError | None = None
-        """Why the current attempt was told to stop, if it was."""
+        """Whether its caller stopped waiting because the inline budget was used up."""
+        self.parent: Execution | None = None
         self.children: tuple[Execution, ...] | None = None
         self.waiters: tuple[asyncio.Future[None], ...] | None = None
-        self.deadline: float | None = None
-        """When the whole execution must have ended."""
-        self.attempt_deadline: float | None = None
-        self.budget_at: float | None = None
-        """When a caller who waits is let go."""
+        self.deadline = self.attempt_deadline = self.budget_at = self.forced_at = None
+
+    @property
+    def parent_id(self) -> str | None:
+        if self.parent is not None:
+            return self.parent.id
+        return None if self.extras is None else self.extras.parent_id
+
+    # Admission
+
+    def restore(self, row: ExecutionRow, errors: tuple[ToolError, ...], now: float, at: float) -> None:
+        """Take over the state of a stored row. Only for a new execution, before anything else is done with it."""
+        self.queued_at, self.queued = row.queued_at, now - max(0.0, at - row.queued_at)
+        if row.started_at is not None:
+            self.started = self.queued + row.started_at - row.queued_at
+        self.status, self.priority, self.display_arguments = Status(row.status), Priority(row.priority), row.shown
+        self.phase = self.reported_phase = _CALLED if self.status is _PENDING else _VALIDATED
+        self.late = row.kind != WORKER and row.parent_id is None
+        self.attempt, self.max_attempts = row.attempt, row.max_attempts
+        if self.tool.total_timeout is not None:
+            self.set_timeout(self.tool.total_timeout)
+        self.extras = Extras(
+            kind=row.kind,
+            errors=errors,
+            retry_at=row.retry_at,
+            parent_id=row.parent_id,
+            stored=True,
+            fingerprint=row.fingerprint,
+        )
+
+    def answer_request(self, priority: Priority) -> None:
+        """Make this the execution of a worker, which answers a user's request."""
+        self.priority, self._set().kind = priority, WORKER
+
+    def set_priority(self, priority: Priority) -> None:
+        self.priority = priority
+
+    def set_timeout(self, seconds: float) -> None:
+        """Set the deadline, unless it has an earlier one."""
+        limit = self.queued + seconds
+        self.deadline = limit if self.deadline is None else min(limit, self.deadline)
+
+    def set_parent(self, parent: "Execution") -> None:
+        self.parent = parent
+
+    def adopt(self, child: "Execution") -> None:
+        """Make another execution a nested call of this one: it must end before this one's deadlines."""
+        child.parent, child.priority = self, self.priority
+        self.children = (*(known for known in self.children or () if known.ended is None), child)
+        times = (self.deadline, self.attempt_deadline, child.deadline)
+        child.deadline = min((when for when in times if when is not None), default=None)
+
+    def hold_arguments(self) -> None:
+        """Count the bytes of large arguments against the user's limit until it ends."""
+        self._set().held = held = len(self.document)
+        self.scope.user.arguments += held
+
+    def release_arguments(self) -> bool:
+        """Stop counting the bytes of large arguments. False if they were not counted."""
+        if self.extras is None or not self.extras.held:
+            return False
+        self.scope.user.arguments -= self.extras.held
+        self.extras.held = 0
+        return True
+
+    def take_slot(self) -> None:
+        self.has_slot = True
+
+    def release_slot(self) -> None:
+        self.has_slot = False
+
+    def accept(self, at: float, display_arguments: bytes) -> None:
+        """Enter the phase in which the call is known, before its arguments are validated."""
+        self.phase, self.at, self.display_arguments = _CALLED, at, display_arguments
+
+    def reject_arguments(self, display_arguments: bytes) -> None:
+        """Enter the phase of validation for arguments that are not valid."""
+        self.status, self.phase = move(self.status, _VALIDATING), _VALIDATED
+        self.display_arguments = display_arguments
+
+    def set_arguments(self, arguments: Any) -> None:
+        """Set the validated input of the next attempt."""
+        self.arguments = arguments
+
+    def edit_arguments(self, document: bytes, display_arguments: bytes) -> None:
+        """Replace the arguments by those of a person. The fingerprint stays that of the caller's."""
+        self.document, self.display_arguments = document, display_arguments
+
+    def start(self, arguments: Any, display_arguments: bytes, now: float) -> None:
+        """Set the validated arguments, and the time at which it started."""
+        if _VALIDATING not in self.status.moves:  # `move`, without a call: this is on the path of every call
+            raise IllegalTransition(self.status, _VALIDATING)
+        self.status, self.phase = _VALIDATING, _VALIDATED
+        self.arguments, self.display_arguments, self.started = arguments, display_arguments, now
+
+    def run_in(self, task: asyncio.Task[None]) -> None:
+        """Set the task that carries it out, once that may wait."""
+        self.task = task
+
+    # Attempts
+
+    def next_attempt(self) -> None:
+        """Count an attempt, which the breaker may still refuse."""
+        self.attempt += 1
+
+    def execute(self) -> None:
+        """Enter the handler."""
+        if _EXECUTING not in self.status.moves:
+            raise IllegalTransition(self.status, _EXECUTING)
+        self.status, self.phase = _EXECUTING, _BEGUN
+
+    def end_attempt(self) -> None:
+        """Clear the limits of the attempt, and a request to stop that concerned only this attempt."""
+        self.attempt_deadline = self.forced_at = None
+        if self.stop_reason is not None:
+            self.stop_reason = None
+            while self.task is not None and self.task.uncancel():
+                pass
+
+    def wait_for_person(self) -> None:
+        self.status = move(self.status, _WAITING)
+
+    def wait_for_retry(self, failure: ToolError, retry_at: float | None) -> None:
+        """Keep the failure of an attempt and wait for the next attempt, not before a time of day."""
+        self.status = move(self.status, _WAITING)
+        extras = self._set()
+        extras.errors, extras.retry_at = (*extras.errors, failure), retry_at
+
+    def end_delay(self) -> None:
+        """Note that the delay before the next attempt is over."""
+        self._set().retry_at = None
+
+    def ask_again(self) -> None:
+        """Go back to the moment before a person is asked, if a crash came between that and the request."""
+        self.status = move(self.status, _VALIDATING)
+
+    def start_budget(self) -> float:
+        """Set the time at which its caller stops waiting, and return it."""
+        if self.budget_at is None:
+            self.budget_at = self.queued + self.tool.inline_budget
+        return self.budget_at
+
+    def request_stop(self, reason: ToolError) -> bool:
+        """Set why it must stop. False if it was stopping already; then a final reason replaces a retryable one."""
+        if self.stop_reason is None:
+            self.stop_reason = reason
+            return True
+        final = reason.category is ErrorCategory.CANCELLED or reason.retryable is False
+        if final and self.stop_reason.category is not ErrorCategory.CANCELLED:
+            self.stop_reason = reason
+        return False
+
+    def force_stop(self, reason: ToolError) -> None:
+        """Set why it ends now, whatever it does."""
+        self.stop_reason = reason
+
+    # Callers
+
+    async def released(self) -> None:
+        """Return when it has ended or was promoted."""
+        future = asyncio.get_running_loop().create_future()
+        self.waiters = (future,) if self.waiters is None else (*self.waiters, future)
+        try:
+            await future
+        except asyncio.CancelledError:
+            self.waiters = tuple(each for each in self.waiters or () if each is not future) or None
+            raise
+
+    def release_waiters(self) -> None:
+        """Resume every caller that waits for it."""
+        waiters, self.waiters = self.waiters, None
+        for future in waiters or ():
+            if not future.done():
+                future.set_result(None)
+
+    def let_caller_go(self) -> None:
+        """Keep its result until it is taken, since its caller does not wait."""
+        self.late = True
+
+    def promote(self) -> None:
+        """Resume its callers although it goes on: its result comes late."""
+        self.budget_at = None
+        self.promoted = self.late = True
+        self.release_waiters()
+
+    # Reporting and storing
+
+    def mark_reported(self) -> None:
+        """Note that events have reported the phase that it is in."""
+        self.reported_phase = self.phase
+
+    def report_again(self, at: float) -> None:
+        """Report the beginning of an attempt that begins later than what was reported."""
+        self.reported_phase, self.at = min(self.reported_phase, _VALIDATED), at
+
+    def set_phase_time(self, at: float) -> None:
+        """Set when it reached its phase."""
+        self.at = at
+
+    def keep_event_ids(self, encoded: bytes) -> None:
+        self.event_ids = encoded
+
+    def unload(self) -> None:
+        """Drop arguments and result, which the store has. The fingerprint still identifies the arguments."""
+        self._set().unloaded = True
+        self.document, self.display_arguments, self.result_json = b"null", b"null", None
+
+    # The end
+
+    def succeed(self, now: float, result_json: bytes) -> None:
+        if _SUCCEEDED not in self.status.moves:
+            raise IllegalTransition(self.status, _SUCCEEDED)
+        self.status, self.result_json, self.ended = _SUCCEEDED, result_json, now
+        self.arguments = self.task = None
+
+    def fail(self, now: float, error: ToolError, status: Status) -> None:
+        """End with an error, as failed or cancelled."""
+        self.status = move(self.status, status)
+        self._set().error = error
+        self._end(now)
+
+    def disown(self, now: float) -> None:
+        """End it in this process only."""
+        self.lose()
+        self._end(now)
+
+    def _end(self, now: float) -> None:
+        self.ended = now
+        self.arguments = self.task = None
 
     @property
     def terminal(self) -> bool:
         return self.ended is not None
 
     def outcome(self) -> Outcome:
-        """How the call stands now. One that is another process's by now stands as it did when that one took it."""
-        if self.status is _SUCCESS:
-            return made(Outcome, (_SUCCEEDED, self.id, self.call_id, self.name, self.result_json, None))
+        """Return the state of the call for its caller. A lost one stays as it was when this process lost it."""
+        if self.status is _SUCCEEDED:
+            fields = (_OUTCOME_SUCCEEDED, self.id, self.call_id, self.name, self.result_json, None)
+            return _new_outcome(Outcome, fields)
         if (error := self.error) is not None:
             return Outcome(OutcomeStatus(self.status.value), self.id, self.call_id, self.name, None, error)
         asked = self.request is not None and self.status is _WAITING
@@ -307,37 +377,10 @@ class Execution:
         return Outcome(status, self.id, self.call_id, self.name, self.acknowledgement())
 
     def acknowledgement(self) -> bytes:
-        """What the model is told while the call goes on."""
+        """Return what the model reads while the call goes on."""
         asked = self.request if self.status is _WAITING else None
         queued = self.status is _PENDING
         return acknowledgement(self.id, self.tool.name, None if asked is None else asked.id, queued=queued)
 
-    def unload(self) -> None:
-        """Leave arguments and result to the store, which has them. The fingerprint still tells the arguments."""
-        self.unloaded = True
-        self.document, self.display_arguments, self.result_json = b"null", b"null", None
-
-    def record(self, now: float) -> ExecutionRecord:
-        """Everything about it, as it is now."""
-        start = self.queued_at - self.queued  # what to add to a monotonic reading to get the time of day
-        return ExecutionRecord(
-            id=self.id,
-            call_id=self.call_id,
-            tool=self.name,
-            session_id=self.scope.id,
-            user_id=self.scope.user_id,
-            arguments=from_json(self.display_arguments),
-            status=self.status,
-            value=None if self.result_json is None else from_json(self.result_json),
-            error=None if self.error is None else self.error.to_model(),
-            queued_at=datetime.fromtimestamp(self.queued_at, UTC),
-            started_at=None if self.started is None else datetime.fromtimestamp(start + self.started, UTC),
-            completed_at=None if self.ended is None else datetime.fromtimestamp(start + self.ended, UTC),
-            queued_for=None if self.started is None else self.started - self.queued,
-            ran_for=None if self.started is None else (now if self.ended is None else self.ended) - self.started,
-            attempt=self.attempt,
-            max_attempts=self.max_attempts,
-            previous_errors=tuple(error.to_model() for error in self.errors),
-            promoted=self.promoted,
-            parent_id=self.parent_id if self.parent is None else self.parent.id,
-        )
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + (0 if self.extras is None else getsizeof(self.extras))

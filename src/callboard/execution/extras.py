@@ -1,14 +1,14 @@
-"""The fields of an execution that few executions set, kept apart so that an ordinary one stays small."""
+"""The state that few executions have, in a record of its own, so that an ordinary execution stays small."""
 
 from dataclasses import dataclass
 
 from ..errors import ToolError
-from ..storage.rows import TOOL, RequestRow
+from ..storage.rows import TOOL, WORKER, RequestRow
 
 
 @dataclass(slots=True)
 class Extras:
-    """Optional state of one execution. Only `Execution` writes it."""
+    """The optional state of one execution."""
 
     kind: str = TOOL
     """`WORKER` for an execution that answers a user's request: only its answer is reported."""
@@ -16,8 +16,6 @@ class Extras:
     """The failures of earlier attempts, oldest first."""
     error: ToolError | None = None
     """The failure with which it ended."""
-    forced_at: float | None = None
-    """The monotonic time at which a handler that ignores its cancellation is given up."""
     retry_at: float | None = None
     """The time of day before which the next attempt must not begin."""
     parent_id: str | None = None
@@ -38,3 +36,87 @@ class Extras:
     """The key of the current attempt's breaker, for tools with breakers by target."""
     fingerprint: str = ""
     """The hash of the arguments that the caller sent, once it was needed."""
+
+
+class OptionalState:
+    """The part of an execution that reads and writes its `Extras`. The record is made when it is first written."""
+
+    __slots__ = ()
+
+    extras: Extras | None
+    """None if nothing about the execution is out of the ordinary."""
+
+    @property
+    def is_worker(self) -> bool:
+        return self.extras is not None and self.extras.kind == WORKER
+
+    @property
+    def kind(self) -> str:
+        return TOOL if self.extras is None else self.extras.kind
+
+    @property
+    def errors(self) -> tuple[ToolError, ...]:
+        return () if self.extras is None else self.extras.errors
+
+    @property
+    def error(self) -> ToolError | None:
+        return None if self.extras is None else self.extras.error
+
+    @property
+    def retry_at(self) -> float | None:
+        return None if self.extras is None else self.extras.retry_at
+
+    @property
+    def request(self) -> RequestRow | None:
+        return None if self.extras is None else self.extras.request
+
+    @property
+    def stored(self) -> bool:
+        return self.extras is not None and self.extras.stored
+
+    @property
+    def lost(self) -> bool:
+        return self.extras is not None and self.extras.lost
+
+    @property
+    def settled(self) -> bool:
+        return self.extras is not None and self.extras.settled
+
+    @property
+    def unloaded(self) -> bool:
+        return self.extras is not None and self.extras.unloaded
+
+    @property
+    def target(self) -> str | None:
+        return None if self.extras is None else self.extras.target
+
+    @property
+    def fingerprint(self) -> str:
+        return "" if self.extras is None else self.extras.fingerprint
+
+    def _set(self) -> Extras:
+        """Return the optional state, made on first use, to write to it."""
+        if self.extras is None:
+            self.extras = Extras()
+        return self.extras
+
+    def set_target(self, target: str | None) -> None:
+        """Set the key of the attempt's breaker."""
+        self._set().target = target
+
+    def set_request(self, request: RequestRow | None) -> None:
+        """Set the request to a person, or its new state."""
+        self._set().request = request
+
+    def set_fingerprint(self, fingerprint: str) -> None:
+        self._set().fingerprint = fingerprint
+
+    def mark_stored(self) -> None:
+        self._set().stored = True
+
+    def mark_settled(self) -> None:
+        self._set().settled = True
+
+    def lose(self) -> None:
+        """Leave it to another process, or to none."""
+        self._set().lost = True

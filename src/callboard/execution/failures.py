@@ -1,4 +1,4 @@
-"""The failures that the runtime itself speaks of, how any failure is shown, and who is told of it."""
+"""The failures that the runtime itself raises, and how any failure is encoded, kept and logged."""
 
 import logging
 from pathlib import Path
@@ -17,20 +17,20 @@ log = logging.getLogger("callboard.execution")
 
 
 def cancelled() -> ToolError:
-    """Somebody stopped it."""
+    """Return the failure of a cancelled execution."""
     return ToolError(CATEGORIES[ErrorCategory.CANCELLED].message, category=ErrorCategory.CANCELLED)
 
 
 def interrupted(times: int = 1) -> ToolError:
-    """The process died while it ran; and so it did several times, if it was begun again each time."""
+    """Return the failure of an execution whose process died while it ran, as often as it was started again."""
     message = CATEGORIES[ErrorCategory.INTERRUPTED].message
     if times > 1:
-        message += f" It was begun {times} times, and each time the system stopped; it is not begun again."
+        message += f" It was started {times} times, and each time the system stopped; it is not started again."
     return ToolError(message, category=ErrorCategory.INTERRUPTED)
 
 
 def timed_out(tool: str, *, retryable: bool | None = None) -> ToolError:
-    """An attempt took too long; or all of it did, and then there is no other attempt."""
+    """Return the failure of an attempt that took too long; not retryable if the whole execution did."""
     return ToolError(
         f"The tool {tool} did not finish in time. It is not known whether it took effect.",
         category=ErrorCategory.TIMEOUT,
@@ -39,7 +39,7 @@ def timed_out(tool: str, *, retryable: bool | None = None) -> ToolError:
 
 
 class NestedFailure(ToolError):
-    """Why a call failed that a handler makes, as that handler sees it."""
+    """The failure of a nested call, as the handler that made the call sees it."""
 
     def __init__(self, tool: str, error: ToolError) -> None:
         super().__init__(
@@ -52,15 +52,15 @@ class NestedFailure(ToolError):
         self.tool = tool
 
     def for_caller(self) -> ToolError:
-        """The same as a failure of the handler that made the call and let this pass.
+        """Return the failure of a handler that did not catch this one.
 
-        That nothing was done, or what was wrong with the arguments, was said of the inner call only: the handler may
-        have done much before it, and whoever called the handler knows nothing of those arguments.
+        That nothing was done, or which arguments were wrong, is true of the nested call only: the handler may have
+        done much before it, and its caller does not know those arguments.
         """
         category = _OUTSIDE.get(self.category, self.category)
         if category is ErrorCategory.EXECUTION:
-            said = f"{self.tool}, which the tool calls, failed: {self.message}"
-            return ToolError(said, category=category, report=self.report and f"{self.tool}: {self.report}")
+            message = f"{self.tool}, which the tool calls, failed: {self.message}"
+            return ToolError(message, category=category, report=self.report and f"{self.tool}: {self.report}")
         return ToolError(
             self.message, category=category, retry_after=self.retry_after, details=self.details, report=self.report
         )
@@ -72,21 +72,21 @@ _OUTSIDE = {
     ErrorCategory.NOT_FOUND: ErrorCategory.EXECUTION,
     ErrorCategory.CANCELLED: ErrorCategory.EXECUTION,
 }
-"""What categories of an inner call that say something about that call only are for the one around it."""
+"""The category for the caller, for categories that are true of the nested call only."""
 
 
 def conflict(known: Execution, name: str) -> Outcome:
-    """The outcome of a call whose id was used before, for something else."""
+    """Return the outcome of a call whose id was used for another call."""
     error = call_id_conflict(known.call_id, known.name)
     return Outcome(OutcomeStatus.FAILED, known.id, known.call_id, name, None, error)
 
 
 class CallIdConflict(ToolError):
-    """A call id was used before, for something else."""
+    """A call id was used for another call."""
 
 
 def call_id_conflict(call_id: str, name: str) -> CallIdConflict:
-    """An id was used before, for something else."""
+    """Return the failure of a call whose id was used for another call."""
     return CallIdConflict(
         f"The call id {call_id!r} was used before, for {name} with other arguments. Use a new id.",
         category=ErrorCategory.VALIDATION,
@@ -94,47 +94,46 @@ def call_id_conflict(call_id: str, name: str) -> CallIdConflict:
 
 
 def presentable(error: ToolError) -> tuple[ToolError, bytes]:
-    """An error and what is shown of it. One that cannot be written as JSON loses what is in the way of that."""
+    """Return an error and its JSON. An error that cannot be encoded loses its details."""
     try:
-        shown = to_json(error.to_model(), inf_nan_mode="null")
-        if is_deeper(shown, DEEPEST):
+        error_json = to_json(error.to_model(), inf_nan_mode="null")
+        if is_deeper(error_json, DEEPEST):
             raise ValueError("nested too deeply")
-        check_readable(shown)
-        return error, shown
+        check_readable(error_json)
+        return error, error_json
     except (PydanticSerializationError, ValueError, RecursionError):
         message = str(error.message).encode(errors="replace").decode()
-        told = f"{error.report or message} (its details cannot be written as JSON)"
-        kept = ToolError(message, category=error.category, retryable=error.retryable, report=told)
+        report = f"{error.report or message} (its details cannot be written as JSON)"
+        kept = ToolError(message, category=error.category, retryable=error.retryable, report=report)
         return kept, to_json(kept.to_model())
 
 
 def detach(error: ToolError) -> None:
-    """Cut an error that is kept off the frames through which it came: they hold all that the handler had at hand.
+    """Remove the traceback of an error that is kept, since its frames hold the handler's variables.
 
-    Where it came from stays, as text.
+    Its origin stays, as text.
     """
     seen: set[int] = set()
     pending: list[BaseException | None] = [error]
-    for each in pending:  # it grows while it is walked
+    for each in pending:  # it grows during the loop
         if each is None or id(each) in seen:
             continue
         seen.add(id(each))
         if each.__traceback__ is not None and (each is error.__cause__ or error.__cause__ is None):
-            error.origin = _place(each.__traceback__)
+            error.origin = _innermost_line(each.__traceback__)
         each.__traceback__ = None
         pending += [each.__cause__, each.__context__]
         pending += members(each)
 
 
-def _place(trace: TracebackType) -> str:
-    """The innermost line that a traceback goes through."""
+def _innermost_line(trace: TracebackType) -> str:
     while trace.tb_next is not None:
         trace = trace.tb_next
     return f"{Path(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno}"
 
 
-def report(execution: Execution, error: ToolError) -> None:
-    """Tell operators, if this is for them."""
+def log_failure(execution: Execution, error: ToolError) -> None:
+    """Log a failure of a category that operators must know of."""
     if CATEGORIES[error.category].reported:
         log.warning(
             "%s failed (%s) after %d attempts: %s",

@@ -1,4 +1,4 @@
-"""The executions of one session: in their order, by id, by the caller's id, and which of them are still kept."""
+"""The index of a session's executions: in order, by id and by the caller's id, with a bound on finished ones."""
 
 from collections.abc import Callable, Container, Mapping
 from sys import getsizeof
@@ -8,18 +8,17 @@ from ..budget import LARGE, Budget, Holding
 from .execution import ID_PREFIX, Execution
 
 _SLACK = 64
-"""How many more may gather before the oldest are let go, together."""
+"""The number of executions above the limit at which the oldest are dropped together."""
 
 
 class ExecutionIndex:
-    """Executions in the order of their calls. Living ones are always kept, and those whose results wait to be taken; of
-    the finished ones at least the newest `retain`.
+    """Executions in the order of their calls. Live ones, those with late results and the newest `retain` are kept.
 
-    With a budget, finished ones with large arguments or results are bounded by their bytes too. Where a store has them,
-    only their arguments and results are let go; else they are forgotten, also if their results wait to be taken.
+    With a budget, finished ones with large arguments or results are bounded by their bytes too. With a store, only
+    their arguments and results are dropped; without one they are dropped themselves, even with late results.
 
-    Whoever appends one to `entries` calls `forget` when there are more than `limit`. Most are never looked up, so they
-    get into the table of ids only when somebody asks for one.
+    After appending to `entries`, call `forget` if there are more than `limit`. Most executions are never looked up, so
+    the table of ids is filled on the first look-up.
     """
 
     __slots__ = (
@@ -41,25 +40,25 @@ class ExecutionIndex:
         self.retain = retain
         self.entries: list[Execution] = []
         self.finished = 0
-        """How many of them have ended."""
+        """The number of executions that have ended."""
         self._by_id: dict[str, Execution] = {}
-        """Some of them, by their ids: always the first so many of `entries`, in that order."""
+        """The first entries by id, in the same order. `by_id` adds the rest."""
         self.waiting: Container[str] = ()
-        """Those whose results came late and were not taken yet, where nobody else keeps them."""
+        """The executions with late results that only this index keeps."""
         self.dropped: Callable[[str], Any] = str
-        """Called with the id of one of those for which there was no room."""
+        """Called with the id of an execution that was dropped with its late result."""
         self._slack = min(retain, _SLACK)
         self.limit = retain + self._slack
         self.calls: dict[str, Execution] = {}
-        """Those whose callers gave an id of their own, by that id."""
+        """The executions whose callers chose an id, by that id."""
         self._stored = stored
         self._large: dict[str, tuple[Execution, int]] = {}
-        """Finished ones with large arguments or results and the bytes of these, the one that ended first at first."""
+        """Finished executions with large arguments or results and their bytes, in the order of their ends."""
         self._holding: Holding | None = None if budget is None else budget.holding(user_id, self._shed)
 
     @property
     def by_id(self) -> Mapping[str, Execution]:
-        """All of them by their ids."""
+        """All executions by id."""
         known = self._by_id
         if len(known) < len(self.entries):
             for each in self.entries[len(known) :]:
@@ -67,7 +66,7 @@ class ExecutionIndex:
         return known
 
     def clear(self) -> None:
-        """Forget all of them; none may be living."""
+        """Drop all executions; none may be live."""
         self.finished = 0
         self.entries.clear()
         self._by_id.clear()
@@ -77,12 +76,12 @@ class ExecutionIndex:
             self._holding.free(self._holding.kept)
 
     def close(self) -> None:
-        """Count its bytes no more: the session is deleted."""
+        """Stop counting bytes, since the session is deleted."""
         if self._holding is not None:
             self._holding.close()
 
     def weigh(self, execution: Execution) -> None:
-        """Count the large arguments and result of one that has ended, once the store has it, if there is one."""
+        """Count the large arguments and result of an execution that has ended and, with a store, is stored."""
         if self._holding is None or execution.id in self._large or (self._stored and not execution.settled):
             return
         size = _weight(execution)
@@ -91,7 +90,7 @@ class ExecutionIndex:
             self._large[execution.id] = execution, size
 
     def take_back(self, execution: Execution) -> None:
-        """Enter one that was made before, in the place of what is known of it from then."""
+        """Add an execution that another process began. It replaces an older one of the same id."""
         if (known := self.by_id.get(execution.id)) is None:
             self.entries.append(execution)
         else:
@@ -100,33 +99,33 @@ class ExecutionIndex:
         self.calls[execution.call_id] = execution
 
     def ended(self, execution: Execution) -> None:
-        """Count one that has ended, if it is here: one that another process left behind may not be."""
-        if execution.seldom is None or self.by_id.get(execution.id) is execution:
+        """Count an execution that has ended, if it is in the index: one of another process may not be."""
+        if execution.extras is None or self.by_id.get(execution.id) is execution:
             self.finished += 1
 
     def by_call(self, call_id: str) -> Execution | None:
-        """The execution of the caller's id, which is never carried out twice while it is kept.
+        """Return the execution of a caller's id, so that the call is not carried out twice.
 
-        Not one that is another process's by now: what that one was called with, and what came of it, the store knows.
+        A lost one is not returned: only the store knows what another process did with it.
         """
         known = self.calls.get(call_id)
-        if known is None and call_id.startswith(ID_PREFIX):  # else it is no execution's own
+        if known is None and call_id.startswith(ID_PREFIX):  # the form of an execution's own id
             known = self.by_id.get(call_id)
         return None if known is None or known.lost else known
 
     def holds(self, execution_id: str) -> bool:
-        """Whether this process carries it out, or did, as far as that is kept."""
+        """Return whether this process carries an execution out, or did, as far as the index keeps it."""
         known = self.by_id.get(execution_id)
         return known is not None and not known.lost
 
     def forget(self) -> None:
-        """Let the oldest finished ones go."""
-        surplus, passed = self.finished - self.retain, 0
+        """Drop the oldest finished executions."""
+        surplus, visited = self.finished - self.retain, 0
         kept: list[Execution] = []
         for each in self.entries:
             if surplus <= 0:
                 break
-            passed += 1
+            visited += 1
             if each.ended is None:
                 kept.append(each)
                 continue
@@ -134,14 +133,14 @@ class ExecutionIndex:
             if each.late and each.id in self.waiting:
                 kept.append(each)
             elif self._by_id or self._large or each.call_id is not each.id:  # else it is in no table
-                self._strike(each)
-        self.finished -= passed - len(kept)
-        self.entries[:passed] = kept
-        # Where many stay that were passed, it is longer until they are passed again.
+                self._drop(each)
+        self.finished -= visited - len(kept)
+        self.entries[:visited] = kept
+        # The more were kept, the longer it takes until they are visited again.
         self.limit = len(self.entries) + max(self._slack, len(kept) // 8)
 
     def _shed(self, size: int) -> None:
-        """Let the large ones go that ended first, until so many bytes are free."""
+        """Drop the large executions that ended first until so many bytes are free."""
         freed = 0
         while freed < size and self._large:
             execution, weight = self._large.pop(next(iter(self._large)))
@@ -156,11 +155,11 @@ class ExecutionIndex:
     def _remove(self, execution: Execution) -> None:
         self.entries.remove(execution)
         self.finished -= 1
-        self._strike(execution)
+        self._drop(execution)
         if execution.late:
             self.dropped(execution.id)
 
-    def _strike(self, execution: Execution) -> None:
+    def _drop(self, execution: Execution) -> None:
         if self._large and (known := self._large.pop(execution.id, None)) is not None and self._holding is not None:
             self._holding.free(known[1])
         if self._by_id.get(execution.id) is execution:
@@ -173,7 +172,7 @@ class ExecutionIndex:
 
 
 def _weight(execution: Execution) -> int:
-    """The bytes of its arguments and its result, of those that are large."""
+    """Return the bytes of its arguments and its result, each only if it is large."""
     shown = execution.display_arguments if execution.display_arguments is not execution.document else b""
     parts = (execution.document, shown, execution.result_json or b"")
     return sum(len(part) for part in parts if len(part) > LARGE)

@@ -1,35 +1,35 @@
-"""The states of an execution and the moves between them, as one table."""
+"""The states of an execution and the transitions between them, as one table."""
 
 from collections.abc import Mapping
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 
 from ..errors import CallboardError
 
 
 class Status(StrEnum):
-    """Where an execution is."""
+    """The state of an execution."""
 
     PENDING = "pending"
-    """Accepted, and waiting for a free place."""
+    """Accepted, and waiting for a free slot."""
     VALIDATING = "validating"
-    """Its arguments are being read."""
+    """Its arguments are being validated."""
     EXECUTING = "executing"
-    """An attempt is under way."""
+    """An attempt is running."""
     WAITING = "waiting"
-    """For a person, for a retry's delay, or for a breaker."""
+    """It waits for a person, for the delay before a retry, or for a breaker."""
     SUCCEEDED = "succeeded"
     """It ended with a result."""
     FAILED = "failed"
-    """It ended with an error; timed out and interrupted executions are failed too, with their own category."""
+    """It ended with an error. Timed out and interrupted executions are failed too, with their own category."""
     CANCELLED = "cancelled"
-    """Somebody stopped it."""
+    """It was cancelled."""
 
     moves: "tuple[Status, ...]"
-    """Where one can go from here, by `TRANSITIONS`: a member's own copy, since looking an enum up is slow."""
+    """The states that may follow, from `TRANSITIONS`: a copy on the member, since looking an enum up is slow."""
 
     @property
     def terminal(self) -> bool:
-        """Whether nothing comes after it."""
+        """Whether no state follows."""
         return not self.moves
 
 
@@ -42,20 +42,32 @@ TRANSITIONS: Mapping[Status, tuple[Status, ...]] = {
     Status.FAILED: (),
     Status.CANCELLED: (),
 }
-"""Every move there is. What is not here cannot happen."""
+"""Every transition that is allowed."""
 
 for _status, _moves in TRANSITIONS.items():
     _status.moves = _moves
 
 
 class IllegalTransition(CallboardError):
-    """A move that the table does not have: a fault of the runtime itself."""
+    """A transition that the table does not allow: a bug in the runtime."""
 
     code = "illegal_transition"
 
+    def __init__(self, current: Status, target: Status) -> None:
+        super().__init__(f"an execution cannot go from {current} to {target}")
+
 
 def move(current: Status, target: Status) -> Status:
-    """The target, if the table has that move."""
+    """Return the target. Raises `IllegalTransition` if the table does not allow that transition."""
     if target not in current.moves:
-        raise IllegalTransition(f"an execution cannot go from {current} to {target}")
+        raise IllegalTransition(current, target)
     return target
+
+
+class Phase(IntEnum):
+    """How far an execution has begun. Each phase but the first has an event."""
+
+    NEW = 0
+    CALLED = 1
+    VALIDATED = 2
+    EXECUTING = 3

@@ -1,81 +1,128 @@
-"""What people are told of an execution: its events, written from the state that it is in.
+"""The events of an execution, encoded from its state. Every event of a call is written by a function of this module.
 
-How it begins (called, validated, executing) is not told step by step: within one turn of the event loop nobody could
-look between, so what was not told yet is told together with whatever comes next.
+The first three (started, validating, executing) are not written one by one: within one turn of the event loop no reader
+can run between them, so those that are not reported yet are written together with whatever comes next.
 """
 
 from pydantic_core import to_json
 
-from ..events.event import written
+from ..events.event import encode_event, written
+from ..events.kinds import EventKind
 from ..events.millisecond_clock import MillisecondClock
-from .execution import CALLED, EXECUTING, VALIDATED, Execution
+from .execution import Execution
+from .lifecycle import Phase
 
-_joined = b"".join
-_STARTED, _VALIDATING = b'{"kind":"tool_started","at":"', b'{"kind":"tool_validating","at":"'
-_EXECUTING, _RESULT = b'{"kind":"tool_executing","at":"', b'{"kind":"tool_result","at":"'
+_join = b"".join
+_CALLED, _VALIDATED, _EXECUTING = Phase.CALLED, Phase.VALIDATED, Phase.EXECUTING
+_STARTED_HEAD, _VALIDATING_HEAD = b'{"kind":"tool_started","at":"', b'{"kind":"tool_validating","at":"'
+_EXECUTING_HEAD, _RESULT_HEAD = b'{"kind":"tool_executing","at":"', b'{"kind":"tool_result","at":"'
 
 
-def opening(execution: Execution) -> tuple[bytes, ...]:
-    """The events of how it begins that were not told yet. From now on they count as told."""
-    told, reached = execution.reported_phase, execution.phase
-    if told == reached:
+def opening_events(execution: Execution) -> tuple[bytes, ...]:
+    """Return the first events that are not reported yet, and mark them as reported."""
+    reported, phase = execution.reported_phase, execution.phase
+    if reported == phase:
         return ()
-    execution.reported_phase = reached
-    begun = written(execution.at or execution.queued_at) + head(execution)
+    execution.mark_reported()
+    begun = written(execution.at or execution.queued_at) + event_ids(execution)
     events: list[bytes] = []
-    if told < CALLED:
-        events.append(_joined((_STARTED, begun, b',"arguments":', execution.display_arguments, b"}}")))
-    if told < VALIDATED <= reached:
-        events.append(_joined((_VALIDATING, begun, b"}}")))
-    if reached == EXECUTING:
-        events.append(_joined((_EXECUTING, begun, which_attempt(execution.attempt, execution.max_attempts), b"}}")))
+    if reported < _CALLED:
+        events.append(_join((_STARTED_HEAD, begun, b',"arguments":', execution.display_arguments, b"}}")))
+    if reported < _VALIDATED <= phase:
+        events.append(_join((_VALIDATING_HEAD, begun, b"}}")))
+    if phase == _EXECUTING:
+        events.append(_join((_EXECUTING_HEAD, begun, _attempt(execution.attempt, execution.max_attempts), b"}}")))
     return tuple(events)
 
 
-def success(execution: Execution, clock_ms: MillisecondClock, encoded: bytes) -> tuple[bytes, ...]:
-    """The event with which it ends well, now, after those that were not told yet: all of them, if it never waited."""
-    number, at = execution.id, clock_ms.text
-    if not execution.head and execution.call_id is number:
-        now_and_ids = f'{at}","data":{{"execution_id":"{number}","call_id":"{number}",{execution.tool.label}'.encode()
+def success_events(execution: Execution, clock_ms: MillisecondClock, result_json: bytes) -> tuple[bytes, ...]:
+    """Return the terminal event of a success, after those that are not reported yet: all four, if it never waited.
+
+    A worker's execution has only its answer.
+    """
+    if execution.extras is not None and execution.is_worker:
+        return (response_event(clock_ms.at, execution.call_id, execution.name, result_json, b"null"),)
+    execution_id, at = execution.id, clock_ms.text
+    if not execution.event_ids and execution.call_id is execution_id:
+        ids = f'","data":{{"execution_id":"{execution_id}","call_id":"{execution_id}",{execution.tool.label}'
+        now_and_ids = f"{at}{ids}".encode()
     else:
-        now_and_ids = at.encode() + (execution.head or _ids(execution))
-    end = _joined((_RESULT, now_and_ids, b',"status":"succeeded","value":', encoded, b"}}"))
+        now_and_ids = at.encode() + (execution.event_ids or _encode_ids(execution))
+    end = _join((_RESULT_HEAD, now_and_ids, b',"status":"succeeded","value":', result_json, b"}}"))
     if execution.reported_phase:
-        return (*opening(execution), end)
-    execution.reported_phase = EXECUTING
-    same = execution.queued >= clock_ms.since  # in this millisecond
-    begun = now_and_ids if same else written(execution.queued_at) + now_and_ids[len(at) :]
+        return (*opening_events(execution), end)
+    same_millisecond = execution.queued >= clock_ms.since
+    begun = now_and_ids if same_millisecond else written(execution.queued_at) + now_and_ids[len(at) :]
     maximum = execution.max_attempts
     return (
-        _joined((_STARTED, begun, b',"arguments":', execution.display_arguments, b"}}")),
-        _joined((_VALIDATING, begun, b"}}")),
-        _joined((_EXECUTING, begun, _FIRST[maximum] if maximum < 10 else _first_of(maximum))),
+        _join((_STARTED_HEAD, begun, b',"arguments":', execution.display_arguments, b"}}")),
+        _join((_VALIDATING_HEAD, begun, b"}}")),
+        _join((_EXECUTING_HEAD, begun, _FIRST[maximum] if maximum < 10 else _first_of(maximum))),
         end,
     )
 
 
-def head(execution: Execution) -> bytes:
-    """What stands in every event of an execution between its time and what it says. It is kept, if it comes to wait."""
-    if not execution.head:
-        execution.head = _ids(execution)
-    return execution.head
+def failure_events(execution: Execution, at: float, error_json: bytes) -> tuple[bytes, ...]:
+    """Return the terminal event of a failure or cancellation, after those that are not reported yet.
+
+    A worker's execution has only its answer.
+    """
+    if execution.is_worker:
+        return (response_event(at, execution.call_id, execution.name, b"null", error_json),)
+    fields = b',"status":"%b","error":%b' % (execution.status.encode(), error_json)
+    return (*opening_events(execution), _event(execution, EventKind.TOOL_RESULT, at, fields))
 
 
-def _ids(execution: Execution) -> bytes:
-    number, call_id, tool = execution.id, execution.call_id, execution.tool
-    given = number if call_id is number else to_json(call_id).decode()[1:-1]
+def retrying_event(execution: Execution, at: float, error_json: bytes, delay: float) -> bytes:
+    """Return the event of a failed attempt that another one follows."""
+    attempt = _attempt(execution.attempt, execution.max_attempts)
+    fields = b'%b,"error":%b,"delay":%b' % (attempt, error_json, to_json(delay))
+    return _event(execution, EventKind.TOOL_RETRYING, at, fields)
+
+
+def progress_event(execution: Execution, at: float, stage: str, fraction: float | None, message: str | None) -> bytes:
+    """Return the event of progress that a handler reports."""
+    data = to_json({"stage": stage, "fraction": fraction, "message": message})
+    return _event(execution, EventKind.TOOL_PROGRESS, at, b"," + data[1:-1])
+
+
+def partial_event(execution: Execution, at: float, value_json: bytes) -> bytes:
+    """Return the event of a partial result."""
+    return _event(execution, EventKind.TOOL_PARTIAL, at, b',"value":' + value_json)
+
+
+def response_event(at: float, request_id: str, request_kind: str, payload_json: bytes, error_json: bytes) -> bytes:
+    """Return the answer to a user's request. The payload or the error is `null`."""
+    fields = (to_json(request_id), to_json(request_kind), payload_json, error_json)
+    data = b'{"request_id":%b,"request_kind":%b,"payload":%b,"error":%b}' % fields
+    return encode_event(EventKind.USER_RESPONSE, at, data)
+
+
+def event_ids(execution: Execution) -> bytes:
+    """Return the part of an event between its time and its own fields, kept on the execution once it is needed."""
+    if not execution.event_ids:
+        execution.keep_event_ids(_encode_ids(execution))
+    return execution.event_ids
+
+
+def _event(execution: Execution, kind: EventKind, at: float, fields: bytes) -> bytes:
+    return b'{"kind":"%b","at":"%b%b%b}}' % (kind.encode(), written(at), event_ids(execution), fields)
+
+
+def _encode_ids(execution: Execution) -> bytes:
+    execution_id, call_id, tool = execution.id, execution.call_id, execution.tool
+    quoted = execution_id if call_id is execution_id else to_json(call_id).decode()[1:-1]
     label = tool.label if execution.name is tool.name else f'"tool":{to_json(execution.name).decode()}'
-    return f'","data":{{"execution_id":"{number}","call_id":"{given}",{label}'.encode()
+    return f'","data":{{"execution_id":"{execution_id}","call_id":"{quoted}",{label}'.encode()
 
 
-def which_attempt(attempt: int, maximum: int) -> bytes:
-    """Which attempt it is, as fields of an event's data."""
+def _attempt(attempt: int, maximum: int) -> bytes:
     return b',"attempt":%d,"maximum":%d' % (attempt, maximum)
 
 
 def _first_of(maximum: int) -> bytes:
-    """How the event of the first one ends, which is the only one that can end without having waited."""
-    return which_attempt(1, maximum) + b"}}"
+    """Return the end of the event of a first attempt, the only one that can end without having waited."""
+    return _attempt(1, maximum) + b"}}"
 
 
 _FIRST = tuple(map(_first_of, range(10)))

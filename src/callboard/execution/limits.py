@@ -1,57 +1,67 @@
-"""Which calls run now and which wait: limits in total, per user, per session and per tool, and the queue before them.
+"""Limits on running calls in total, per user, per session and per tool, and the queue of calls that wait for a slot.
 
-The queue is ordered by priority, then fair between users, then between the sessions of a user: each gets one place in
-turn, however many calls it has waiting. It is bounded, and a call that does not fit is refused with an error. A user
-may have as many calls waiting as there is room left in the queue, so that any number of users leaves room for the next.
-A call that waits cannot run at the moment, so a new call that can run overtakes none.
+The queue is ordered by priority, then fair between users, then between the sessions of a user: each gets one slot in
+turn, however many calls it has queued. It is bounded, and a call that does not fit is refused with an error. A user
+may queue as many calls as there is room left, so that any number of users leaves room for the next. A new call that can
+run does not overtake queued ones, since those cannot run at the moment.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ..errors import CallboardError, ErrorCategory, ToolError
-from .execution import Execution, ToolKey, tool_key
+from ..tools.definition import Tool
+from .execution import Execution, Scope
 from .queue import FairQueue, Queued
 
 
 class LimitsError(CallboardError, ValueError):
-    """A limit has a value that makes no sense."""
+    """A limit has an invalid value."""
 
     code = "limits"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much may go on at once."""
+    """How many executions and threads may run at once in this process."""
 
     total: int = 4_096
-    """Executions that run at once, in this process."""
+    """Executions that run at once."""
     per_session: int = 256
     """Executions of one session that run at once."""
     per_user: int = 1_024
     """Executions of all sessions of one user that run at once."""
     queue: int = 10_000
-    """Executions that may wait for a place; with 0 none does. One user has at most half of them."""
+    """Executions that may wait for a slot; 0 disables the queue. One user has at most half of them."""
     threads: int = 32
-    """For handlers that are not async."""
+    """Threads for handlers that are not async."""
 
     def __post_init__(self) -> None:
         for each in fields(self):
             least = 0 if each.name == "queue" else 1
             if (value := getattr(self, each.name)) < least:
-                raise LimitsError(f"the limit {each.name} is {value}; {least} is the least")
+                raise LimitsError(f"the limit {each.name} is {value}; it must be at least {least}")
+
+
+ToolKey: TypeAlias = tuple[str, str | None]
+"""A tool's name, and the session's id for a tool that only one session has."""
+
+
+def tool_key(tool: Tool, scope: Scope) -> ToolKey:
+    """Return the key by which calls of a tool are counted together."""
+    return tool.name, scope.id if scope.lent(tool.name) is tool else None
 
 
 class _ToolQueue(NamedTuple):
-    """The queue of a tool with a limit of its own: of calls that handlers make, or of all others."""
+    """One of the two queues of a tool with a limit of its own: nested calls, and all others."""
 
     tool: ToolKey
     nested: bool
 
 
 _QueueKey = _ToolQueue | None
-"""None: the queue of all tools without a limit."""
+"""None is the queue of all tools without a limit."""
 _NOWHERE = _ToolQueue(("", None), nested=False)
 
 
@@ -62,7 +72,7 @@ def _queue_of(execution: Execution) -> _QueueKey:
 
 
 class SlotLimiter:
-    """Gives places to executions. `start` is called for one that got its place after waiting."""
+    """Gives slots to executions, and calls `start` for a queued one that got its slot."""
 
     def __init__(self, limits: Limits, start: Callable[[Execution], None]) -> None:
         self._limits = limits
@@ -73,50 +83,50 @@ class SlotLimiter:
         self._start = start
         self._running = 0
         self._holders: dict[ToolKey, dict[str, Execution]] = {}
-        """Who has a place of a tool with a limit of its own."""
+        """The executions that hold slots of tools with limits of their own."""
         self._held: dict[str, ToolKey] = {}
-        """Which of those places an execution has, whatever becomes of its tool meanwhile."""
+        """The tool whose slot an execution holds, even if the tool is replaced meanwhile."""
         self._queued = 0
         self._arrivals = self._slots_given = 0
-        """How many calls had to wait so far, and how many of them got a place."""
+        """The number of calls that were queued so far, and of those that got a slot."""
         self._queues: dict[_QueueKey, FairQueue] = {}
-        """Those in which calls wait: one for all tools without a limit, and two for each tool that has one."""
-        self._waits_in: dict[str, _QueueKey] = {}
-        """In which queue an execution waits."""
+        """The queues that are not empty."""
+        self._queue_keys: dict[str, _QueueKey] = {}
+        """The queue of each queued execution."""
         self._admitting = False
         self._closed = True
 
     def open(self) -> None:
-        """Begin to give places."""
+        """Start to give slots."""
         self._closed, self._total = False, self._limits.total
 
     def close(self) -> None:
-        """Give no more places: whoever asks is told that it has ended."""
+        """Stop giving slots; calls are refused from now on."""
         self._closed, self._total = True, 0
 
     @property
     def queued(self) -> int:
-        """How many wait."""
+        """The number of queued executions."""
         return self._queued
 
     @property
     def running(self) -> int:
-        """How many have a place."""
+        """The number of executions that hold a slot."""
         return self._running
 
-    def enter(self, execution: Execution) -> bool:
-        """Take a place at once (True), or wait for one (False). Raises `ToolError` (resource) when the queue is full.
+    def acquire(self, execution: Execution) -> bool:
+        """Take a slot (True) or queue the execution (False). Raises `ToolError` (resource) if the queue is full.
 
-        A call that a handler makes runs on its parent's place, so that parents cannot starve their own children.
+        A nested call runs on its parent's slot, so that parents cannot starve their own nested calls.
         """
-        if execution.tool.concurrency is None and execution.seldom is None and not self._queued:  # nearly every call
+        if execution.tool.concurrency is None and execution.parent is None and not self._queued:  # nearly every call
             scope = execution.scope
             user = scope.user
             if self._running < self._total and scope.running < self._per_session and user.running < self._per_user:
                 self._running += 1
                 scope.running += 1
                 user.running += 1
-                execution.has_slot = True
+                execution.take_slot()
                 return True
         elif (not self._admitting or execution.parent is not None) and self.has_slot_for(execution):
             self.take(execution)
@@ -130,46 +140,45 @@ class SlotLimiter:
         if execution.parent is not None:
             self._refuse_deadlock(execution)
         self._refuse_if_full(execution)
-        self.wait(execution)
+        self.enqueue(execution)
         return False
 
-    def wait(self, execution: Execution) -> None:
-        """Put an execution into the queue, also if that is full: one that waited before in another process."""
+    def enqueue(self, execution: Execution) -> None:
+        """Queue an execution even if the queue is full, as for one that another process had queued."""
         self._arrivals += 1
         key = _queue_of(execution)
         if (queue := self._queues.get(key)) is None:
             nested = key is not None and key.nested
             queue = self._queues[key] = FairQueue() if nested else FairQueue(self._per_user, self._per_session)
         queue.add(self._arrivals, execution)
-        self._waits_in[execution.id] = key
+        self._queue_keys[execution.id] = key
         self._queued += 1
         execution.scope.user.queued += 1
 
-    def leave(self, execution: Execution) -> None:
-        """Give a place back, and let in the calls that can use it."""
-        execution.has_slot = False
-        if execution.seldom is None or execution.parent is None:
+    def release(self, execution: Execution) -> None:
+        """Free a slot, and start the queued calls that can use it."""
+        execution.release_slot()
+        if execution.parent is None:
             scope = execution.scope
             self._running -= 1
             scope.running -= 1
             scope.user.running -= 1
         if execution.tool.concurrency is not None:
-            self._give_back(execution)
+            self._release_tool_slot(execution)
         if self._queued:
             for queue in self._queues.values():
-                queue.freed(execution.scope)
-            self._admit()
+                queue.restore(execution.scope)
+            self._start_queued()
 
     def withdraw(self, execution: Execution) -> bool:
-        """Take one out of the queue; False where it was not in it."""
-        if (key := self._waits_in.pop(execution.id, _NOWHERE)) is _NOWHERE:
+        """Remove an execution from the queue. False if it is not queued."""
+        if (key := self._queue_keys.pop(execution.id, _NOWHERE)) is _NOWHERE:
             return False
         self._queues[key].remove(execution)
-        self._left(key, execution)
+        self._count_dequeued(key, execution)
         return True
 
-    def _left(self, key: "_QueueKey", execution: Execution) -> None:
-        """Count a call that waits no more."""
+    def _count_dequeued(self, key: "_QueueKey", execution: Execution) -> None:
         if not self._queues[key]:
             del self._queues[key]
         self._queued -= 1
@@ -178,15 +187,16 @@ class SlotLimiter:
     def _refuse_if_full(self, execution: Execution) -> None:
         left, waiting = self._limit - self._queued, execution.scope.user.queued
         if left <= 0:
-            said = f"The system is busy: {self._queued:,} calls are waiting already."
+            message = f"The system is busy: {self._queued:,} calls are queued."
         elif waiting >= left:
-            said = f"The system is busy: {waiting:,} calls of this user are waiting already, which is its share."
+            message = f"The system is busy: {waiting:,} calls of this user are queued, which is the user's share."
         else:
             return
-        raise ToolError(f"{said} Nothing was done; try again later.", category=ErrorCategory.RESOURCE, retryable=True)
+        message = f"{message} Nothing was done; try again later."
+        raise ToolError(message, category=ErrorCategory.RESOURCE, retryable=True)
 
     def has_slot_for(self, execution: Execution) -> bool:
-        """Whether there is a free place for an execution."""
+        """Return whether there is a free slot for an execution."""
         if not self._tool_has_slot(execution):
             return False
         if execution.parent is not None:
@@ -199,8 +209,8 @@ class SlotLimiter:
         return limit is None or len(self._holders.get(tool_key(execution.tool, execution.scope), ())) < limit
 
     def take(self, execution: Execution) -> None:
-        """Take a place for one that had one before, even if none is free."""
-        execution.has_slot = True
+        """Take a slot even if none is free, as for an execution that had one before."""
+        execution.take_slot()
         if execution.parent is None:
             self._running += 1
             execution.scope.running += 1
@@ -209,21 +219,21 @@ class SlotLimiter:
             key = self._held[execution.id] = tool_key(execution.tool, execution.scope)
             self._holders.setdefault(key, {})[execution.id] = execution
 
-    def _give_back(self, execution: Execution) -> None:
+    def _release_tool_slot(self, execution: Execution) -> None:
         holders = self._holders[key := self._held.pop(execution.id)]
         del holders[execution.id]
         if not holders:
             del self._holders[key]
 
-    def _admit(self) -> None:
-        if self._admitting:  # one that was let in has ended within its start; the loop below goes on
+    def _start_queued(self) -> None:
+        if self._admitting:  # a queued call ended within its start; the loop below continues
             return
         self._admitting = True
         try:
             while (execution := self._next()) is not None:
-                key = self._waits_in.pop(execution.id)
+                key = self._queue_keys.pop(execution.id)
                 self._queues[key].take(execution)
-                self._left(key, execution)
+                self._count_dequeued(key, execution)
                 self._slots_given += 1
                 execution.scope.user.served = self._slots_given
                 self.take(execution)
@@ -232,7 +242,7 @@ class SlotLimiter:
             self._admitting = False
 
     def _next(self) -> Execution | None:
-        """The call that starts next: of those that can start now, the one whose turn it is."""
+        """Return the queued call whose turn it is, of those that can start now."""
         best: tuple[int, int, int] | None = None
         chosen: Queued | None = None
         full = self._running >= self._total
@@ -248,7 +258,7 @@ class SlotLimiter:
         return None if chosen is None else chosen.execution
 
     def _refuse_deadlock(self, execution: Execution) -> None:
-        """Refuse a call that would wait for ever: for a place of those who wait, one for the other, for its own end."""
+        """Raise if queueing this nested call would deadlock."""
         callers: set[str] = set()
         ancestor = execution.parent
         while ancestor is not None:
@@ -256,25 +266,25 @@ class SlotLimiter:
             ancestor = ancestor.parent
         if self._never_free(tool_key(execution.tool, execution.scope), callers, set()):
             raise ToolError(
-                f"The tool {execution.tool.name} has no free place, and those who have one wait for this very call.",
+                f"The tool {execution.tool.name} has no free slot, and the calls that hold its slots wait for it.",
                 category=ErrorCategory.RESOURCE,
             )
 
     def _never_free(self, key: ToolKey, callers: set[str], seen: set[ToolKey]) -> bool:
-        """Whether each place of a tool is held by one of these, or by one who waits for such a place."""
+        """Return whether every slot of a tool is held by a caller, or by an execution that waits for such a slot."""
         if key in seen:
             return True
         seen.add(key)
         return all(
             holder.id in callers
-            or any(self._never_free(tool_key(each.tool, each.scope), callers, seen) for each in _waiting(holder))
+            or any(self._never_free(tool_key(each.tool, each.scope), callers, seen) for each in _queued_below(holder))
             for holder in self._holders.get(key, {}).values()
         )
 
 
-def _waiting(execution: Execution) -> Iterator[Execution]:
-    """The calls below an execution that wait for a place."""
+def _queued_below(execution: Execution) -> Iterator[Execution]:
+    """Yield the nested calls of an execution, at any depth, that are queued."""
     for child in execution.children or ():
         if child.ended is None and not child.has_slot and child.task is None:
             yield child
-        yield from _waiting(child)
+        yield from _queued_below(child)

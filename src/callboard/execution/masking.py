@@ -1,4 +1,4 @@
-"""Arguments as people, records and logs may see them: one line of JSON, with secret fields masked."""
+"""Arguments for events, records and logs: one line of JSON, with secret fields masked."""
 
 from typing import Any
 
@@ -10,24 +10,24 @@ from ..tools.definition import Tool
 from ..tools.document import Size
 
 SHOWN_BYTES = 2_000
-"""How much is shown of a document that is not JSON at all."""
+"""The bytes that are shown of a document that is not JSON."""
 
 
 def shown_document(tool: Tool, document: bytes, size: Size) -> bytes:
-    """What may be shown of a document; of one that is too large, only its size."""
+    """Return what may be shown of a document; only the size of one that is too large."""
     if not size.admits(document):
         return b'"(%d bytes, too many to be shown)"' % len(document)
     return shown_arguments(tool, document)
 
 
 def shown_arguments(tool: Tool, document: bytes) -> bytes:
-    """What may be shown of a document. One that is not JSON is shown as a text, cut."""
+    """Return what may be shown of a document. One that is not JSON is shown as a truncated string."""
     try:
         value: Any = from_json(document)
         if is_deeper(document, DEEPEST):
             return b'"(nested too deeply to be shown)"'
     except ValueError:
-        if tool.has_secrets:  # there is no telling where in it they are
+        if tool.has_secrets:  # they cannot be found without JSON
             return b'"(not JSON, and not shown because it may hold secrets)"'
         return to_json(document[:SHOWN_BYTES].decode(errors="replace"))
     return to_json(masked(value, tool.input_schema) if tool.has_secrets else value, inf_nan_mode="strings")

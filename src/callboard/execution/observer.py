@@ -1,6 +1,6 @@
-"""Who looks on while executions are carried out: traces, and logs that say whose they are.
+"""The port of observers, such as traces and the context of logs.
 
-With no observer nothing is called. What an observer does happens within the call, so it must be quick and never raise.
+Observers run within the call, so they must be quick and must not raise.
 """
 
 from typing import Protocol
@@ -10,20 +10,20 @@ from .execution import Execution
 
 
 class Observer(Protocol):
-    """Told of every execution of this process, on its event loop. One that a dead process began has no `called`."""
+    """Notified of every execution of this process. `called` is not called for one that another process began."""
 
     def called(self, execution: Execution) -> None:
-        """A call was accepted, or refused at once. This is still within the caller's context."""
+        """Note a call that was accepted or refused. This runs in the caller's context."""
         ...
 
     def attempting(self, execution: Execution) -> None:
-        """An attempt begins, in the context in which its handler will run."""
+        """Note the start of an attempt. This runs in the context of its handler."""
         ...
 
     def attempted(self, execution: Execution, failure: ToolError) -> None:
-        """An attempt failed. One that gives a result is over when the execution has ended."""
+        """Note a failed attempt. A successful attempt ends with `ended`."""
         ...
 
     def ended(self, execution: Execution) -> None:
-        """It is over, or not this process's any more (`lost`)."""
+        """Note the end of an execution, or that another process owns it now (`lost`)."""
         ...

@@ -1,40 +1,40 @@
-"""What a caller is told about a call: how it ended, or that it goes on."""
+"""The answer to a call: its result or error, or the acknowledgement of a call that goes on."""
 
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from ..errors import ToolError
 
 QUEUED = "queued"
-"""The status that an acknowledgement has while the call waits for a free place."""
+"""The status in the acknowledgement of a call that waits for a free slot."""
 
 
 class OutcomeStatus(StrEnum):
-    """How a call stands for its caller."""
+    """The state of a call for its caller."""
 
     SUCCEEDED = "succeeded"
-    """It gave a value."""
+    """The call returned a value."""
     FAILED = "failed"
-    """It gave an error."""
+    """The call ended with an error."""
     CANCELLED = "cancelled"
-    """It was stopped."""
+    """The call was cancelled."""
     STARTED = "started"
-    """It goes on, or is queued (see `Outcome.queued`); the value is the acknowledgement, the result comes later."""
+    """The call runs or is queued (see `Outcome.queued`). The value is the acknowledgement; the result comes later."""
     WAITING = "waiting"
-    """It waits for a person; the value is the acknowledgement."""
+    """The call waits for a person; the value is the acknowledgement."""
 
 
 class Outcome(NamedTuple):
-    """The answer to a call. `value` is JSON data, `error` says why there is none."""
+    """The answer to a call. `value` is JSON data; `error` says why there is none."""
 
     status: OutcomeStatus
     execution_id: str
     call_id: str
     tool: str
     result_json: bytes | None = None
-    """The value as JSON, as it was written once."""
+    """The value as JSON."""
     error: ToolError | None = None
 
     @property
@@ -44,10 +44,23 @@ class Outcome(NamedTuple):
 
     @property
     def done(self) -> bool:
-        """Whether it has ended."""
+        """Whether the call has ended."""
         return self.status not in (OutcomeStatus.STARTED, OutcomeStatus.WAITING)
 
     @property
     def queued(self) -> bool:
-        """Whether the call waited for a free place and had not begun, when this was said."""
+        """Whether the call was waiting for a free slot when this outcome was made."""
         return self.status is OutcomeStatus.STARTED and self.value["status"] == QUEUED
+
+
+def acknowledgement(execution_id: str, tool: str, request_id: str | None, *, queued: bool = False) -> bytes:
+    """Return what the model reads, as JSON, while a call runs, waits for a free slot, or waits for a person."""
+    fields = {"status": "started", "execution_id": execution_id, "tool": tool}
+    end = "Its result will be reported when it is there; do not call it again for the same purpose."
+    if queued:
+        message = f"It is queued and has not begun: it waits for a free slot. {end}"
+        return to_json({**fields, "status": QUEUED, "message": message})
+    if request_id is None:
+        return to_json({**fields, "message": f"It is running. {end}"})
+    message = f"A person is asked first. {end}"
+    return to_json({**fields, "status": "waiting", "request_id": request_id, "message": message})

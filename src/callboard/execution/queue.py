@@ -1,7 +1,7 @@
 """A queue that is fair between users: urgent calls first, then each user in turn, then each of its sessions in turn.
 
-Finding the next call costs the same however many wait. A user or a session that has all its places is taken out of
-the rotation when its turn comes, and put back when it gives a place back.
+Finding the next call takes constant time. A user or a session that uses all its slots leaves the rotation when its turn
+comes, and returns when it frees a slot.
 """
 
 from typing import NamedTuple
@@ -11,79 +11,79 @@ from .usage import UserUsage
 
 
 class Queued(NamedTuple):
-    """A call that waits, and its number in the order of arrival."""
+    """A queued call, and its number in the order of arrival."""
 
     number: int
     execution: Execution
 
 
-class _SessionLine:
-    """The calls of one session and one priority, in the order of their arrival."""
+class _SessionQueue:
+    """The calls of one session and one priority, in order of arrival."""
 
     __slots__ = ("calls", "listed", "scope", "users")
 
-    def __init__(self, scope: Scope, users: "_UserLine") -> None:
+    def __init__(self, scope: Scope, users: "_UserQueue") -> None:
         self.scope = scope
         self.users = users
         self.calls: dict[str, Queued] = {}
         self.listed = False
-        """Whether it takes part in the rotation of its user."""
+        """Whether it is in the rotation of its user."""
 
 
-class _UserLine:
+class _UserQueue:
     """The sessions of one user with calls of one priority."""
 
     __slots__ = ("listed", "sessions", "size", "user")
 
     def __init__(self, user: UserUsage) -> None:
         self.user = user
-        self.sessions: dict[str, _SessionLine] = {}
-        """Those in the rotation, the next one first."""
+        self.sessions: dict[str, _SessionQueue] = {}
+        """The sessions in the rotation, the next one first."""
         self.size = 0
-        """How many sessions there are, with those that are not in the rotation."""
+        """The number of its sessions, in the rotation or not."""
         self.listed = False
-        """Whether it takes part in the rotation of the users."""
+        """Whether it is in the rotation of the users."""
 
 
 class FairQueue:
-    """Calls that wait. With `per_user` and `per_session`, those of users and sessions that have as many places wait on.
+    """Queued calls. Those of users and sessions that use `per_user` or `per_session` slots stay queued.
 
-    Without them only the order matters: calls made by handlers run on the place of their caller.
+    Without these limits only the order matters, as for nested calls, which run on the slot of their parent.
     """
 
-    __slots__ = ("_lines", "_per_session", "_per_user", "_rings", "_users")
+    __slots__ = ("_per_session", "_per_user", "_rings", "_sessions", "_users")
 
     def __init__(self, per_user: int | None = None, per_session: int | None = None) -> None:
         self._per_user = per_user
         self._per_session = per_session
-        self._rings: dict[Priority, dict[str, _UserLine]] = {priority: {} for priority in Priority}
+        self._rings: dict[Priority, dict[str, _UserQueue]] = {priority: {} for priority in Priority}
         """The users in the rotation by priority, the next one first."""
-        self._users: dict[tuple[Priority, str], _UserLine] = {}
-        self._lines: dict[tuple[Priority, str], _SessionLine] = {}
+        self._users: dict[tuple[Priority, str], _UserQueue] = {}
+        self._sessions: dict[tuple[Priority, str], _SessionQueue] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._lines)
+        return bool(self._sessions)
 
     def add(self, number: int, execution: Execution) -> None:
-        """Let a call wait."""
+        """Add a call."""
         priority, scope = execution.priority, execution.scope
-        if (line := self._lines.get((priority, scope.id))) is None:
+        if (session := self._sessions.get((priority, scope.id))) is None:
             if (users := self._users.get((priority, scope.user_id))) is None:
-                users = self._users[priority, scope.user_id] = _UserLine(scope.user)
-            line = self._lines[priority, scope.id] = _SessionLine(scope, users)
+                users = self._users[priority, scope.user_id] = _UserQueue(scope.user)
+            session = self._sessions[priority, scope.id] = _SessionQueue(scope, users)
             users.size += 1
-            self._list(priority, line)
-        line.calls[execution.id] = Queued(number, execution)
+            self._list(priority, session)
+        session.calls[execution.id] = Queued(number, execution)
 
     def remove(self, execution: Execution) -> bool:
-        """Take a call out; False where it was not in it."""
+        """Remove a call. False if it is not in the queue."""
         priority, scope = execution.priority, execution.scope
-        line = self._lines.get((priority, scope.id))
-        if line is None or line.calls.pop(execution.id, None) is None:
+        session = self._sessions.get((priority, scope.id))
+        if session is None or session.calls.pop(execution.id, None) is None:
             return False
-        if not line.calls:
-            del self._lines[priority, scope.id]
-            users = line.users
+        if not session.calls:
+            del self._sessions[priority, scope.id]
+            users = session.users
             users.size -= 1
             users.sessions.pop(scope.id, None)
             if not users.sessions and users.listed:
@@ -93,55 +93,55 @@ class FairQueue:
         return True
 
     def take(self, execution: Execution) -> None:
-        """Take the call out whose turn it is: its user and its session go to the end of the rotation."""
+        """Remove the call whose turn it is, and move its user and session to the end of the rotation."""
         priority, scope = execution.priority, execution.scope
         users = self._users[priority, scope.user_id]
         self.remove(execution)
-        if (line := users.sessions.pop(scope.id, None)) is not None:
-            users.sessions[scope.id] = line
+        if (session := users.sessions.pop(scope.id, None)) is not None:
+            users.sessions[scope.id] = session
         if users.listed:
             del self._rings[priority][scope.user_id]
             self._rings[priority][scope.user_id] = users
 
     def first(self) -> Queued | None:
-        """The call whose turn it is; None where none may run."""
+        """Return the call whose turn it is; None if none may run."""
         for priority, ring in self._rings.items():
             while ring:
                 users = next(iter(ring.values()))
                 full = self._per_user is not None and users.user.running >= self._per_user
-                if not full and (line := self._first_of(users)) is not None:
-                    return next(iter(line.calls.values()))
+                if not full and (session := self._first_of(users)) is not None:
+                    return next(iter(session.calls.values()))
                 self._unlist(priority, users)
         return None
 
-    def freed(self, scope: Scope) -> None:
-        """A session gave a place back: it and its user take part in the rotation again."""
+    def restore(self, scope: Scope) -> None:
+        """Put a session that freed a slot, and its user, back into the rotation."""
         for priority in Priority:
-            if (line := self._lines.get((priority, scope.id))) is not None:
-                self._list(priority, line)
+            if (session := self._sessions.get((priority, scope.id))) is not None:
+                self._list(priority, session)
             users = self._users.get((priority, scope.user_id))
             if users is not None and users.sessions and not users.listed:
                 users.listed = True
                 self._rings[priority][scope.user_id] = users
 
-    def _first_of(self, users: _UserLine) -> _SessionLine | None:
+    def _first_of(self, users: _UserQueue) -> _SessionQueue | None:
         while users.sessions:
-            line = next(iter(users.sessions.values()))
-            if self._per_session is None or line.scope.running < self._per_session:
-                return line
-            del users.sessions[line.scope.id]
-            line.listed = False
+            session = next(iter(users.sessions.values()))
+            if self._per_session is None or session.scope.running < self._per_session:
+                return session
+            del users.sessions[session.scope.id]
+            session.listed = False
         return None
 
-    def _list(self, priority: Priority, line: _SessionLine) -> None:
-        users = line.users
-        if not line.listed:
-            line.listed = True
-            users.sessions[line.scope.id] = line
+    def _list(self, priority: Priority, session: _SessionQueue) -> None:
+        users = session.users
+        if not session.listed:
+            session.listed = True
+            users.sessions[session.scope.id] = session
         if not users.listed:
             users.listed = True
             self._rings[priority][users.user.user_id] = users
 
-    def _unlist(self, priority: Priority, users: _UserLine) -> None:
+    def _unlist(self, priority: Priority, users: _UserQueue) -> None:
         del self._rings[priority][users.user.user_id]
         users.listed = False

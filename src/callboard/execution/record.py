@@ -1,4 +1,4 @@
-"""The record of an execution, as it stands at one moment."""
+"""The record of an execution at one moment."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +9,7 @@ from .lifecycle import Status
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionRecord:
-    """Everything that is known about one execution. Durations are in seconds; arguments have secret fields masked."""
+    """The state of one execution. Durations are in seconds; secret fields of arguments are masked."""
 
     id: str
     call_id: str
@@ -24,14 +24,14 @@ class ExecutionRecord:
     started_at: datetime | None
     completed_at: datetime | None
     queued_for: float | None
-    """From the call until the first attempt."""
+    """Seconds from the call to the first attempt."""
     ran_for: float | None
-    """From the first attempt until the end, or until now."""
+    """Seconds from the first attempt to the end, or to now."""
     attempt: int
     max_attempts: int
     previous_errors: tuple[dict[str, Any], ...]
-    """Of the attempts that were followed by another, oldest first."""
+    """The errors of attempts that were followed by another, oldest first."""
     promoted: bool
-    """Whether it outlasted its inline budget."""
+    """Whether it took longer than its inline budget."""
     parent_id: str | None
-    """The execution whose handler made this call, if one did."""
+    """The execution whose handler made this call."""

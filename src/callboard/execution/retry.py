@@ -1,4 +1,4 @@
-"""Whether a failed attempt is made again, and how soon. A pure function: the caller acts on what it returns."""
+"""The decision whether a failed attempt is retried, and when. Pure functions: the caller acts on the decision."""
 
 from typing import NamedTuple
 
@@ -7,18 +7,18 @@ from ..tools.policies import BackoffStrategy, RetryPolicy
 
 
 class Decision(NamedTuple):
-    """Try again after a delay, or not at all."""
+    """Whether to retry, and after which delay."""
 
     retry: bool
     delay: float
     reason: str
-    """For people who read logs."""
+    """The reason, for logs."""
 
 
 def decide(policy: RetryPolicy, error: ToolError, *, attempt: int, idempotent: bool, chance: float) -> Decision:
-    """What follows from the failure of attempt number `attempt` (the first is 1). `chance` is random, in [0, 1).
+    """Decide what follows the failure of an attempt; the first attempt is 1, and `chance` is random in [0, 1).
 
-    A tool that is not idempotent is tried again only when the error says that nothing was done: the handler's own
+    A tool that is not idempotent is retried only when the error says that nothing was done: the handler's own
     `retryable=True`, or a rate limit.
     """
     if attempt >= policy.max_attempts:
@@ -36,7 +36,7 @@ def decide(policy: RetryPolicy, error: ToolError, *, attempt: int, idempotent: b
 
 
 def remaining_delay(policy: RetryPolicy, retry_at: float | None, now: float) -> float:
-    """The seconds until a stored `retry_at`, a time of day; 0.0 where there is none or it has passed.
+    """Return the seconds until a stored `retry_at`, a time of day; 0.0 if there is none or it has passed.
 
     The result is never above the policy's maximum, so a clock that is behind the one that wrote the time cannot
     postpone the attempt for longer than the policy allows.
@@ -47,7 +47,7 @@ def remaining_delay(policy: RetryPolicy, retry_at: float | None, now: float) -> 
 
 
 def backoff(policy: RetryPolicy, attempt: int, chance: float) -> float:
-    """The delay after an attempt, never above the policy's maximum."""
+    """Return the delay after an attempt, never above the policy's maximum."""
     strategy = BackoffStrategy(policy.strategy)
     match strategy:
         case BackoffStrategy.FIXED:
@@ -55,7 +55,7 @@ def backoff(policy: RetryPolicy, attempt: int, chance: float) -> float:
         case BackoffStrategy.LINEAR:
             delay = policy.base_delay * attempt
         case BackoffStrategy.EXPONENTIAL | BackoffStrategy.EXPONENTIAL_JITTER:
-            exponent = min(attempt - 1, 64)  # beyond that every policy is at its maximum, and floats at their end
+            exponent = min(attempt - 1, 64)  # a larger one overflows, and every policy is at its maximum
             delay = policy.base_delay * policy.multiplier**exponent
     delay = min(delay, policy.max_delay)
     return delay * chance if strategy is BackoffStrategy.EXPONENTIAL_JITTER else delay

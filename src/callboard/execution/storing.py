@@ -1,4 +1,4 @@
-"""How an execution is stored, and what is made of a stored one: an outcome, a record, an execution that goes on."""
+"""Conversions: an execution to its stored row and its record, and a stored row to an execution, outcome or record."""
 
 import hashlib
 from contextlib import suppress
@@ -10,22 +10,22 @@ from pydantic_core import from_json, to_json
 from ..census import has_more_values
 from ..clock import Clock
 from ..errors import ToolError
-from ..storage.rows import WORKER, ExecutionRow
+from ..storage.rows import ExecutionRow
 from ..tools.definition import Tool
 from ..tools.document import canonical
-from .execution import CALLED, VALIDATED, Execution, Priority, Scope, acknowledgement
+from .execution import Execution, Scope
 from .lifecycle import Status
-from .outcome import Outcome, OutcomeStatus
+from .outcome import Outcome, OutcomeStatus, acknowledgement
 from .record import ExecutionRecord
 
 MAX_ORDERED = 25_000
-"""How many values arguments may have that are put in order for their fingerprint."""
+"""The most values that arguments may have to be sorted for their fingerprint."""
 
 
 def fingerprint_of(document: bytes) -> str:
-    """A hash of arguments that is the same however they are spaced and ordered.
+    """Return a hash of arguments that does not depend on white space or the order of keys.
 
-    Where they are not JSON, or have too many values to be put in order, it is the hash of the text itself.
+    If they are not JSON, or have too many values to be sorted, it is the hash of the text itself.
     """
     if not has_more_values(document, MAX_ORDERED):
         with suppress(ValueError, RecursionError):
@@ -34,12 +34,12 @@ def fingerprint_of(document: bytes) -> str:
 
 
 def row_of(execution: Execution, owner: str | None) -> ExecutionRow:
-    """An execution as it is now."""
+    """Return the row of an execution as it is now."""
     if not execution.fingerprint:
-        execution.fingerprint = fingerprint_of(execution.document)
+        execution.set_fingerprint(fingerprint_of(execution.document))
     start = execution.queued_at - execution.queued
-    ended = None if execution.lost else execution.ended  # one that is left to others has ended here only
-    waits = execution.lost and execution.request is not None and execution.status is Status.WAITING  # for a person
+    ended = None if execution.lost else execution.ended  # a lost one has ended only in this process
+    waits_for_person = execution.lost and execution.request is not None and execution.status is Status.WAITING
     secret = ended is not None and execution.tool.has_secrets
     return ExecutionRow(
         id=execution.id,
@@ -59,53 +59,63 @@ def row_of(execution: Execution, owner: str | None) -> ExecutionRow:
         value=execution.result_json,
         error=None if execution.error is None else to_json(_written(execution.error), inf_nan_mode="null"),
         late=execution.late,
-        parent_id=execution.parent_id if execution.parent is None else execution.parent.id,
+        parent_id=execution.parent_id,
         queued_at=execution.queued_at,
         started_at=None if execution.started is None else start + execution.started,
         completed_at=None if ended is None else start + ended,
-        owner=None if ended is not None or waits else owner,
+        owner=None if ended is not None or waits_for_person else owner,
         retry_at=execution.retry_at if ended is None and execution.status is Status.WAITING else None,
     )
 
 
 def restored(row: ExecutionRow, tool: Tool, scope: Scope, clock: Clock) -> Execution:
-    """A stored execution that has not ended, to go on with."""
+    """Return an execution that continues a stored one, which has not ended."""
     now, at = clock.monotonic(), clock.time()
     execution = Execution(row.id, row.call_id, tool, row.tool, scope, row.document or b"null", now, at)
-    execution.queued_at = row.queued_at
-    execution.queued = now - max(0.0, at - row.queued_at)
-    if row.started_at is not None:
-        execution.started = execution.queued + row.started_at - row.queued_at
-    if tool.total_timeout is not None:
-        execution.deadline = execution.queued + tool.total_timeout
-    execution.kind = row.kind
-    execution.fingerprint = row.fingerprint
-    execution.display_arguments = row.shown
-    execution.status = Status(row.status)
-    execution.reported_phase = execution.phase = CALLED if execution.status is Status.PENDING else VALIDATED
-    execution.priority = Priority(row.priority)
-    execution.attempt = row.attempt
-    execution.max_attempts = row.max_attempts
-    execution.errors = tuple(_read(error) for error in from_json(row.errors))
-    execution.retry_at = row.retry_at
-    execution.parent_id = row.parent_id
-    execution.late = row.kind != WORKER and row.parent_id is None
-    execution.stored = True
+    execution.restore(row, tuple(_read(error) for error in from_json(row.errors)), now, at)
     return execution
 
 
+def live_record(execution: Execution, now: float) -> ExecutionRecord:
+    """Return the record of an execution of this process, at a monotonic time."""
+    start = execution.queued_at - execution.queued  # converts a monotonic time into a time of day
+    return ExecutionRecord(
+        id=execution.id,
+        call_id=execution.call_id,
+        tool=execution.name,
+        session_id=execution.scope.id,
+        user_id=execution.scope.user_id,
+        arguments=from_json(execution.display_arguments),
+        status=execution.status,
+        value=None if execution.result_json is None else from_json(execution.result_json),
+        error=None if execution.error is None else execution.error.to_model(),
+        queued_at=datetime.fromtimestamp(execution.queued_at, UTC),
+        started_at=None if execution.started is None else datetime.fromtimestamp(start + execution.started, UTC),
+        completed_at=None if execution.ended is None else datetime.fromtimestamp(start + execution.ended, UTC),
+        queued_for=None if execution.started is None else execution.started - execution.queued,
+        ran_for=None
+        if execution.started is None
+        else (now if execution.ended is None else execution.ended) - execution.started,
+        attempt=execution.attempt,
+        max_attempts=execution.max_attempts,
+        previous_errors=tuple(error.to_model() for error in execution.errors),
+        promoted=execution.promoted,
+        parent_id=execution.parent_id,
+    )
+
+
 def outcome_of(row: ExecutionRow) -> Outcome:
-    """How a stored execution stands for its caller."""
+    """Return the outcome of a stored execution for its caller."""
     if row.status == Status.SUCCEEDED:
         return Outcome(OutcomeStatus.SUCCEEDED, row.id, row.call_id, row.tool, row.value)
     if row.error is not None:
         return Outcome(OutcomeStatus(row.status), row.id, row.call_id, row.tool, None, _read(from_json(row.error)))
-    said = acknowledgement(row.id, row.tool, None, queued=row.status == Status.PENDING)
-    return Outcome(OutcomeStatus.STARTED, row.id, row.call_id, row.tool, said)
+    waiting = acknowledgement(row.id, row.tool, None, queued=row.status == Status.PENDING)
+    return Outcome(OutcomeStatus.STARTED, row.id, row.call_id, row.tool, waiting)
 
 
 def record_of(row: ExecutionRow, now: float) -> ExecutionRecord:
-    """A stored execution as everyone may see it."""
+    """Return the record of a stored execution."""
     return ExecutionRecord(
         id=row.id,
         call_id=row.call_id,

@@ -1,8 +1,8 @@
-"""The threads in which handlers run that are not async: a bounded number, whatever they do.
+"""A bounded number of threads for handlers that are not async.
 
-A thread cannot be stopped. When its call is cancelled or times out, the call ends and the thread goes on; it keeps its
-place until it really ends, so that handlers that hang cannot pile threads up. One user has at most three quarters of
-them, and a thread that becomes free goes to each user in turn.
+A thread cannot be stopped. When its call is cancelled or times out, the call ends and the thread goes on; it counts
+until it ends, so that handlers that hang cannot pile up threads. One user has at most three quarters of the threads,
+and free threads go to each user in turn.
 """
 
 import asyncio
@@ -27,17 +27,17 @@ class Threads:
         self._per_user = math.ceil(limit * 3 / 4)
         self._unlimited = CapacityLimiter(math.inf)
         self._used: Counter[str] = Counter()
-        """How many threads run something of each user."""
+        """The number of busy threads of each user."""
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
-        """Who waits for a thread, by user; the user whose turn it is first."""
+        """The calls that wait for a thread, by user; the user whose turn it is comes first."""
         self.busy = 0
-        """How many threads run something, wanted or not."""
+        """The number of busy threads, with those of calls that have ended."""
 
     async def run(self, function: Callable[[], T], user_id: str = "") -> T:
-        """Its value. Cancellation returns at once and leaves the thread to itself, with its place."""
+        """Return the function's value. Cancellation returns at once; the thread goes on, and still counts."""
         loop = asyncio.get_running_loop()
         await self._acquire(user_id)
-        unclaimed = [user_id]  # taken out by the thread or by the caller, which decides whether the function runs
+        unclaimed = [user_id]  # the thread or the caller empties it, whichever comes first
 
         def work() -> T:
             unclaimed.pop()
@@ -59,16 +59,16 @@ class Threads:
             self._take(user_id)
             return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        line = self._waiting.setdefault(user_id, deque())
-        line.append(turn)
+        queue = self._waiting.setdefault(user_id, deque())
+        queue.append(turn)
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():  # it was given a thread in the same moment
+            if turn.done() and not turn.cancelled():  # it got a thread in the same moment
                 self._release(user_id)
-            elif turn in line:
-                line.remove(turn)
-                if not line:
+            elif turn in queue:
+                queue.remove(turn)
+                if not queue:
                     del self._waiting[user_id]
             raise
 
@@ -85,10 +85,10 @@ class Threads:
         if not self._used[user_id]:
             del self._used[user_id]
         while (chosen := next((each for each in self._waiting if self._may_run(each)), None)) is not None:
-            line = self._waiting.pop(chosen)
-            turn = line.popleft()
-            if line:
-                self._waiting[chosen] = line  # at the end
-            if not turn.done():  # else its caller was cancelled, and has not left the line yet
+            queue = self._waiting.pop(chosen)
+            turn = queue.popleft()
+            if queue:
+                self._waiting[chosen] = queue  # at the end
+            if not turn.done():  # else its caller was cancelled and has not left the queue yet
                 self._take(chosen)
                 turn.set_result(None)

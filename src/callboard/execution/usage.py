@@ -1,7 +1,6 @@
-"""What one user takes up in this process: places, room in the queue, memory, open requests.
+"""What one user uses of this process: slots, room in the queue, memory, open requests.
 
-Every session of a user shares one `UserUsage`. The gatekeeper, the memory budget and the requests count in it; none of
-them needs to know the others.
+All sessions of a user share one `UserUsage`, in which the slot limiter, the memory budget and the requests count.
 """
 
 from weakref import WeakValueDictionary
@@ -15,27 +14,27 @@ class UserUsage:
     def __init__(self, user_id: str) -> None:
         self.user_id = user_id
         self.running = 0
-        """Executions that hold a place."""
+        """Executions that hold a slot."""
         self.queued = 0
-        """Executions that wait for a place."""
+        """Executions that wait for a slot."""
         self.served = 0
-        """The number of the last place that the queue gave to this user: the lower, the longer ago."""
+        """The number of the last slot that the queue gave to this user: the lower, the longer ago."""
         self.requests = 0
         """Executions that wait for a person."""
         self.sessions: dict[str, None] = {}
-        """The ids of its sessions that are in memory, the one that came first at first."""
+        """The ids of its sessions in memory, oldest first."""
         self.arguments = 0
         """Bytes of the large arguments of executions that have not ended."""
 
 
 class Usage:
-    """The users of one process. A user is forgotten with the last of its sessions."""
+    """The users of one process. A user is dropped with the last of its sessions."""
 
     def __init__(self) -> None:
         self._users: WeakValueDictionary[str, UserUsage] = WeakValueDictionary()
 
     def of(self, user_id: str) -> UserUsage:
-        """The counters of a user, shared by all of its sessions."""
+        """Return the counters of a user."""
         if (known := self._users.get(user_id)) is None:
             known = self._users[user_id] = UserUsage(user_id)
         return known

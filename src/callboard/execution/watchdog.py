@@ -1,8 +1,8 @@
 """Finds handlers that block the event loop, and names them.
 
-A thread asks the loop for a sign of life. When none comes in time it looks at what the loop's thread is doing: a frame
-that belongs to the handler of a running tool tells which tool it is, and so does a task that such a handler awaits.
-Nothing is measured per call.
+A thread schedules a callback on the loop. If that does not run in time, the thread inspects the stack of the loop's
+thread: a frame of a running tool's handler identifies the tool, and so does a task that such a handler awaits. Nothing
+is measured per call.
 """
 
 import asyncio
@@ -24,10 +24,10 @@ from .runner import Runner
 AnyTask = asyncio.Task[Any]
 
 DEEPEST = 100
-"""How many decorators a handler is looked for under: one may wrap itself."""
+"""The most decorators that are unwrapped to find a handler: a decorator may wrap itself."""
 
 MOST_AWAITED = 10_000
-"""How many futures are followed from a handler: two may await each other."""
+"""The most futures that are followed from a handler: two may await each other."""
 
 log = logging.getLogger("callboard.watchdog")
 
@@ -44,12 +44,12 @@ class Watchdog:
     ) -> None:
         self._manager = manager
         self._report = report
-        """Called on the loop when it is free again: the tool, for how long, and the ids of the sessions that ran it."""
+        """Called on the loop when it runs again: the tool, the seconds, and the ids of the sessions that ran it."""
         self._threshold = threshold
         self._ended = threading.Event()
         self._seen = 0.0
         self.lag = Histogram()
-        """How long the loop let signs of life wait, in seconds: as long as anything else that became ready."""
+        """The delay of callbacks that are ready, in seconds."""
 
     async def __aenter__(self) -> Self:
         self._ended.clear()
@@ -71,15 +71,15 @@ class Watchdog:
                 since = self._seen
                 blocked, sessions = self._culprit(loop, thread)
                 if blocked is not None:
-                    log.warning("the handler of %s blocks the event loop since %.1f s", blocked, silence)
+                    log.warning("the handler of %s has blocked the event loop for %.1f s", blocked, silence)
             elif silence < self._threshold and blocked is not None:
                 self._call(loop, self._report, blocked, self._seen - since, sessions)
                 blocked = None
-            self._call(loop, self._sign, time.monotonic())
+            self._call(loop, self._beat, time.monotonic())
 
-    def _sign(self, asked: float) -> None:
+    def _beat(self, scheduled: float) -> None:
         self._seen = time.monotonic()
-        self.lag.add(self._seen - asked)
+        self.lag.add(self._seen - scheduled)
 
     def _call(self, loop: asyncio.AbstractEventLoop, callback: Callable[..., Any], *args: Any) -> None:
         try:
@@ -88,7 +88,7 @@ class Watchdog:
             self._ended.set()
 
     def _culprit(self, loop: asyncio.AbstractEventLoop, thread: int) -> tuple[str | None, frozenset[str]]:
-        """The tool whose handler the thread is in, if it is in one, and the sessions that run it."""
+        """Return the tool whose handler runs in the thread, and the sessions that run it."""
         live, task = self._manager.live, asyncio.current_task(loop)
         frame: FrameType | None = sys._current_frames().get(thread)  # pyright: ignore[reportPrivateUsage]
         if (entered := _entered(frame)) is not None:
@@ -98,7 +98,7 @@ class Watchdog:
 
 
 def _entered(frame: FrameType | None) -> Execution | None:
-    """The execution whose attempt a thread is in. It may be in its first step, and not be among the live ones yet."""
+    """Return the execution whose task runs in a thread. In its first step it is not among the live ones yet."""
     while frame is not None:
         if frame.f_code is Runner.carry_out.__code__:
             return frame.f_locals["execution"]
@@ -113,7 +113,7 @@ def _by_frame(live: Sequence[Execution], frame: FrameType | None, task: AnyTask 
             tools.setdefault(code, set()).add(tool)
     while frame is not None:
         found = tools.get(frame.f_code, set[Tool]())
-        if len(found) > 1:  # a decorator that several have
+        if len(found) > 1:  # a decorator that several tools share
             found = {each.tool for each in live if each.tool in found and (each.task is None or each.task is task)}
         if len(found) == 1:
             return found.pop().name
@@ -122,10 +122,10 @@ def _by_frame(live: Sequence[Execution], frame: FrameType | None, task: AnyTask 
 
 
 def _by_task(live: Sequence[Execution], task: AnyTask | None) -> str | None:
-    """By what handlers await. Not yet known is what one awaits that has only just begun."""
+    """Find the tool by the futures that its handler awaits."""
     for each in live:
         awaited: list[Any] = [each.task]
-        for future in awaited:  # it grows while it is walked
+        for future in awaited:  # it grows during the loop
             if future is task is not None:
                 return each.tool.name
             below = getattr(future, "_fut_waiter", None)
@@ -135,10 +135,10 @@ def _by_task(live: Sequence[Execution], task: AnyTask | None) -> str | None:
 
 
 def _codes(tool: Tool) -> list[CodeType]:
-    """The code of a handler: of what decorates it, of what is decorated, and of the functions written inside them."""
+    """Return the code of a handler: of its decorators, the decorated function, and the functions nested in them."""
     functions: list[Any] = [] if tool.handler is None else [tool.handler.function]
     found: list[Any] = []
-    for each in functions:  # it grows while it is walked
+    for each in functions:  # it grows during the loop
         if callable(each) and len(functions) < DEEPEST:
             found += [getattr(each, "__code__", None), getattr(each.__call__, "__code__", None)]
             functions += [getattr(each, "__wrapped__", None), each.func if isinstance(each, partial) else None]

@@ -12,8 +12,9 @@ from pydantic_core import from_json, to_json
 
 from ..errors import CallboardError, ErrorCategory, ToolError
 from ..events.kinds import EventKind
-from ..execution.execution import Answer, Execution
+from ..execution.execution import Execution
 from ..execution.masking import shown_arguments
+from ..execution.scope import HumanDecision
 from ..execution.storing import fingerprint_of
 from ..nesting import DEEPEST, is_deeper
 from ..schemas.secrets import MASK
@@ -141,7 +142,7 @@ def shown_answer(row: RequestRow, tool: Tool | None) -> Any:
     return answer
 
 
-def meaning(row: RequestRow, execution: Execution) -> Answer:
+def meaning(row: RequestRow, execution: Execution) -> HumanDecision:
     """What a closed request means for the execution that waits for it."""
     if row.status == "expired":
         return _refusal("Nobody answered in time; the call did not run.", ErrorCategory.TIMEOUT, "expired")
@@ -152,7 +153,7 @@ def meaning(row: RequestRow, execution: Execution) -> Answer:
     tool, answer = execution.tool, from_json(row.answer or b"null")
     if tool.handler is None:
         try:
-            return Answer(value=TypeAdapter(tool.answer).validate_json(row.answer or b"null"))
+            return HumanDecision(value=TypeAdapter(tool.answer).validate_json(row.answer or b"null"))
         except ValidationError:  # it was taken by a process that does not know the tool
             return _refusal("The person's answer is not what was asked for.", ErrorCategory.VALIDATION)
     said = cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
@@ -162,15 +163,15 @@ def meaning(row: RequestRow, execution: Execution) -> Answer:
         why = f" The reason: {reason}" if reason else ""
         return _refusal(f"A person refused this call; it did not run.{why}", ErrorCategory.PERMISSION, REJECTED)
     if wallet or (edited := said.get("arguments")) is None:
-        return Answer()
+        return HumanDecision()
     if tool.has_secrets:
         edited = _with_secrets(edited, from_json(row.payload), from_json(execution.document))
     document = encode(edited)
     try:
         tool.arguments.parse(tool.name, document)
     except ToolError as error:
-        return Answer(error)
-    return Answer(document=document)
+        return HumanDecision(error)
+    return HumanDecision(document=document)
 
 
 def _with_secrets(edited: Any, shown: Any, original: Any) -> Any:
@@ -187,6 +188,6 @@ def _with_secrets(edited: Any, shown: Any, original: Any) -> Any:
     return edited
 
 
-def _refusal(message: str, category: ErrorCategory, decision: str | None = None) -> Answer:
+def _refusal(message: str, category: ErrorCategory, decision: str | None = None) -> HumanDecision:
     details = None if decision is None else {"decision": decision}
-    return Answer(ToolError(message, category=category, details=details))
+    return HumanDecision(ToolError(message, category=category, details=details))

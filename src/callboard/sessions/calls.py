@@ -11,13 +11,13 @@ from ..clock import within
 from ..errors import ErrorCategory, ToolError
 from ..events.board import Board
 from ..events.kinds import EventKind
-from ..execution.execution import Execution, acknowledgement
+from ..execution.execution import Execution
 from ..execution.failures import call_id_conflict
 from ..execution.index import ExecutionIndex
 from ..execution.lifecycle import Status
-from ..execution.outcome import Outcome, OutcomeStatus
+from ..execution.outcome import Outcome, OutcomeStatus, acknowledgement
 from ..execution.record import ExecutionRecord
-from ..execution.storing import fingerprint_of, outcome_of, record_of, row_of
+from ..execution.storing import fingerprint_of, live_record, outcome_of, record_of, row_of
 from ..storage.brief import Cut, brief
 from ..storage.port import Change, Conflict, StoreUnavailable, StoreUnconfirmed
 from ..storage.rows import ExecutionRow
@@ -65,7 +65,7 @@ class Calls:
     def records(self, executions: Iterable[Execution]) -> list[ExecutionRecord]:
         """How executions of this process stand now."""
         now = self._services.clock.monotonic()
-        return [execution.record(now) for execution in executions if not execution.unloaded]
+        return [live_record(execution, now) for execution in executions if not execution.unloaded]
 
     async def history(self, limit: int, unfinished: bool) -> list[ExecutionRecord]:
         """See `Session.history`."""
@@ -97,7 +97,7 @@ class Calls:
 
     def _briefly(self, execution: Execution, longest: int, now: float) -> BriefRecord:
         if len(execution.display_arguments) <= longest and len(execution.result_json or b"") <= longest:
-            return BriefRecord(execution.record(self._services.clock.monotonic()), {})
+            return BriefRecord(live_record(execution, self._services.clock.monotonic()), {})
         row, cut = brief(row_of(execution, None), longest, "shown", "value")
         return BriefRecord(record_of(row, now), cut)
 

@@ -161,7 +161,7 @@ class _Told:
         rows = self.freeze(owner)
         for execution in self.executions:
             if not execution.settled and rows[execution].completed_at is not None:
-                execution.settled = True
+                execution.mark_settled()
                 execution.scope.index.weigh(execution)
 
     def change(self, session_id: str, owner: str) -> Change:
@@ -288,12 +288,13 @@ class StoreLedger:
         told = self._told()
         told.executions[execution] = None
         if not execution.stored:
-            execution.stored = True
+            execution.mark_stored()
             told.new.add(execution)
         told.events += [(execution, line) for line in events]
         if ended and execution.request is not None and execution.request.status == "open":
-            execution.request = replace(execution.request, status="withdrawn")
-            told.withdrawn.append(execution.request)
+            withdrawn = replace(execution.request, status="withdrawn")
+            execution.set_request(withdrawn)
+            told.withdrawn.append(withdrawn)
         self._writer.add(self)
 
     def late(self, execution: Execution) -> None:

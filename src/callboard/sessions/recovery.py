@@ -134,7 +134,7 @@ class Recovery:
             request = None
         tool = find(row.tool) or session.lent(row.tool) or _stand_in(row, request)
         execution = restored(row, tool or NO_TOOL, session, self._clock)
-        execution.request = request  # if it is open and the execution ends, it is withdrawn
+        execution.set_request(request)  # if it is open and the execution ends, it is withdrawn
         began = execution.status is Status.EXECUTING
         if row.cancelling and row.parent_id is None:
             self._manager.end(execution, cancelled())
@@ -144,7 +144,7 @@ class Recovery:
             self._manager.interrupt(execution)
         else:
             if execution.status is Status.WAITING and execution.request is None and not execution.attempt:
-                execution.status = Status.VALIDATING  # it was about to ask a person
+                execution.ask_again()
             self._manager.resume(execution)
 
     async def _take_turn_over(self, session: Session, row: ExecutionRow) -> None:

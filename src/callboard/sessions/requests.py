@@ -19,8 +19,9 @@ from ..clock import Clock, Timer
 from ..errors import CallboardError, ErrorCategory, ToolError
 from ..events.event import encode_event
 from ..events.kinds import EventKind
-from ..execution.execution import Answer, Execution
-from ..execution.lifecycle_events import opening
+from ..execution.execution import Execution
+from ..execution.lifecycle_events import opening_events
+from ..execution.scope import HumanDecision
 from ..execution.storing import fingerprint_of, row_of
 from ..storage import patience
 from ..storage.port import AlreadyWritten, Change, Conflict, ExecutionWrite, IdempotencyConflict, RequestWrite, Store
@@ -46,7 +47,7 @@ class RequestClosed(CallboardError):
 class _Waiting(NamedTuple):
     session: "Session"
     execution: Execution
-    future: "asyncio.Future[Answer]"
+    future: "asyncio.Future[HumanDecision]"
 
 
 class Requests:
@@ -73,7 +74,7 @@ class Requests:
 
     # The asking side
 
-    async def ask(self, session: "Session", execution: Execution, disown: Callable[[Execution], None]) -> Answer:
+    async def ask(self, session: "Session", execution: Execution, disown: Callable[[Execution], None]) -> HumanDecision:
         """Ask a person, or go on waiting where one was asked already. Whoever stops waiting withdraws the request."""
         try:
             answer = await self._asked(session, execution, disown)
@@ -90,27 +91,30 @@ class Requests:
         """The answer is used by what is told next. What is secret in it is not needed any more."""
         row = execution.request
         if row is not None and row.status == "answered":
-            execution.request = replace(row, status="used", answer=to_json(shown_answer(row, execution.tool)))
-            session.ledger.use(execution.request)
+            used = replace(row, status="used", answer=to_json(shown_answer(row, execution.tool)))
+            execution.set_request(used)
+            session.ledger.use(used)
 
-    async def _asked(self, session: "Session", execution: Execution, disown: Callable[[Execution], None]) -> Answer:
+    async def _asked(
+        self, session: "Session", execution: Execution, disown: Callable[[Execution], None]
+    ) -> HumanDecision:
         known = execution.request
         row = known or self._new(execution)
-        execution.request = row
-        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        execution.set_request(row)
+        future: asyncio.Future[HumanDecision] = asyncio.get_running_loop().create_future()
         self._waiting[row.id] = _Waiting(session, execution, future)
         self._by_session.setdefault(session.id, {})[row.id] = None
         timer = self._timer(row, execution.tool)
         try:
             if known is None:
-                events = opening(execution)
+                events = opening_events(execution)
                 change = Change(
                     session.id,
                     executions=[ExecutionWrite(row_of(execution, self._owner), self._owner, new=not execution.stored)],
                     requests=[RequestWrite(row)],
                     events=(*events, _asking(row, execution, self._clock.time())),
                 )
-                execution.stored = True
+                execution.mark_stored()
                 try:
                     await session.ledger.write(change)
                 except Conflict:
@@ -125,7 +129,7 @@ class Requests:
 
     def _new(self, execution: Execution) -> RequestRow:
         tool, now = execution.tool, self._clock.time()
-        execution.fingerprint = fingerprint_of(execution.document)
+        execution.set_fingerprint(fingerprint_of(execution.document))
         return RequestRow(
             id=f"r{secrets.token_hex(8)}",
             session_id=execution.scope.id,
@@ -171,7 +175,7 @@ class Requests:
         waiting = self._waiting.get(row.id)
         if waiting is None or waiting.future.done():
             return
-        waiting.execution.request = row
+        waiting.execution.set_request(row)
         try:
             waiting.future.set_result(meaning(row, waiting.execution))
         except Exception as error:  # a fault of ours must not leave the call waiting for ever

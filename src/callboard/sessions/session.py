@@ -19,10 +19,12 @@ from ..events.event import Event, Events, encode_event
 from ..events.kinds import EventKind
 from ..events.routing import Family, Side
 from ..events.routing import family as family_of
-from ..execution.execution import Answer, Execution, Priority
+from ..execution.execution import Execution, Priority
 from ..execution.index import ExecutionIndex
 from ..execution.outcome import Outcome
 from ..execution.record import ExecutionRecord
+from ..execution.scope import HumanDecision
+from ..execution.storing import live_record
 from ..storage import patience
 from ..storage.port import Change, StoreUnavailable, StoreUnconfirmed
 from ..storage.rows import IdempotencyRow, RequestRow, SessionRow
@@ -228,7 +230,7 @@ class Session:
 
     def execution(self, execution_id: str) -> ExecutionRecord:
         """The record of an execution. Raises `ToolError` (not_found)."""
-        return self.calls.execution(execution_id).record(self._services.clock.monotonic())
+        return live_record(self.calls.execution(execution_id), self._services.clock.monotonic())
 
     def executions(self) -> list[ExecutionRecord]:
         """The records of all executions that are kept in memory, oldest first."""
@@ -537,11 +539,11 @@ class Session:
             conversation.came_late(execution)
         self.ledger.late(execution)
 
-    async def ask(self, execution: Execution) -> Answer:
+    async def ask(self, execution: Execution) -> HumanDecision:
         user, most = self.user, self._registry.settings.max_user_requests
         if execution.request is None and user.requests >= most:
             said = f"{user.requests:,} calls of this user wait for a person already; {most:,} may. Nothing was done."
-            return Answer(error=ToolError(said, category=ErrorCategory.RESOURCE, retryable=False))
+            return HumanDecision(error=ToolError(said, category=ErrorCategory.RESOURCE, retryable=False))
         user.requests += 1
         try:
             return await self._services.requests.ask(self, execution, self._manager.disown)

@@ -18,6 +18,7 @@ from ..events.event import encode_event
 from ..events.kinds import EventKind
 from ..events.problems import EventInvalid, problem
 from ..execution.execution import Execution, Priority
+from ..execution.lifecycle_events import response_event
 from ..execution.manager import ExecutionManager
 from ..execution.storing import fingerprint_of, row_of
 from ..storage import patience
@@ -70,8 +71,7 @@ class Workers:
         worker = self._by_kind.get(kind)
         if worker is None:
             error = ToolError(f"Nobody handles {shorten(kind, 80)!r} requests.", category=ErrorCategory.NOT_FOUND)
-            answer = {"request_id": request_id, "request_kind": kind, "payload": None, "error": error.to_model()}
-            refusal = encode_event(EventKind.USER_RESPONSE, at, to_json(answer))
+            refusal = response_event(at, request_id, kind, b"null", to_json(error.to_model()))
             written = Change(session.id, events=(event, refusal), idempotency=idempotency)
             return await session.ledger.write(written) - 1
         document = encode({} if request["payload"] is None else request["payload"])
@@ -81,7 +81,7 @@ class Workers:
             return _again(session, request_id, used, _Use(WORKER, kind, fingerprint_of(document)))
         execution = self._manager.prepare(session, worker, document, request_id, Priority[request["priority"].upper()])
         begun = ExecutionWrite(row_of(execution, self._owner), self._owner, new=True)
-        execution.stored = True  # or it will be, before anything else is told of it: it may be stopped at once
+        execution.mark_stored()  # or it will be, before anything else is told of it: it may be stopped at once
         change = Change(session.id, executions=[begun], events=(event,), idempotency=idempotency)
         written = session.ledger.write(change, lasting=True)
         beginning = asyncio.get_running_loop().create_task(self._begin(session, execution, written))

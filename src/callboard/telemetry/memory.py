@@ -31,6 +31,6 @@ def _all(count: int, sizes: list[int]) -> int:
 
 
 def _execution_bytes(execution: Execution) -> int:
-    texts = (execution.id, execution.head, execution.document, execution.result_json, execution.seldom)
+    texts = (execution.id, execution.event_ids, execution.document, execution.result_json)
     shown = 0 if execution.display_arguments is execution.document else getsizeof(execution.display_arguments)
     return getsizeof(execution) + sum(map(getsizeof, texts)) + shown

@@ -1,0 +1,103 @@
+"""The port from executions to the session that they belong to. Sessions implement it."""
+
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from ..errors import ToolError
+from ..tools.context import ClientContext
+from ..tools.definition import Tool
+from .outcome import Outcome
+from .usage import UserUsage
+
+ExecutionT_contra = TypeVar("ExecutionT_contra", contravariant=True)
+"""Stands for `Execution`, whose module imports this one."""
+
+
+class HumanDecision(NamedTuple):
+    """A person's answer to the request of a human tool."""
+
+    error: ToolError | None = None
+    """Why the call does not run: it was rejected, or the request expired."""
+    document: bytes | None = None
+    """Arguments that replace the caller's."""
+    value: Any = None
+    """The result, for a tool without a handler."""
+
+
+class IndexPort(Protocol[ExecutionT_contra]):
+    """The part of a session's index that counts finished executions."""
+
+    def ended(self, execution: ExecutionT_contra) -> None:
+        """Count an execution that has ended, so that retention can drop it."""
+        ...
+
+    def weigh(self, execution: ExecutionT_contra) -> None:
+        """Count the large arguments or result of an execution that has ended."""
+        ...
+
+
+class SessionScope(Protocol[ExecutionT_contra]):
+    """What the execution manager needs of a session."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def user_id(self) -> str: ...
+    @property
+    def index(self) -> IndexPort[ExecutionT_contra]: ...
+
+    running: int
+    """The number of its executions that hold a slot."""
+
+    @property
+    def user(self) -> UserUsage:
+        """The counters of its user, shared by all sessions of that user."""
+        ...
+
+    @property
+    def client(self) -> ClientContext | None:
+        """The context that the user's client sent with its newest run."""
+        ...
+
+    @property
+    def durable(self) -> bool:
+        """Whether events and executions are stored."""
+        ...
+
+    def lent(self, name: str) -> Tool | None:
+        """Return the tool of that name that only this session has."""
+        ...
+
+    def tell(self, events: tuple[bytes, ...], execution: ExecutionT_contra, /) -> object:
+        """Append encoded events of an execution to the board, together with its current state."""
+        ...
+
+    async def settle(self) -> None:
+        """Return when everything appended so far is stored."""
+        ...
+
+    async def begun(self, execution: ExecutionT_contra, *, again: bool = False) -> None:
+        """Return when the start of a call is stored, if its caller waits for the store only for a limited time."""
+        ...
+
+    async def stored(self, execution: ExecutionT_contra, *, again: bool = False) -> None:
+        """Return when everything appended for a call is stored. Raises if the caller's time to wait is over.
+
+        A call of which nothing is stored is then withdrawn. `again` is for a caller that repeats a call.
+        """
+        ...
+
+    def late(self, execution: ExecutionT_contra) -> None:
+        """Keep the result of an execution whose caller does not wait, just before its terminal event is appended."""
+        ...
+
+    async def ask(self, execution: ExecutionT_contra) -> HumanDecision:
+        """Ask a person about a waiting execution, and return the answer."""
+        ...
+
+    def use(self, execution: ExecutionT_contra) -> None:
+        """Mark the answer to an execution's request as used, together with the events that are appended next."""
+        ...
+
+    async def elsewhere(self, execution: ExecutionT_contra) -> Outcome:
+        """Return the state of a call that another process carries out."""
+        ...

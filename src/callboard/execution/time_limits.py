@@ -1,0 +1,70 @@
+"""The time limits of one execution, as plain fields: one timer watches those of all executions (see `deadlines`)."""
+
+from enum import Enum, auto
+
+
+class Due(Enum):
+    """A time limit of an execution that has passed."""
+
+    FORCED = auto()
+    """The grace time of a handler that was cancelled."""
+    TOTAL = auto()
+    """The deadline of the whole execution."""
+    ATTEMPT = auto()
+    """The deadline of the current attempt."""
+    BUDGET = auto()
+    """The inline budget, for which the caller waits."""
+
+
+class TimeLimits:
+    """The part of an execution's state that the timer reads. All times are monotonic."""
+
+    __slots__ = ("attempt_deadline", "budget_at", "deadline", "forced_at")
+
+    deadline: float | None
+    """When the whole execution must have ended."""
+    attempt_deadline: float | None
+    """When the current attempt must have ended."""
+    budget_at: float | None
+    """When the caller stops waiting for an inline call."""
+    forced_at: float | None
+    """When a handler that ignores its cancellation is given up."""
+
+    @property
+    def next_due(self) -> float | None:
+        """The earliest of its time limits."""
+        times = (self.deadline, self.attempt_deadline, self.budget_at, self.forced_at)
+        return min((when for when in times if when is not None), default=None)
+
+    def take_due(self, now: float) -> list[Due]:
+        """Return the time limits that have passed, and clear them."""
+        due: list[Due] = []
+        if _passed(self.forced_at, now):
+            due.append(Due.FORCED)
+            self.forced_at = None
+        if _passed(self.deadline, now):
+            due.append(Due.TOTAL)
+            self.deadline = None
+        if _passed(self.attempt_deadline, now):
+            due.append(Due.ATTEMPT)
+            self.attempt_deadline = None
+        if _passed(self.budget_at, now):
+            due.append(Due.BUDGET)
+            self.budget_at = None
+        return due
+
+    def remaining(self, now: float) -> float | None:
+        """Return the seconds until the attempt or the execution must have ended, whichever comes first."""
+        times = [when for when in (self.deadline, self.attempt_deadline) if when is not None]
+        return max(0.0, min(times) - now) if times else None
+
+    def set_attempt_deadline(self, deadline: float) -> None:
+        self.attempt_deadline = deadline
+
+    def force_at(self, when: float) -> None:
+        """Set when a handler that ignores its cancellation is given up."""
+        self.forced_at = when
+
+
+def _passed(when: float | None, now: float) -> bool:
+    return when is not None and when <= now
