@@ -1,8 +1,8 @@
-"""The board of one session: an append-only log that everyone posts to and reads from a cursor of their own.
+"""The board of one session: an append-only log of events. Each reader has a cursor of its own.
 
-There is no queue per reader. A reader is a cursor; it reads what lies after it, and is woken when there is more. A slow
-reader therefore costs nothing and slows nobody: it simply reads later. Where a store keeps the whole log, the board is
-its newest part, and a reader who is behind that reads from the store.
+There is no queue per reader: a reader reads the events after its cursor and is notified of new ones, so a slow reader
+costs nothing. With a store, which keeps the whole log, the board holds the newest part, and a reader that is further
+behind reads from the store.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ log = logging.getLogger("callboard.events")
 
 
 class CursorExpired(CallboardError):
-    """The events after a reader's cursor are not kept any more; it has to start again from `first`."""
+    """The events after a cursor are no longer kept. The reader must start again from `first`."""
 
     code = "cursor_expired"
 
@@ -29,27 +29,27 @@ class CursorExpired(CallboardError):
 
 
 class Archive(Protocol):
-    """Where the whole log of a session is kept."""
+    """The storage of a session's whole log."""
 
     async def events(self, after: int, limit: int) -> tuple[int, Events]:
-        """The number of the first event that is kept at all, and the events after a number."""
+        """Return the number of the first stored event, and the events after a number."""
         ...
 
     def behind(self) -> None:
-        """Events were written of which the board does not know yet: let it be given them."""
+        """Have the board receive the events that are stored and that it does not have yet."""
         ...
 
 
 PAGE = 500
-"""How many events are read from the archive at once."""
+"""The number of events that are read from the archive at once."""
 
 
 _SLACK = 512
-"""How many more may gather before the oldest are let go, together."""
+"""The number of events above the retention at which the oldest are dropped together."""
 
 
 class Board:
-    """The log in memory. The newest `retention` events are kept, at least; `after` is the last one before it began.
+    """The log in memory. It keeps at least the newest `retention` events, of those with numbers above `after`.
 
     With a budget, large events are bounded by their bytes too, and fewer may be kept.
     """
@@ -93,7 +93,7 @@ class Board:
 
     @property
     def last_seq(self) -> int:
-        """The number of the newest event, 0 where there is none."""
+        """The number of the newest event; 0 if there is none."""
         return self._first + len(self._lines) - 1
 
     @property
@@ -102,30 +102,29 @@ class Board:
         return self._first
 
     def append(self, *events: bytes) -> int:
-        """Keep encoded events of any size. Returns the number of the last one."""
+        """Append encoded events of any size. Returns the number of the last one."""
         self._extend(events)
         return self.last_seq
 
     def extend(self, events: Sequence[bytes], subject: object = None) -> None:
-        """Keep encoded events of an execution, which gives them their numbers, and wake who waits for them.
+        """Append encoded events of an execution, and notify readers.
 
-        Of these only the first (arguments) and the last (a result) can be large. What they are about is of no interest
-        to a board in memory.
+        Only the first (arguments) and the last (a result) can be large. A board in memory ignores the subject.
         """
         if events and (len(events[-1]) > LARGE or len(events[0]) > LARGE) and self._holding is not None:
             self._holding.add(_large(events))
         lines = self._lines
         lines.extend(events)
         if len(lines) > self._limit:
-            self._flush()  # readers that are called miss nothing, however much comes at once
+            self._flush()  # subscribers get the events before they are dropped
             self._forget()
         if self._waiting:
-            self._wake()
+            self._notify()
         if self._readers and not self._flushing:
             self._flush_soon()
 
     def _extend(self, events: Sequence[bytes]) -> None:
-        """Keep events of which any may be large, one by one then: the first may have to go before the last comes."""
+        """Append events of which any may be large: one by one, so that the first can be dropped before the last."""
         if _large(events):
             for event in events:
                 self.extend((event,))
@@ -133,17 +132,17 @@ class Board:
             self.extend(events)
 
     def say(self, event: bytes) -> None:
-        """Show an event to those who listen now. It has no number, and is not kept."""
+        """Deliver an event to current listeners only. It has no number and is not kept."""
         for listener in tuple(self._listeners):
             try:
                 listener(event)
             except Exception:
                 self._listeners.remove(listener)
-                log.exception("a listener of a board failed, and is not called again")
+                log.exception("a listener of a board failed; it is not called again")
 
     @contextmanager
     def listening(self, listener: Callable[[bytes], Any]) -> Generator[None]:
-        """Have what is not kept shown to a listener: the text of a turn, piece by piece."""
+        """Deliver events that are not kept, such as the text of a turn piece by piece, to a listener."""
         self._listeners.append(listener)
         try:
             yield
@@ -152,9 +151,9 @@ class Board:
                 self._listeners.remove(listener)
 
     def receive(self, last: int, events: Sequence[bytes]) -> None:
-        """Keep events that the store gave their numbers, the last of them this one. Those known already are left out.
+        """Append stored events, the last of which has this number, without those that the board has already.
 
-        Where others lie between what is known and these, all of them are asked for.
+        If events are missing before them, all of these are read from the archive.
         """
         new = last - self.last_seq
         if 0 < new <= len(events):
@@ -163,32 +162,32 @@ class Board:
             self._archive.behind()
 
     def restart(self, after: int) -> None:
-        """Go on after a later event: what lies between is not kept anywhere."""
+        """Drop all events, and continue after a number."""
         if self._holding is not None:
             self._holding.free(self._holding.kept)
         self._lines = []
         self._first = after + 1
 
     def end(self) -> None:
-        """Nothing comes any more, since the session is deleted: nobody goes on waiting for it."""
+        """End the board of a deleted session: waiting readers return."""
         self._ended = True
         if self._holding is not None:
             self._holding.close()
-        self._wake()
+        self._notify()
 
     def shrink(self) -> None:
-        """Keep nothing in memory that can be read from the archive."""
+        """Drop the events that can be read from the archive, unless there is a reader."""
         if self._archive is not None and not self.watched:
             self.restart(self.last_seq)
 
     @property
     def watched(self) -> bool:
-        """Whether anybody reads, or waits for what comes."""
+        """Whether there is a reader."""
         return bool(self._readers or self._followers or self._waiting)
 
     @contextmanager
     def attended(self) -> Generator[None]:
-        """Somebody reads, also while he is busy with what he has read: he must be told of what comes meanwhile."""
+        """Count a reader, also while it processes a batch."""
         self._followers += 1
         try:
             yield
@@ -196,19 +195,19 @@ class Board:
             self._followers -= 1
 
     def refresh(self) -> None:
-        """Have it given what others wrote, if there is anything."""
+        """Read the events that other processes stored, if there are any."""
         if self._archive is not None:
             self._archive.behind()
 
     def read(self, after: int, limit: int | None = None) -> Events:
-        """The kept events after a cursor, oldest first. Raises `CursorExpired`."""
+        """Return the kept events after a cursor, oldest first. Raises `CursorExpired`."""
         start = after + 1 - self._first
         if start < 0:
             raise CursorExpired(after, self._first)
         return Events(after + 1, self._lines[start:] if limit is None else self._lines[start : start + limit])
 
     async def wait(self, after: int) -> None:
-        """Return as soon as there is an event after the cursor, or none will come."""
+        """Return when there is an event after the cursor, or the board has ended."""
         while self.last_seq <= after and not self._ended:
             future = asyncio.get_running_loop().create_future()
             self._waiting.append(future)
@@ -220,7 +219,7 @@ class Board:
                 raise
 
     async def follow(self, after: int = 0) -> AsyncGenerator[Event]:
-        """Every event after the cursor, those that are there and those that come, until it is left or the board ends.
+        """Yield every event after the cursor, present and future, until the board ends.
 
         Raises `CursorExpired`.
         """
@@ -234,11 +233,11 @@ class Board:
                     yield event
 
     def remembers(self, after: int) -> bool:
-        """Whether everything after the cursor has to be in memory: it is, or nobody else keeps it."""
+        """Return whether all events after the cursor are in memory, or there is no archive."""
         return after + 1 >= self._first or self._archive is None
 
     async def recall(self, after: int) -> Events:
-        """The next events after a cursor from the archive. Raises `CursorExpired`."""
+        """Return the next events after a cursor from the archive. Raises `CursorExpired`."""
         assert self._archive is not None
         first, events = await self._archive.events(after, PAGE)
         if first > after + 1 or not events:  # without any, the log itself is gone
@@ -251,29 +250,28 @@ class Board:
         after: int | None = None,
         ended: Callable[[Exception], Any] | None = None,
     ) -> "Subscription":
-        """Have events delivered in batches, at most one batch per turn of the event loop, until it is closed.
+        """Deliver events in batches, at most one per turn of the event loop, until the subscription is closed.
 
-        Raises `CursorExpired`. None is missed: before anything is forgotten, it is delivered. Where they have to be
-        read from the archive and are not there any more, or the archive fails, the delivery ends, and `ended` is called
-        with the reason.
+        Raises `CursorExpired`. No event is missed: events are delivered before they are dropped. If they must be read
+        from the archive and it fails or no longer has them, the delivery ends, and `ended` is called with the reason.
         """
         if after is not None and after + 1 < self._first and self._archive is None:
             raise CursorExpired(after, self._first)
         return Subscription(self, callback, self.last_seq if after is None else after, ended)
 
     def attach(self, reader: "Subscription") -> None:
-        """Begin to call a reader."""
+        """Start to deliver to a subscription."""
         self._readers.append(reader)
         if self.last_seq > reader.cursor and not self._flushing:
             self._flush_soon()
 
     def detach(self, reader: "Subscription") -> None:
-        """Stop calling a reader."""
+        """Stop delivering to a subscription."""
         if reader in self._readers:
             self._readers.remove(reader)
 
     def _forget(self, gone: int | None = None) -> None:
-        """Let the oldest go: so many, or all beyond the retention."""
+        """Drop the oldest events: that many, or all beyond the retention."""
         gone = len(self._lines) - self._retention if gone is None else gone
         if self._holding is not None and self._holding.kept:
             self._holding.free(_large(self._lines[:gone]))
@@ -281,7 +279,7 @@ class Board:
         self._first += gone
 
     def _shed(self, size: int) -> None:
-        """Let the oldest events go until so many bytes are free, after readers that are called were given them."""
+        """Drop the oldest events until that many bytes are free, after delivering them."""
         self._flush()
         freed = gone = 0
         while gone < len(self._lines) and freed < size:
@@ -290,7 +288,7 @@ class Board:
             gone += 1
         self._forget(gone)
 
-    def _wake(self) -> None:
+    def _notify(self) -> None:
         for future in self._waiting:
             if not future.done():
                 future.set_result(None)
@@ -301,19 +299,19 @@ class Board:
         asyncio.get_running_loop().call_soon(self._flush)
 
     def _flush(self) -> None:
-        """Give every called reader what it has not had: once per turn of the loop, unless very much is posted."""
+        """Deliver new events to every subscription."""
         self._flushing = False
         for reader in tuple(self._readers):
             reader.deliver()
 
 
 def _large(events: Sequence[bytes]) -> int:
-    """The bytes of the large ones."""
+    """Return the bytes of the large events."""
     return sum(len(event) for event in events if len(event) > LARGE)
 
 
 class Subscription:
-    """A reader that is called, between its start and `close` (or the end of its `with`)."""
+    """A reader that gets events by callback until `close`, or the end of its `with`."""
 
     __slots__ = ("_board", "_callback", "_closed", "_ended", "_recalling", "cursor")
 
@@ -325,14 +323,14 @@ class Subscription:
         self._ended = ended
         self._closed = False
         self._recalling: asyncio.Task[None] | None = None
-        """Reads from the archive, while it is behind what is in memory."""
+        """Reads from the archive while the cursor is behind the events in memory."""
         self.cursor = after
-        """The last event that it was given."""
+        """The number of the last delivered event."""
         board.attach(self)
 
     @property
     def closed(self) -> bool:
-        """Whether nothing is delivered any more."""
+        """Whether the delivery has ended."""
         return self._closed
 
     def close(self) -> None:
@@ -349,7 +347,7 @@ class Subscription:
         self.close()
 
     def deliver(self) -> None:
-        """Hand over what is new. A reader that fails harms nobody else, and is not called again."""
+        """Deliver new events. A callback that raises is not called again."""
         if self._closed or self._recalling is not None or self._board.last_seq <= self.cursor:
             return
         if self._board.remembers(self.cursor):
@@ -358,7 +356,7 @@ class Subscription:
             self._recalling = asyncio.get_running_loop().create_task(self._recall())
 
     async def _recall(self) -> None:
-        """Hand over what is not in memory, until the rest is."""
+        """Deliver events from the archive until the rest is in memory."""
         try:
             while not self._closed and not self._board.remembers(self.cursor):
                 self._hand_over(await self._board.recall(self.cursor))
@@ -366,7 +364,7 @@ class Subscription:
             self._recalling = None
             self.close()
             if self._ended is None:
-                log.warning("a reader of a board is not called any more: %s", error)
+                log.warning("a subscription of a board ended: %s", error)
             else:
                 self._ended(error)
         else:
@@ -379,4 +377,4 @@ class Subscription:
             self._callback(events)
         except Exception:
             self.close()
-            log.exception("a reader of a board failed, and is not called again")
+            log.exception("a subscriber of a board failed; it is not called again")

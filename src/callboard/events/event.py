@@ -1,8 +1,8 @@
-"""One entry of a board, and how it is written.
+"""One event of a board, and its encoding.
 
 An event is encoded once, when it is posted, as one line of JSON: `{"kind":…,"at":…,"data":{…}}`. The same bytes serve
-every reader and are all that is kept; `Event` reads them back for those who want Python values. Its number is where it
-stands on the board, which only the board knows, and so is no part of these bytes.
+every reader and are all that is kept; `Event` decodes them on demand. The sequence number is not part of these bytes,
+since only the board knows it.
 """
 
 import time
@@ -20,31 +20,31 @@ _KINDS: dict[str, str] = {kind.value: kind for kind in EventKind}
 
 
 class Event:
-    """A line of the log, as a Python object. Not to be changed."""
+    """One event as a Python object. It is immutable."""
 
     __slots__ = ("_fields", "encoded", "seq")
 
     def __init__(self, seq: int, encoded: bytes) -> None:
         self.seq = seq
-        """Its number: the first event of a session is 1, and there are no gaps."""
+        """The sequence number: 1 for the first event of a session, without gaps."""
         self.encoded = encoded
-        """What it says as one line of JSON, shared by all readers. Its number is not in it."""
+        """The event as one line of JSON without its number, shared by all readers."""
         self._fields: dict[str, Any] | None = None
 
     @property
     def kind(self) -> str:
-        """An `EventKind`, or the name of one that this version does not know."""
+        """An `EventKind`, or the name of a kind that this version does not know."""
         name: str = self._read()["kind"]
         return _KINDS.get(name, name)
 
     @property
     def at(self) -> datetime:
-        """When it was posted, in UTC."""
+        """The time of the event, in UTC."""
         return datetime.fromisoformat(self._read()["at"])
 
     @property
     def data(self) -> dict[str, Any]:
-        """What it says. Its fields depend on its kind."""
+        """The fields of the event, which depend on its kind."""
         return self._read()["data"]
 
     @property
@@ -63,15 +63,15 @@ class Event:
 
 
 class Events(Sequence[Event]):
-    """A run of events. Whoever only passes them on takes `encoded`, and no event is made of any of them."""
+    """Consecutive events. `encoded` forwards them without decoding any."""
 
     __slots__ = ("encoded", "first")
 
     def __init__(self, first: int, encoded: list[bytes]) -> None:
         self.first = first
-        """The number of the first one."""
+        """The sequence number of the first event."""
         self.encoded = encoded
-        """Their lines."""
+        """The events as lines of JSON."""
 
     def __len__(self) -> int:
         return len(self.encoded)
@@ -86,15 +86,15 @@ class Events(Sequence[Event]):
     def __getitem__(self, index: int | slice) -> "Event | Sequence[Event]":
         if isinstance(index, slice):
             return list(self)[index]
-        place = range(len(self.encoded))[index]
-        return Event(self.first + place, self.encoded[place])
+        offset = range(len(self.encoded))[index]
+        return Event(self.first + offset, self.encoded[offset])
 
     def __repr__(self) -> str:
         return f"Events({list(self)!r})"
 
 
 def encode_event(kind: str, timestamp: float, data: bytes) -> bytes:
-    """An event as it is posted. `data` is one line of JSON."""
+    """Return an event as one line of JSON. `data` is one line of JSON."""
     return b'{"kind":"%b","at":"%b","data":%b}' % (kind.encode(), written(timestamp), data)
 
 
@@ -102,7 +102,7 @@ _from, _until, _latest = 0.0, 0.0, b""
 
 
 def written(timestamp: float) -> bytes:
-    """A time in ISO 8601, to the millisecond. Made once for all events of the same millisecond."""
+    """Return a time in ISO 8601 with milliseconds, cached for events of the same millisecond."""
     global _from, _until, _latest
     if not _from <= timestamp < _until:
         millisecond = int(timestamp * 1000)

@@ -1,4 +1,4 @@
-"""The time of day at a reading of the monotonic clock, as events say it."""
+"""A clock that reads the time of day at most once per millisecond."""
 
 from math import inf
 
@@ -6,17 +6,17 @@ from ..clock import Clock, SystemClock
 from .event import written
 
 _MARGIN = 1e-6
-"""A millisecond counts as over so many seconds before its end, since times of day are not more exact than that."""
+"""Seconds by which a millisecond ends early, since times of day are not more exact than that."""
 
 
 class MillisecondClock:
-    """Turns readings of the monotonic clock into times of day.
+    """Converts readings of the monotonic clock into times of day.
 
-    Events say their time to the millisecond, and to read a clock is among the dearest things that a call does. So the
-    host is asked for the time of day once in each millisecond; where it was set meanwhile, that is seen in the next. A
-    clock of another kind may be set without any time passing, and is asked each time.
+    Events have times in milliseconds, and reading a clock is expensive within a call. So the system's time of day is
+    read once per millisecond; a change of the system's time takes effect in the next. Any other clock may change
+    without time passing, and is read each time.
 
-    `text`, `at` and `since` hold for readings before `until`. Whoever has a later one calls `turn` with it first.
+    `text`, `at` and `since` are valid for readings before `until`. For a later reading, call `turn` first.
     """
 
     __slots__ = ("_steady", "_time", "at", "since", "text", "until")
@@ -28,10 +28,10 @@ class MillisecondClock:
         self.at = 0.0
         """The time of day at `since`."""
         self.text = ""
-        """The time of day, written; the same for all readings until the next turn."""
+        """The time of day in ISO 8601."""
 
     def turn(self, now: float) -> None:
-        """Ask for the time of day at this reading."""
+        """Read the time of day at this reading of the monotonic clock."""
         self.at = at = self._time()
         self.since = now
         self.text = written(at).decode()

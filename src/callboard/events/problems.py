@@ -1,7 +1,6 @@
-"""What is wrong with an event that somebody posts: where, what, and the value there, shortened.
+"""Problems of a posted event: the path, a message, and the value there, shortened.
 
-Errors here are read by people and by programs that post; what they show of an event is bounded and printable, whatever
-it holds, and so is the work of finding it.
+The text of these errors is bounded and printable whatever the event holds, and so is the work of finding the problems.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,13 +13,13 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 from ..errors import CallboardError
 
 MAX_DEPTH = 100
-"""How deep lists and objects may lie in each other. Every reader of JSON has a limit, and some have a low one."""
+"""The deepest nesting of lists and objects. Every JSON decoder has a limit, and some have a low one."""
 TOO_DEEP = f"It is nested too deeply: at most {MAX_DEPTH} lists and objects may lie in each other."
 MAX_PROBLEMS = 20
 MAX_SHOWN = 100
-"""How many characters of a value are shown."""
+"""The most characters of a value that are shown."""
 MAX_SEARCHED = 10_000
-"""How many values of a bad event are looked at to say which one it is."""
+"""The most values that are searched for the invalid one."""
 
 Path: TypeAlias = tuple[int | str, ...]
 
@@ -28,7 +27,7 @@ _CONTAINERS = (Mapping, list, tuple)
 
 
 class Problem(TypedDict):
-    """One thing that is wrong with an event, and where."""
+    """One problem of an event."""
 
     path: str
     message: str
@@ -37,7 +36,7 @@ class Problem(TypedDict):
 
 
 class EventInvalid(CallboardError):
-    """An event is not what its kind says. `problems` lists what is wrong, the first `MAX_PROBLEMS` of it."""
+    """An event does not have the shape of its kind. `problems` lists at most `MAX_PROBLEMS` problems."""
 
     code = "event_invalid"
 
@@ -50,7 +49,7 @@ class EventInvalid(CallboardError):
 
 
 class EventTooLarge(EventInvalid):
-    """An event has more bytes than are taken."""
+    """An event is larger than the limit."""
 
     code = "event_too_large"
 
@@ -62,21 +61,21 @@ class EventTooLarge(EventInvalid):
 
 
 def problem(path: Path, message: str, value: Any) -> Problem:
-    """A problem with a value."""
+    """Return the problem of a value."""
     return Problem(path=_written(path), message=message, received=_received(value))
 
 
 def misshapen(error: ValidationError, names: Iterable[str]) -> EventInvalid:
-    """The error for an event that does not have the shape of its kind, whose fields have these names."""
+    """Return the error for an event that does not have the shape of its kind, whose fields have these names."""
     entries = error.errors(include_url=False)
     shown = [_misfit(dict(entry), names) for entry in entries[:MAX_PROBLEMS]]
     return EventInvalid(*shown, more=len(entries) - len(shown))
 
 
 def unwritable(event: Mapping[Any, Any], otherwise: str = "Something in it cannot be written as JSON.") -> EventInvalid:
-    """The error for an event that holds what JSON cannot say, or not everywhere: the first such thing in it.
+    """Return the error for an event with a value that JSON cannot represent, or that not every decoder accepts.
 
-    `otherwise` is said where it is not among the first `MAX_SEARCHED` values.
+    `otherwise` is the message if the value is not among the first `MAX_SEARCHED`.
     """
     for path, value in islice(_walk(event), MAX_SEARCHED):
         if path and isinstance(path[-1], str) and not _can_be_written(path[-1]):
@@ -90,13 +89,13 @@ def unwritable(event: Mapping[Any, Any], otherwise: str = "Something in it canno
 
 
 def quoted(text: str) -> str:
-    """A text of any length and content as it may stand in a message."""
+    """Return a text of any length and content, quoted and shortened for a message."""
     rest = f" … ({len(text):,} characters)" if len(text) > MAX_SHOWN else ""
     return f"{text[:MAX_SHOWN]!r}{rest}"
 
 
 def _misfit(entry: dict[str, Any], names: Iterable[str]) -> Problem:
-    """What Pydantic found, in words for whoever posts."""
+    """Return an error of Pydantic as a problem."""
     path = cast("Path", entry["loc"])
     match entry["type"]:
         case "missing":
@@ -113,7 +112,7 @@ def _misfit(entry: dict[str, Any], names: Iterable[str]) -> Problem:
 
 
 def _walk(event: Any) -> Iterator[tuple[Path, Any]]:
-    """Everything in an event, each with its path, in the order in which it stands there."""
+    """Yield every value of an event with its path, in order."""
     pending: list[Iterator[tuple[Path, Any]]] = [iter([((), event)])]
     while pending:
         for path, value in pending[-1]:
@@ -161,7 +160,7 @@ def _line(found: Problem) -> str:
 
 
 def _written(path: Path) -> str:
-    """A location as people write it: `payload.lines[0]`."""
+    """Return a path such as `payload.lines[0]`."""
     parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return _shortened("".join(parts).removeprefix("."))
 
@@ -176,6 +175,6 @@ def _received(value: Any) -> str:
 
 
 def _shortened(text: str) -> str:
-    """The beginning of a text, with escapes for what cannot be printed."""
+    """Return the beginning of a text, with unprintable characters escaped."""
     rest = f" … ({len(text):,} characters)" if len(text) > MAX_SHOWN else ""
     return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text[:MAX_SHOWN]) + rest

@@ -1,7 +1,7 @@
-"""Who may post a kind of event, who sees it, and whether it enters the transcript: a table, and pure look-ups in it.
+"""A table of which side may post a kind of event, which sides see it, and whether it enters the transcript.
 
-Nothing here acts. `posting` refuses by it what a side may not post; the transcript takes in nothing that it does not
-let in; readers filter by it. What depends on the single event is read from its data, and does not hold without any.
+Only pure look-ups: `posting`, the transcript and readers apply them. Some routes depend on the data of the single
+event; without data they do not apply.
 """
 
 from collections.abc import Mapping
@@ -13,40 +13,40 @@ from .kinds import EventKind
 
 
 class Side(StrEnum):
-    """Who stands at a board."""
+    """A participant that posts to a board or reads it."""
 
     PEOPLE = "people"
-    """The user and everything that acts for them: a page, a command line, a wallet."""
+    """The user and every client that acts for the user: a page, a command line, a wallet."""
     MODEL = "model"
-    """It posts nothing by itself. The runtime posts what it says and calls."""
+    """The model. The runtime posts its text and its calls."""
     RUNTIME = "runtime"
-    """Callboard itself. It keeps the board, and so sees all of it."""
+    """Callboard itself, which sees every event."""
     WORKERS = "workers"
-    """Handlers of the system that answer requests of people."""
+    """The workers that answer users' requests."""
 
 
 class Family(StrEnum):
-    """Which of the two stories that share a board an event belongs to."""
+    """One of the two streams that share a board."""
 
     CHAT = "chat"
-    """The conversation: inputs, turns, text, and the tools that answer within a turn."""
+    """The conversation: inputs, turns, text, and inline tools."""
     SYSTEM = "system"
-    """All the rest."""
+    """Everything else."""
 
 
 class Transcript(StrEnum):
-    """Whether an event becomes a part of what the model reads."""
+    """Whether an event becomes part of the transcript that the model reads."""
 
     NO = "no"
     """Never."""
     YES = "yes"
     """Always."""
     AS_RESULT = "as_result"
-    """As the result of the call that asked for it."""
+    """As the result of the call that made the request."""
     FINISHED_MESSAGE = "finished_message"
     """Only the finished message: an event whose data has `text`."""
     WHERE_SAID = "where_said"
-    """Where its poster says so: `for_model` in its data is true. Then the model sees it, too."""
+    """Only if `for_model` in its data is true. Then the model sees it too."""
 
 
 class Kept(StrEnum):
@@ -55,21 +55,21 @@ class Kept(StrEnum):
     STORED = "stored"
     """Always."""
     FINISHED_ONLY = "finished_only"
-    """Once it is finished (its data has `text`). What comes before that is for live readers only."""
+    """Only the finished message (its data has `text`). Pieces go to live readers only."""
 
 
 class Route(NamedTuple):
-    """A row of the table."""
+    """The route of one kind."""
 
     posted_by: frozenset[Side]
     seen_by: frozenset[Side]
-    """To whom the runtime shows it, always."""
+    """The sides that always see it."""
     transcript: Transcript
     family: Family | None
-    """None: chat for an inline tool's, system for any other's; its data has the tool's `mode`, if not inline."""
+    """None: chat for an inline tool, system for any other. The data has the tool's `mode`, if it is not inline."""
     opens_request: bool = False
     closes: EventKind | None = None
-    """The kind of request that it closes."""
+    """The kind of request that this kind closes."""
     kept: Kept = Kept.STORED
 
 
@@ -113,26 +113,26 @@ ROUTES: Mapping[str, Route] = {
 """The route of every kind that this version knows."""
 
 UNKNOWN = Route(_RUNTIME, _PEOPLE, Transcript.NO, Family.SYSTEM)
-"""The route of any other: people see it, and the model never does."""
+"""The route of any other kind: people see it, and the model never does."""
 
 
 def route(kind: str) -> Route:
-    """The row of a kind, known or not."""
+    """Return the route of a kind, known or not."""
     return ROUTES.get(kind, UNKNOWN)
 
 
 def may_post(kind: str, side: Side) -> bool:
-    """Whether a side may post a kind."""
+    """Return whether a side may post a kind."""
     return side in route(kind).posted_by
 
 
 def postable(side: Side) -> tuple[EventKind, ...]:
-    """The known kinds that a side may post."""
+    """Return the known kinds that a side may post."""
     return tuple(kind for kind in EventKind if may_post(kind, side))
 
 
 def seen_by(kind: str, side: Side, data: Mapping[str, Any] | None = None) -> bool:
-    """Whether a side sees an event."""
+    """Return whether a side sees an event."""
     row = route(kind)
     if side in row.seen_by or side is Side.RUNTIME:
         return True
@@ -140,7 +140,7 @@ def seen_by(kind: str, side: Side, data: Mapping[str, Any] | None = None) -> boo
 
 
 def enters_transcript(kind: str, data: Mapping[str, Any] | None = None) -> bool:
-    """Whether an event is let into the transcript. What it becomes there is the transcript's to say."""
+    """Return whether an event enters the transcript."""
     match route(kind).transcript:
         case Transcript.NO:
             return False
@@ -153,7 +153,7 @@ def enters_transcript(kind: str, data: Mapping[str, Any] | None = None) -> bool:
 
 
 def family(kind: str, data: Mapping[str, Any] | None = None) -> Family:
-    """The family of an event. A tool's event whose data has no `mode` is an inline tool's."""
+    """Return the family of an event. A tool's event without a `mode` belongs to an inline tool."""
     if (known := route(kind).family) is not None:
         return known
     mode = None if data is None else data.get("mode")
@@ -161,7 +161,7 @@ def family(kind: str, data: Mapping[str, Any] | None = None) -> Family:
 
 
 def is_stored(kind: str, data: Mapping[str, Any] | None = None) -> bool:
-    """Whether an event is stored. One that is not goes to live readers only, and has no number."""
+    """Return whether an event is stored. Otherwise it goes to live readers only, without a number."""
     return route(kind).kept is Kept.STORED or _finished(data)
 
 

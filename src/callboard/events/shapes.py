@@ -1,10 +1,10 @@
-"""What the data of every kind of event looks like: a tagged union of models, one per kind.
+"""The shape of every kind of event: a tagged union of models, one per kind.
 
-They are the documentation of the wire form and what is posted is held against them; the runtime's own events are
-written without them. An event is flat here: its fields stand beside its `kind`. Making two dozen models takes
-milliseconds, so only `posting` imports this module.
+They document the wire format and validate posted events; the runtime writes its own events without them. An event is
+flat here: its fields are beside its `kind`. Building two dozen models takes milliseconds, so only `posting` imports
+this module.
 
-Fields that a newer version adds are carried. Whoever must not add any is refused them by `posting`.
+Unknown fields, of a newer version, are kept. `posting` refuses them from sides that must not add any.
 """
 
 from typing import Annotated, Any, Literal, TypeAlias, get_args
@@ -43,17 +43,17 @@ Id = Annotated[str, Field(min_length=1, max_length=MAX_ID), AfterValidator(_prin
 """An id or a name: 1 to 200 printable characters."""
 
 Said = Annotated[str, Field(min_length=1), AfterValidator(_not_blank)]
-"""A text that says something."""
+"""A text that is not blank."""
 
 
 class Shape(BaseModel):
-    """A part of an event. Its validator is built when it is first used."""
+    """The base of all shapes. Validators are built on first use."""
 
     model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False, defer_build=True, frozen=True)
 
 
 class Failure(Shape):
-    """Why something failed, as a model could read it."""
+    """An error in the form that a model reads."""
 
     category: ErrorCategory = Field(default=ErrorCategory.EXECUTION, description="What kind of failure it is")
     message: str = Field(description="What happened, in a sentence")
@@ -62,7 +62,7 @@ class Failure(Shape):
 
 
 class Usage(Shape):
-    """What a turn used."""
+    """The usage of a turn."""
 
     requests: int = Field(default=0, ge=0, description="Requests to the model")
     tool_calls: int = Field(default=0, ge=0, description="Calls that the model made")
@@ -91,7 +91,7 @@ class ToolStartedEvent(ToolShape):
 
 
 class ToolValidatingEvent(ToolShape):
-    """Its arguments are held against the tool's input."""
+    """The arguments of a call are validated."""
 
     kind: Literal[EventKind.TOOL_VALIDATING]
 
@@ -105,7 +105,7 @@ class ToolExecutingEvent(ToolShape):
 
 
 class ToolProgressEvent(ToolShape):
-    """How far it is."""
+    """Progress of a call."""
 
     kind: Literal[EventKind.TOOL_PROGRESS]
     stage: str = Field(description="What it is doing")
@@ -114,7 +114,7 @@ class ToolProgressEvent(ToolShape):
 
 
 class ToolPartialEvent(ToolShape):
-    """A part of the result."""
+    """A partial result."""
 
     kind: Literal[EventKind.TOOL_PARTIAL]
     value: JsonValue = Field(description="The part")
@@ -184,7 +184,7 @@ class WalletTxRequestEvent(RequestShape):
 
 
 class WalletTxResponseEvent(Shape):
-    """What became of a transaction. It closes the request."""
+    """The outcome of a transaction. It closes the request."""
 
     kind: Literal[EventKind.WALLET_TX_RESPONSE]
     request_id: Id = Field(description="The request that is answered")
@@ -198,7 +198,7 @@ class WalletTxResponseEvent(Shape):
 
 
 class UserRequestEvent(Shape):
-    """A request to the system that the model does not see. A worker answers it."""
+    """A user's request to the system, which the model does not see. A worker answers it."""
 
     kind: Literal[EventKind.USER_REQUEST]
     request_id: Id | None = Field(default=None, description="The same again is the same request; made if not given")
@@ -208,7 +208,7 @@ class UserRequestEvent(Shape):
 
 
 class UserResponseEvent(Shape):
-    """The answer to such a request; or a person's side gives data that a worker asked for."""
+    """The answer to a user's request, or data that a worker asked a client for."""
 
     kind: Literal[EventKind.USER_RESPONSE]
     request_id: Id = Field(description="The request that is answered")
@@ -221,7 +221,7 @@ class UserResponseEvent(Shape):
 
 
 class SystemNoticeEvent(Shape):
-    """Something that people should know."""
+    """A notice for people."""
 
     kind: Literal[EventKind.SYSTEM_NOTICE]
     message: Said = Field(description="What it is")
@@ -229,7 +229,7 @@ class SystemNoticeEvent(Shape):
 
 
 class SystemErrorEvent(Shape):
-    """Something went wrong outside of any call."""
+    """An error outside of any call."""
 
     kind: Literal[EventKind.SYSTEM_ERROR]
     message: Said = Field(description="What went wrong")
@@ -238,7 +238,7 @@ class SystemErrorEvent(Shape):
 
 
 class ConnectionEvent(Shape):
-    """How a connection to something outside stands."""
+    """The state of a connection to an external service."""
 
     kind: Literal[EventKind.CONNECTION]
     state: Literal["connecting", "connected", "disconnected", "missing_api_key"] = Field(description="How it stands")
@@ -250,7 +250,7 @@ class ConnectionEvent(Shape):
 
 
 class UserInputEvent(Shape):
-    """What the user says to the model."""
+    """A message of the user to the model."""
 
     kind: Literal[EventKind.USER_INPUT]
     text: Said = Field(description="What is said")
@@ -264,13 +264,13 @@ class TurnShape(Shape):
 
 
 class TurnStartedEvent(TurnShape):
-    """The model begins to work."""
+    """A turn of the model begins."""
 
     kind: Literal[EventKind.TURN_STARTED]
 
 
 class TextEvent(TurnShape):
-    """What the model says: a piece of a message while it speaks (`delta`), or the finished message (`text`)."""
+    """Text of the model: a piece of a message (`delta`) or the finished message (`text`)."""
 
     kind: Literal[EventKind.TEXT]
     message_id: Id | None = Field(default=None, description="The message, where a turn has several")
@@ -293,7 +293,7 @@ class TurnPausedEvent(TurnShape):
 
 
 class TurnFinishedEvent(TurnShape):
-    """The model has nothing more to say."""
+    """The turn ended."""
 
     kind: Literal[EventKind.TURN_FINISHED]
     usage: Usage | None = Field(default=None, description="What it used")
@@ -307,7 +307,7 @@ class TurnFailedEvent(TurnShape):
 
 
 class TurnInterruptedEvent(TurnShape):
-    """Somebody stopped the turn."""
+    """The turn was interrupted."""
 
     kind: Literal[EventKind.TURN_INTERRUPTED]
     message: str | None = Field(default=None, description="Who or why, for people")
@@ -348,6 +348,6 @@ SHAPES: dict[str, type[Shape]] = {
 
 
 def wire_schema() -> JSONSchema:
-    """The JSON schema of any event, flat, for documents that describe the wire."""
+    """Return the JSON schema of any event, flat, for documents that describe the wire format."""
     adapter: TypeAdapter[Any] = TypeAdapter(AnyEvent)
     return adapter.json_schema()
