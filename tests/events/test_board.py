@@ -239,7 +239,7 @@ async def test_b7_subscriber_that_fails_is_not_called_again_and_harms_no_other(
             board.append(note(number))
             await settle()
     assert (calls, got) == (["called"], [1, 2, 3])
-    assert "a reader of a board failed" in caplog.text
+    assert "a subscriber of a board failed" in caplog.text
 
 
 async def test_b7_subscriber_that_posts_and_one_that_closes_the_other() -> None:

@@ -393,7 +393,7 @@ async def test_b7_subscriber_that_fails_in_what_comes_from_the_store_is_not_call
             await asyncio.wait_for(called.wait(), SOON)
             assert await session.notice("n") == 21
             await settle()
-        assert caplog.text.count("a reader of a board failed") == 1
+        assert caplog.text.count("a subscriber of a board failed") == 1
 
 
 # What is kept

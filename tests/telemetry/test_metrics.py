@@ -286,7 +286,7 @@ async def test_o1_runtimes_are_measured_apart() -> None:
 async def test_o1_the_lag_of_the_event_loop_is_sampled() -> None:
     async with Runtime(TOOLS, blocked_after=3_600.0) as runtime:
         metrics = telemetry.measure(runtime)
-        runtime._watchdog._sign(time.monotonic() - 0.2)
+        runtime._watchdog._beat(time.monotonic() - 0.2)
         assert value(metrics, "callboard_event_loop_lag_seconds_bucket", le="0.1") == 0
         assert value(metrics, "callboard_event_loop_lag_seconds_bucket", le="+Inf") == 1
         assert value(metrics, "callboard_event_loop_lag_seconds_sum") >= 0.2
