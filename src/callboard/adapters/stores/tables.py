@@ -20,7 +20,7 @@ from sqlalchemy import (
     select,
 )
 
-from .documents import JsonText
+from .json_text import JsonText, PostgresJson
 
 REVISION = "0010"
 """The newest revision of the migrations: what this version of Callboard works with."""
@@ -32,6 +32,9 @@ metadata = MetaData()
 
 _name = Text().with_variant(Text(collation="C"), "postgresql")
 """Ids. They are sorted by their characters' numbers in every database, and in Python."""
+
+_json = JsonText().with_variant(PostgresJson(), "postgresql")
+_exact_json = JsonText().with_variant(PostgresJson(exact=True), "postgresql")
 
 _number = BigInteger().with_variant(Integer(), "sqlite")
 
@@ -45,7 +48,7 @@ sessions = Table(
     metadata,
     Column("id", _name, primary_key=True),
     Column("channel", Text),
-    Column("allow", JsonText()),
+    Column("allow", _json),
     Column("wake", Text),
     Column("open", Boolean, nullable=False),
     Column("writes", BigInteger, nullable=False, server_default="0"),
@@ -63,9 +66,9 @@ session_tool_state = Table(
     metadata,
     Column("session_id", _name, _of_session(), primary_key=True),
     Column("user_id", _name, nullable=False),
-    Column("namespaces", JsonText()),
-    Column("available_tools", JsonText(), nullable=False),
-    Column("unconsumed_results", JsonText(), nullable=False),
+    Column("namespaces", _json),
+    Column("available_tools", _json, nullable=False),
+    Column("unconsumed_results", _json, nullable=False),
     Column("created_at", Double, nullable=False),
     Column("updated_at", Double, nullable=False),
     Index("session_tool_state_user", "user_id", "session_id"),
@@ -85,7 +88,7 @@ events = Table(
     Column("seq", BigInteger, primary_key=True, autoincrement=False),
     Column("kind", Text, nullable=False),
     Column("at", Double, nullable=False),
-    Column("body", JsonText(), nullable=False),
+    Column("body", _json, nullable=False),
 )
 
 executions = Table(
@@ -100,14 +103,14 @@ executions = Table(
     Column("kind", Text, nullable=False),
     Column("document", LargeBinary),
     Column("fingerprint", Text, nullable=False),
-    Column("shown", JsonText(), nullable=False),
+    Column("shown", _json, nullable=False),
     Column("status", Text, nullable=False),
     Column("priority", BigInteger, nullable=False),
     Column("attempt", BigInteger, nullable=False),
     Column("max_attempts", BigInteger, nullable=False),
-    Column("errors", JsonText(), nullable=False),
-    Column("value", JsonText()),
-    Column("error", JsonText()),
+    Column("errors", _json, nullable=False),
+    Column("value", _json),
+    Column("error", _json),
     Column("late", Boolean, nullable=False),
     Column("parent_id", Text),
     Column("queued_at", Double, nullable=False),
@@ -198,11 +201,11 @@ requests = Table(
     Column("execution_id", _name, nullable=False),
     Column("kind", Text, nullable=False),
     Column("tool", Text, nullable=False),
-    Column("payload", JsonText(), nullable=False),
-    Column("schema", JsonText(), nullable=False),
+    Column("payload", _json, nullable=False),
+    Column("schema", _json, nullable=False),
     Column("fingerprint", Text, nullable=False),
     Column("status", Text, nullable=False),
-    Column("answer", JsonText()),
+    Column("answer", _json),
     Column("created_at", Double, nullable=False),
     Column("expires_at", Double),
     Column("answered_at", Double),
@@ -223,7 +226,7 @@ transcript = Table(
     metadata,
     Column("session_id", _name, _of_session(), primary_key=True),
     Column("position", BigInteger, primary_key=True, autoincrement=False),
-    Column("entry", JsonText(exact=True), nullable=False),
+    Column("entry", _exact_json, nullable=False),
 )
 """Entries keep their very text: a provider's cache knows a conversation again by its bytes."""
 
