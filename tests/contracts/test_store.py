@@ -472,6 +472,7 @@ async def test_requests_come_back_as_they_were_written(store: Store) -> None:
     await one(store, made())
     row = request_row(
         kind="wallet_tx_request",
+        purpose="wallet",
         payload=b"[1]",
         answer=b"null",
         status="answered",

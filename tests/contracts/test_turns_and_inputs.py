@@ -1,4 +1,4 @@
-"""What every store promises about turns and inputs: written with a change, owned by a process, taken over (M1, E5)."""
+"""What every store promises about turns and inputs: written with a change, owned by a process, taken over (C4, E5, X8)."""
 
 from dataclasses import replace
 
@@ -30,7 +30,7 @@ async def refused(store: Store, change: Change, why: str) -> None:
     assert why in str(result)
 
 
-async def test_m1_turn_comes_back_as_it_was_written(store: Store) -> None:
+async def test_e5_turn_comes_back_as_it_was_written(store: Store) -> None:
     paused = ended_turn(turn_id="t", status="paused")
     resumed = turn_row(2, turn_id="t", started_at=NOW + 5)
     await store.commit([made(), made("other"), starts(turn_row(turn_id="t")), goes_on(paused, "p1"), starts(resumed)])
@@ -44,7 +44,7 @@ async def test_m1_turn_comes_back_as_it_was_written(store: Store) -> None:
     assert await store.running_turns(["s"]) == []
 
 
-async def test_m1_a_turn_is_written_only_by_its_process(store: Store) -> None:
+async def test_e5_a_turn_is_written_only_by_its_process(store: Store) -> None:
     await store.commit([made(), starts(turn_row())])
     await refused(store, starts(turn_row(owner="p2")), "has a turn 1 already")
     await refused(store, goes_on(turn_row(2)), "There is no turn 2")
@@ -66,7 +66,7 @@ async def test_x8_a_turn_that_was_asked_to_stop_stays_so(store: Store) -> None:
     assert await store.turn("s", 2) == ended_turn(2), "a turn that has ended stays as it is"
 
 
-async def test_m1_an_input_is_accepted_once(store: Store) -> None:
+async def test_c4_an_input_is_accepted_once(store: Store) -> None:
     await store.commit([made(), made("other"), heard(input_row("a")), heard(input_row("a", "other"))])
     await refused(store, heard(input_row("a", owner="p2")), "has an input a already")
     await refused(store, Change("s", inputs=[input_row("b"), input_row("b")]), "has an input b already")
@@ -79,7 +79,7 @@ async def test_m1_an_input_is_accepted_once(store: Store) -> None:
     assert await store.inputs("other", ["a"]) == [input_row("a", "other")]
 
 
-async def test_m1_an_input_may_be_delivered_in_the_group_that_stores_it(store: Store) -> None:
+async def test_c4_an_input_may_be_delivered_in_the_group_that_stores_it(store: Store) -> None:
     delivered = Change("s", deliveries=[Delivery("a", NOW + 1)])
     assert await store.commit([made(), heard(input_row("a")), delivered, posts(1)]) == [0, 1, 1, 2]
     assert await store.inputs("s", ["a"]) == [input_row("a", delivered_at=NOW + 1)]
