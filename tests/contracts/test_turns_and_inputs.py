@@ -1,4 +1,4 @@
-"""What every store promises about turns and inputs: written with a change, owned by a process, taken over (C4, E5, X8)."""
+"""What every store promises about turns and inputs, and about the processes that own them (C4, E5, X8)."""
 
 from dataclasses import replace
 
