@@ -337,7 +337,7 @@ async def test_b6_that_the_store_is_gone_is_said_once_and_once_that_it_is_back(
 async def _waits_for_others(session: Session) -> None:
     """Return when it waits for a turn of another process."""
     async with asyncio.timeout(20):
-        while not talk_of(session)._elsewhere:
+        while not talk_of(session)._awaits_other_process:
             await session.settle()
             await asyncio.sleep(0)
 

@@ -1,4 +1,4 @@
-"""The conversation: a transcript, turns with a model, and results that come late."""
+"""Conversations with a model: transcript, turns and late results."""
 
 import asyncio
 import logging
@@ -12,7 +12,8 @@ from ..sessions.session_manager import SessionManager
 from ..storage.port import StoreError, StoreUnavailable
 from ..tools.registry import Registry
 from ..turns import Turn, TurnLimits
-from .conversation import Conversation, ConversationConfig
+from .config import ConversationConfig
+from .conversation import Conversation
 from .model import choose_model
 from .tasks import task_tools
 
@@ -20,9 +21,9 @@ log = logging.getLogger("callboard.chat")
 
 
 class Conversations:
-    """Gives each session its conversation with a model, and the registry the tools for work that goes on.
+    """Creates the conversation of each session, and owns the tasks of all turns.
 
-    It owns the tasks of all turns.
+    It registers the built-in tools for background work.
     """
 
     def __init__(
@@ -45,17 +46,17 @@ class Conversations:
         )
         self._tasks: set[asyncio.Task[Any]] = set()
         self._leaving = False
-        self._held_up = False
-        """Whether conversations wait for a store that does not answer."""
+        self._store_is_away = False
+        """Whether turns wait for a store that does not answer."""
         for tool in task_tools(sessions.find):
             registry.register(tool, replace=True)
 
     def __call__(self, scope: ConversationScope) -> Conversation:
-        """A new one. The session keeps it."""
+        """Create the conversation of a session, which keeps it."""
         return Conversation(scope, self._config, self._spawn, lambda: self._leaving)
 
     async def close(self) -> None:
-        """Stop all turns. What is stored of them is left as it is: somebody goes on with them later."""
+        """Stop all turns. Stored turns stay as they are, and another process resumes them."""
         self._leaving = True
         for task in tuple(self._tasks):
             task.cancel()
@@ -74,16 +75,16 @@ class Conversations:
             return
         error = task.exception()
         if error is None or isinstance(error, StoreUnavailable):
-            self._say_once(error)
+            self._log_availability(error)
         elif isinstance(error, StoreError):
             log.warning("a conversation could not go on: %s", error)
         else:
             log.error("the runtime failed in a conversation", exc_info=error)
 
-    def _say_once(self, error: StoreUnavailable | None) -> None:
-        """Say that the store does not answer, and that it does again, however many ask it how often."""
-        if error is not None and not self._held_up:
+    def _log_availability(self, error: StoreUnavailable | None) -> None:
+        """Log once that the store does not answer, and once that it does again."""
+        if error is not None and not self._store_is_away:
             log.warning("conversations wait until the store answers again: %s", error)
-        elif error is None and self._held_up:
+        elif error is None and self._store_is_away:
             log.warning("the store answers again; conversations go on")
-        self._held_up = error is not None
+        self._store_is_away = error is not None

@@ -1,4 +1,4 @@
-"""Why a turn failed, in words for people. Operators find the rest in the log."""
+"""Messages for people about failed turns. The log has the details for operators."""
 
 import logging
 
@@ -22,7 +22,7 @@ from ..storage.port import StoreError
 
 log = logging.getLogger("callboard.chat")
 
-_REASONS: tuple[tuple[type[ModelAPIError], str], ...] = (  # those that say more stand before those that say less
+_REASONS: tuple[tuple[type[ModelAPIError], str], ...] = (  # specific errors come before general ones
     (ModelAuthenticationError, "its provider refuses the key that is set for it"),
     (ModelNotFoundError, "its provider has no model of that name"),
     (ModelContextWindowExceededError, "the conversation is longer than it can read"),
@@ -38,13 +38,13 @@ _REASONS: tuple[tuple[type[ModelAPIError], str], ...] = (  # those that say more
 
 
 def reason_of(error: Exception) -> str:
-    """What people are told of the error that ended a turn."""
-    if isinstance(error, StoreError):  # which says where the store is, and that is for operators alone
+    """The message for people about the error that ended a turn."""
+    if isinstance(error, StoreError):  # its message has the address of the store, which is for operators only
         log.error("a turn failed: %s", error)
         return "The store cannot be used at the moment. Try again."
     if isinstance(error, CallboardError):
         return str(error)
-    if isinstance(error, ModelAPIError):  # nothing of ours failed: where it happened says nothing
+    if isinstance(error, ModelAPIError):  # an error of the provider: a traceback would not help
         log.error("the model %s could not be asked: %s: %s", error.model_name, type(error).__name__, error)
         for kind, reason in _REASONS:
             if isinstance(error, kind):

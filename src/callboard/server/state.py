@@ -194,8 +194,7 @@ async def _is_silent(session: Session, after: int) -> bool:
 
 
 async def _page(session: Session, after: int) -> Events:
-    board = session.board
-    return board.read(after, PAGE) if board.remembers(after) else await board.recall(after)
+    return await session.board.page(after, PAGE)
 
 
 def _board_event(event: Event) -> BoardEvent:

@@ -1,7 +1,6 @@
 """The purpose of a request. Before, it was guessed from the kind of its event and the schema of its answer."""
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -33,10 +32,9 @@ def _purpose(kind: str, schema: str) -> str:
     if kind == "wallet_tx_request":
         return "wallet"
     try:
-        found: Any = json.loads(schema)
-    except ValueError:
+        found: dict[str, Any] = json.loads(schema)
+        if found == _FRONT_END:
+            return "front_end_tool"
+        return "approval" if found.get("properties", {}).keys() == _APPROVAL else "question"
+    except (ValueError, AttributeError):  # not an object
         return "question"
-    if found == _FRONT_END:
-        return "front_end_tool"
-    properties: Any = found.get("properties") if isinstance(found, Mapping) else None
-    return "approval" if isinstance(properties, Mapping) and set(properties) == _APPROVAL else "question"
