@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic_ai.settings import ModelSettings
 
+from ..sessions.background_tasks import BackgroundTasks
 from ..sessions.conversation_scope import ConversationScope
 from ..sessions.session_manager import SessionManager
 from ..storage.port import StoreError, StoreUnavailable
@@ -44,7 +45,7 @@ class Conversations:
             settings=settings,
             cancel_on_interrupt=cancel_on_interrupt,
         )
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks = BackgroundTasks()
         self._leaving = False
         self._store_is_away = False
         """Whether turns wait for a store that does not answer."""
@@ -58,33 +59,28 @@ class Conversations:
     async def close(self) -> None:
         """Stop all turns. Stored turns stay as they are, and another process resumes them."""
         self._leaving = True
-        for task in tuple(self._tasks):
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        await self._tasks.close()
 
     def _spawn(self, work: Coroutine[Any, Any, Turn | None]) -> "asyncio.Task[Turn | None]":
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._done)
+        task = self._tasks.start(work)
+        task.add_done_callback(self._log_error)
         return task
 
-    def _done(self, task: "asyncio.Task[Any]") -> None:
-        self._tasks.discard(task)
+    def _log_error(self, task: "asyncio.Task[Any]") -> None:
         if task.cancelled():
             return
         error = task.exception()
         if error is None or isinstance(error, StoreUnavailable):
             self._log_availability(error)
         elif isinstance(error, StoreError):
-            log.warning("a conversation could not go on: %s", error)
+            log.warning("a turn stopped: %s", error)
         else:
             log.error("the runtime failed in a conversation", exc_info=error)
 
     def _log_availability(self, error: StoreUnavailable | None) -> None:
         """Log once that the store does not answer, and once that it does again."""
         if error is not None and not self._store_is_away:
-            log.warning("conversations wait until the store answers again: %s", error)
+            log.warning("turns wait until the store answers again: %s", error)
         elif error is None and self._store_is_away:
-            log.warning("the store answers again; conversations go on")
+            log.warning("the store answers again; turns continue")
         self._store_is_away = error is not None
