@@ -1,11 +1,12 @@
-"""What a session's conversation has come to: its transcript as far as it was read, and what the user wrote since.
+"""The transcript of a session as far as this process has read it, and the inputs that are not in it yet.
 
-The transcript is written only by the turn that has the floor. What the user writes goes to the board first, in any
-process, and enters the transcript when a turn takes it in.
+Only the turn that holds the lease writes the transcript. Inputs go to the board first, in any process, and enter the
+transcript when a turn delivers them.
 """
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 from pydantic_ai.messages import ToolCallPart
 
@@ -13,99 +14,120 @@ from ..events.event import Event
 from ..events.kinds import EventKind
 from ..sessions.conversation_scope import ConversationScope
 from ..storage.change import Change, Delivery, TurnWrite
-from ..turns import Usage
+from ..turns import Turn, TurnStatus, Usage
 from .completion import used_by
-from .messages import Placed
+from .messages import Positioned
 from .rendering import Rendering
 from .transcript import Began, Entry, Input, Noted, Said, decode_entry, encode_entry
 
 SLICE = 50
-"""How many stored entries are read at once."""
+"""The number of stored entries that are decoded at once."""
 
 
 class History:
-    """The entries of one session, and how far its board was looked through for inputs."""
+    """The transcript of one session, and how far its board was searched for inputs."""
 
     def __init__(self, scope: ConversationScope) -> None:
         self._scope = scope
         self.entries: list[Entry] = []
-        self._places: list[int] = []
-        """Where each of them stands in the stored transcript."""
+        self._positions: list[int] = []
+        """The position of each entry in the stored transcript."""
         self.rendering = Rendering()
         """The entries as a model reads them."""
         self.inputs: list[Input | Noted] = []
-        """What the model has not been told, in order."""
+        """Undelivered inputs and notes, in order."""
         self.used = Usage()
-        """By all turns."""
+        """The usage of all turns."""
         self.responses = 0
-        """How many responses of the model the transcript has."""
+        """The number of the model's responses in the transcript."""
         self.began = 0
         """The number of the newest turn."""
         self.turn_id: str | None = None
-        """Its id."""
-        self._one = asyncio.Lock()
-        """One reads or writes at a time."""
+        """The id of the newest turn."""
+        self._lock = asyncio.Lock()
+        """Held while the transcript is read or written."""
         self._of_turn = Usage()
         self._turns: set[str] = set()
         self._loaded = False
         self._read = 0
-        """How many stored entries were read, those that only a newer version knows among them."""
-        self._looked = 0
-        """The number of the last event that was looked at."""
+        """The number of stored entries that were read, including those of a newer version."""
+        self._searched = 0
+        """The number of the last event that was searched for inputs."""
 
     def turns_with(self, turn_id: str) -> int:
-        """How many turns there were, and that one; one that went on after a pause is one."""
+        """The number of turns, including this one. A turn that resumed after a pause counts once."""
         return len(self._turns) + (turn_id not in self._turns)
 
     def used_by(self, turn_id: str) -> Usage:
-        """By a turn, if it is the newest one."""
+        """The usage of a turn, if it is the newest one."""
         return self._of_turn if turn_id == self.turn_id else Usage()
 
     @property
-    def told(self) -> int:
-        """The number of the newest event that the model was told of, or is being told of now."""
-        return self._looked if not self.inputs else self.inputs[0].seq - 1
+    def delivered(self) -> int:
+        """The number of the event up to which all inputs are delivered to the model."""
+        return self._searched if not self.inputs else self.inputs[0].seq - 1
 
     @property
-    def next_place(self) -> int:
-        """Where the next entry will stand."""
+    def next_position(self) -> int:
+        """The position of the next entry."""
         return self._read + 1
 
-    def placed(self) -> list[Placed]:
-        """The entries, each with its place."""
-        return list(map(Placed, self._places, self.entries))
+    def positioned(self) -> list[Positioned]:
+        """The entries with their positions."""
+        return list(map(Positioned, self._positions, self.entries))
 
     def open_calls(self) -> list[ToolCallPart]:
-        """Calls that have no answer."""
+        """The calls that have no answer."""
         return self.rendering.open_calls()
 
+    def turn_since(self, seq: int) -> Turn:
+        """The turn of another process that delivered the input of an event."""
+        texts: list[str] = []
+        since = 0
+        for each in reversed(self.entries):
+            if isinstance(each, Said):
+                texts.append(each.response.text or "")
+            elif isinstance(each, Input):
+                if each.seq < seq:
+                    break
+                since = len(texts)
+        status = TurnStatus.PAUSED if self.open_calls() else TurnStatus.FINISHED
+        turn_id = self.turn_id or ""
+        return Turn(turn_id, status, "\n\n".join(filter(None, texts[:since][::-1])), self.used_by(turn_id))
+
     async def load(self) -> None:
-        """Read it for the first time. What others write later is found out when something is to be written."""
+        """Read the transcript, if it was not read yet. A later write detects what other processes wrote since."""
         if not self._loaded:
             await self.refresh()
 
     async def refresh(self) -> bool:
-        """Read what other processes have written meanwhile. False where they have written nothing."""
-        async with self._one:
+        """Read what other processes have written since. False where there is nothing."""
+        async with self._lock:
             lines = await self._scope.transcript(self._read)
             read = await _decoded(lines)
-            known = [(place, entry) for place, entry in enumerate(read, self._read + 1) if entry is not None]
+            known = [(position, entry) for position, entry in enumerate(read, self._read + 1) if entry is not None]
             self._read += len(lines)
-            self._places += [place for place, _ in known]
+            self._positions += [position for position, _ in known]
             self._take_in([entry for _, entry in known])
             self._loaded = True
             return bool(lines)
 
-    async def look(self) -> bool:
-        """Look for what the user wrote, or the system wants to be told. True where there is something."""
-        async with self._one:
-            self._looked, events = await self._scope.written_after(self._looked)
+    async def find_inputs(self) -> bool:
+        """Search the board for new inputs and notes. True where any wait."""
+        async with self._lock:
+            self._searched, events = await self._scope.written_after(self._searched)
         for event in events:
             if event.kind == EventKind.USER_INPUT:
                 self.inputs.append(_input(event))
             else:
                 self.inputs.append(Noted(event.data["message"], event.seq))
         return bool(self.inputs)
+
+    async def inputs_after(self, seq: int) -> list[dict[str, Any]]:
+        """The inputs on the board after an event, as messages."""
+        _, events = await self._scope.written_after(seq)
+        posted = [event for event in events if event.kind == EventKind.USER_INPUT]
+        return [{"id": f"e{each.seq}", "role": "user", "text": each.data["text"]} for each in posted]
 
     async def add(
         self,
@@ -115,17 +137,16 @@ class History:
         events: Sequence[bytes] = (),
         turn: TurnWrite,
     ) -> None:
-        """Write entries and what belongs to them, and know them. Raises `Conflict`, and then nothing was written.
+        """Write entries with the state of their turn. Raises `Conflict`, and then nothing was written.
 
-        Whoever is cancelled meanwhile learns it when the writing has ended: what is stored and what is known here
-        never differ.
+        A cancellation takes effect after the write has ended, so that this object never differs from the store.
         """
         writing = asyncio.ensure_future(self._add(entries, taken, events, turn))
         try:
             await asyncio.shield(writing)
         except asyncio.CancelledError:
             await asyncio.wait([writing])
-            writing.result()  # what went wrong with it comes first
+            writing.result()  # an error of the write comes first
             raise
 
     async def _add(
@@ -144,17 +165,17 @@ class History:
             transcript=[encode_entry(entry) for entry in entries],
             events=events,
         )
-        async with self._one:
-            change.entries = self._read  # else it was composed without what another turn has said and told
+        async with self._lock:
+            change.entries = self._read  # a conflict where another turn wrote entries that this one does not know
             await self._scope.write(change)
-            self._places += range(self._read + 1, self._read + len(entries) + 1)
+            self._positions += range(self._read + 1, self._read + len(entries) + 1)
             self._read += len(entries)
             self._take_in(entries)
 
     def _take_in(self, entries: Sequence[Entry]) -> None:
         self.entries += entries
         self.rendering.add(entries)
-        told = 0
+        delivered = 0
         for entry in entries:
             if isinstance(entry, Said):
                 self.responses += 1
@@ -167,15 +188,16 @@ class History:
                     self.turn_id, self._of_turn = entry.turn_id, Usage()
                 self._turns.add(entry.turn_id)
             elif isinstance(entry, Input | Noted):
-                told = max(told, entry.seq)
-        self._looked = max(self._looked, told)
-        if told:
-            self.inputs = [each for each in self.inputs if each.seq > told]
+                delivered = max(delivered, entry.seq)
+        self._searched = max(self._searched, delivered)
+        if delivered:
+            self.inputs = [each for each in self.inputs if each.seq > delivered]
 
 
 async def _decoded(lines: Sequence[bytes]) -> list[Entry | None]:
-    """Stored entries; None for those that only a newer version knows. A long transcript is read in slices, so that it
-    does not hold the event loop.
+    """Decode stored entries; None stands for an entry of a newer version.
+
+    A long transcript is decoded in slices, so that it does not block the event loop.
     """
     entries: list[Entry | None] = []
     for start in range(0, len(lines), SLICE):

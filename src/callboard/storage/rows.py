@@ -136,6 +136,8 @@ class RequestRow:
     execution_id: str
     kind: str
     """The kind of its event: `human_request` or `wallet_tx_request`."""
+    purpose: str
+    """A value of `RequestPurpose`."""
     tool: str
     payload: bytes
     schema: bytes

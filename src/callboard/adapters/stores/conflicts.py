@@ -13,7 +13,7 @@ _execution_texts: Callable[[ExecutionRow], tuple[str, ...]] = attrgetter(
     "id", "session_id", "user_id", "call_id", "tool", "kind", "fingerprint", "status"
 )
 _request_texts: Callable[[RequestRow], tuple[str, ...]] = attrgetter(
-    "id", "session_id", "user_id", "execution_id", "kind", "tool", "fingerprint", "status"
+    "id", "session_id", "user_id", "execution_id", "kind", "purpose", "tool", "fingerprint", "status"
 )
 
 

@@ -24,7 +24,7 @@ EXECUTION = (
 """The columns of `StagedExecution.values`."""
 
 REQUEST = (
-    *("id", "session_id", "user_id", "execution_id", "kind", "tool", "fingerprint", "status"),
+    *("id", "session_id", "user_id", "execution_id", "kind", "purpose", "tool", "fingerprint", "status"),
     *("created_at", "expires_at", "answered_at"),
     *("payload", "schema", "answer"),
 )

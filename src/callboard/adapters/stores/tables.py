@@ -22,7 +22,7 @@ from sqlalchemy import (
 
 from .json_text import JsonText, PostgresJson
 
-REVISION = "0010"
+REVISION = "0011"
 """The newest revision of the migrations: what this version of Callboard works with."""
 
 VERSION_TABLE = "callboard_version"
@@ -200,6 +200,7 @@ requests = Table(
     Column("user_id", _name, nullable=False),
     Column("execution_id", _name, nullable=False),
     Column("kind", Text, nullable=False),
+    Column("purpose", Text, nullable=False, server_default="question"),
     Column("tool", Text, nullable=False),
     Column("payload", _json, nullable=False),
     Column("schema", _json, nullable=False),

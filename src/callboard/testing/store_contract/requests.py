@@ -28,6 +28,7 @@ class RequestContract(Contract):
         await commit_one(store, made())
         row = request_row(
             kind="wallet_tx_request",
+            purpose="wallet",
             payload=b"[1]",
             answer=b"null",
             status="answered",

@@ -130,18 +130,18 @@ WHERE owner IS NULL AND completed_at IS NULL
 
 -- write_requests: Insert or update requests.
 INSERT INTO requests (
-    id, session_id, user_id, execution_id, kind, tool, fingerprint, status,
+    id, session_id, user_id, execution_id, kind, purpose, tool, fingerprint, status,
     created_at, expires_at, answered_at, payload, schema, answer
 )
 SELECT
-    r->>0, r->>1, r->>2, r->>3, r->>4, r->>5, r->>6, r->>7, (r->>8)::float8, (r->>9)::float8, (r->>10)::float8,
-    (r->>11)::jsonb, (r->>12)::jsonb, (r->>13)::jsonb
+    r->>0, r->>1, r->>2, r->>3, r->>4, r->>5, r->>6, r->>7, r->>8, (r->>9)::float8, (r->>10)::float8, (r->>11)::float8,
+    (r->>12)::jsonb, (r->>13)::jsonb, (r->>14)::jsonb
 FROM jsonb_array_elements(%(write_requests)s::jsonb) AS listed(r)
 ON CONFLICT (id) DO UPDATE SET
     session_id = excluded.session_id, user_id = excluded.user_id, execution_id = excluded.execution_id,
-    kind = excluded.kind, tool = excluded.tool, fingerprint = excluded.fingerprint, status = excluded.status,
-    created_at = excluded.created_at, expires_at = excluded.expires_at, answered_at = excluded.answered_at,
-    payload = excluded.payload, schema = excluded.schema, answer = excluded.answer;
+    kind = excluded.kind, purpose = excluded.purpose, tool = excluded.tool, fingerprint = excluded.fingerprint,
+    status = excluded.status, created_at = excluded.created_at, expires_at = excluded.expires_at,
+    answered_at = excluded.answered_at, payload = excluded.payload, schema = excluded.schema, answer = excluded.answer;
 
 -- write_turns: Insert or update turns.
 INSERT INTO turns (session_id, number, turn_id, user_id, status, started_at, completed_at, owner, cancelling)

@@ -107,15 +107,15 @@ WHERE owner IS NULL AND completed_at IS NULL
 
 -- write_requests: Insert or update requests.
 INSERT INTO requests (
-    id, session_id, user_id, execution_id, kind, tool, fingerprint, status,
+    id, session_id, user_id, execution_id, kind, purpose, tool, fingerprint, status,
     created_at, expires_at, answered_at, payload, schema, answer
 )
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
 ON CONFLICT (id) DO UPDATE SET
     session_id = excluded.session_id, user_id = excluded.user_id, execution_id = excluded.execution_id,
-    kind = excluded.kind, tool = excluded.tool, fingerprint = excluded.fingerprint, status = excluded.status,
-    created_at = excluded.created_at, expires_at = excluded.expires_at, answered_at = excluded.answered_at,
-    payload = excluded.payload, schema = excluded.schema, answer = excluded.answer;
+    kind = excluded.kind, purpose = excluded.purpose, tool = excluded.tool, fingerprint = excluded.fingerprint,
+    status = excluded.status, created_at = excluded.created_at, expires_at = excluded.expires_at,
+    answered_at = excluded.answered_at, payload = excluded.payload, schema = excluded.schema, answer = excluded.answer;
 
 -- write_turns: Insert or update turns.
 INSERT INTO turns (session_id, number, turn_id, user_id, status, started_at, completed_at, owner, cancelling)
