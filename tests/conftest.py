@@ -12,10 +12,8 @@ from typing import Any, NoReturn
 
 import psycopg
 import pytest
-from sqlalchemy import Dialect
 
 from callboard.adapters.stores import open_store
-from callboard.adapters.stores.writing import Writing
 from tests import examples, forked
 from tests.servers import OwnPostgres, Postgres, Unavailable, postgres_server
 
@@ -97,19 +95,6 @@ def postgres_url(postgres: Postgres) -> Iterator[str]:
     """A new, empty PostgreSQL database for one test, as `postgresql://…`; other processes can use it too."""
     with postgres.database() as url:
         yield url
-
-
-@pytest.fixture(scope="session", autouse=True)
-def statements() -> Iterator[None]:
-    """Have all stores of a kind share their statements, which never change: compiling them takes longer than a test."""
-    made: dict[str, Writing] = {}
-
-    def shared(dialect: Dialect) -> Writing:
-        return made.get(dialect.name) or made.setdefault(dialect.name, Writing(dialect))
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("callboard.adapters.stores.group_commit.Writing", shared)
-        yield
 
 
 # Stores in which there is nothing yet

@@ -36,6 +36,19 @@ class Wake(StrEnum):
     """People see it; the model is not woken for it."""
 
 
+class RequestPurpose(StrEnum):
+    """The purpose of a request to a person or a page."""
+
+    APPROVAL = "approval"
+    """A person approves or refuses a call before it runs."""
+    QUESTION = "question"
+    """A person gives the answer that is the result of the call."""
+    WALLET = "wallet"
+    """A person's wallet signs and sends a transaction."""
+    FRONT_END_TOOL = "front_end_tool"
+    """The client's page carries the call out, and its answer is the result."""
+
+
 class Logout(StrEnum):
     """What closing a session does to an execution that still runs."""
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
-from callboard.adapters.stores.documents import storable, unwrapped, wrapped
-from callboard.adapters.stores.encoded import posted
+from callboard.adapters.stores.event_header import event_header
+from callboard.adapters.stores.json_text import storable, unwrapped, wrapped
 from callboard.events.event import encode_event
 from tests.examples import examples
 
@@ -77,16 +77,16 @@ def test_e5_whatever_is_wrapped_comes_out(document: str) -> None:
 @given(st.text(st.characters(exclude_characters='"\\', exclude_categories=["Cs", "Cc"])), st.integers(0, 4 * 10**12))
 def test_b2_kind_and_time_are_read_from_an_event(kind: str, milliseconds: int) -> None:
     event = encode_event(kind, milliseconds / 1000, b'{"kind":"other","at":1}')
-    found = posted(event)
+    found = event_header(event)
     assert found.kind == kind
     assert abs(found.at - milliseconds / 1000) < 0.0015, "to the millisecond"
 
 
 def test_b2_events_that_others_wrote_are_read_too() -> None:
     spaced = b'{ "data": {}, "at": "2027-01-15T08:00:00+01:00", "kind": "a\\u0022,\\"data\\":" }'
-    assert posted(spaced) == ('a","data":', 1799996400.0)
+    assert event_header(spaced) == ('a","data":', 1799996400.0)
     hidden = b'{"kind":"a\\",\\"data\\":","at":"2027-01-15T08:00:00.000Z","data":{}}'
-    assert posted(hidden).kind == 'a","data":'
+    assert event_header(hidden).kind == 'a","data":'
     for wrong in (
         b"",
         b"[]",
@@ -96,4 +96,4 @@ def test_b2_events_that_others_wrote_are_read_too() -> None:
         b'{"kind":"k","at":"x","data":1}',
     ):
         with pytest.raises(ValueError):
-            posted(wrong)
+            event_header(wrong)

@@ -10,8 +10,9 @@ import psycopg
 import pytest
 
 from callboard import Runtime, tool
-from callboard.adapters.stores import open_store, postgres
-from callboard.adapters.stores.postgres import FORGOTTEN
+from callboard.adapters.stores import open_store
+from callboard.adapters.stores.postgres import database as postgres
+from callboard.adapters.stores.postgres.database import FORGOTTEN
 from callboard.storage.errors import StoreUnavailable
 from callboard.testing.store_rows import made, posts
 

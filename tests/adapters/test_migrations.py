@@ -104,6 +104,7 @@ CONTENTS = {
     "0008": SEVENTH,
     "0009": NINTH,
     "0010": TENTH,
+    "0011": [*TENTH, "UPDATE requests SET purpose = 'question'"],
 }
 """What a database of each revision holds, as that revision wrote it."""
 
@@ -290,6 +291,17 @@ async def test_d2_conversation_of_revision_0009_goes_on(written_by_0009: str) ->
         assert first is not None
         assert second is not None
         assert (second.turn_id, second.status) == (first.turn_id, "finished"), "the same turn goes on"
+
+
+async def test_d2_requests_of_revision_0009_get_the_purpose_that_they_had(written_by_0009: str) -> None:
+    store = open_store(written_by_0009)
+    await store.open(lambda session_id: None)
+    try:
+        purposes = [(row.tool, row.purpose) for row in await store.requests(session_id="asked")]
+    finally:
+        await store.close()
+    approval, wallet = ("pay", "approval"), ("send", "wallet")
+    assert purposes == [approval, ("choose", "question"), wallet, ("show", "front_end_tool"), approval]
 
 
 async def _seen(session: Session, kind: str, count: int) -> None:

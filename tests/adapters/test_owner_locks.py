@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from callboard.adapters.stores import open_store
-from callboard.adapters.stores.advisory_locks import lock_key
+from callboard.adapters.stores.postgres.advisory_locks import lock_key
 from callboard.storage.store import Store
 from callboard.testing.store_rows import owner_row
 

@@ -13,8 +13,8 @@ import psycopg
 import pytest
 
 from callboard.adapters.stores import open_store
-from callboard.adapters.stores.listening import LONGEST, written
 from callboard.adapters.stores.postgres import PostgresDatabase
+from callboard.adapters.stores.postgres.listener import LONGEST, notifications
 from callboard.adapters.stores.sql import SqlStore
 from callboard.storage.change import Change
 from callboard.storage.change_group import ChangeGroup, GroupWithdrawn
@@ -99,13 +99,13 @@ async def test_e7_state_of_a_session_is_kept_in_jsonb(postgres_url: str) -> None
 
 
 def test_d2_messages_to_others_are_few_and_short() -> None:
-    assert written("me", []) == []
-    assert written("me", ["a", "b"]) == ['me:["a", "b"]']
+    assert notifications("me", []) == []
+    assert notifications("me", ["a", "b"]) == ['me:["a", "b"]']
     many = [f"{number}-{'ä' * 150}" for number in range(200)]
-    messages = written("me", many)
+    messages = notifications("me", many)
     assert max(map(len, messages)) <= LONGEST
     assert [name for message in messages for name in json.loads(message.removeprefix("me:"))] == many
-    assert written("me", ["x" * 8_000]) == ["me:[]"]
+    assert notifications("me", ["x" * 8_000]) == ["me:[]"]
 
 
 # Commits that are cut off

@@ -12,13 +12,17 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from sqlalchemy.dialects import sqlite
 
 from callboard.adapters.stores import open_store
-from callboard.adapters.stores import sqlite as adapter
 from callboard.adapters.stores.connections import PinnedConnection
-from callboard.adapters.stores.reading import Reading
+from callboard.adapters.stores.queries import Queries
 from callboard.adapters.stores.sql import SqlStore
-from callboard.adapters.stores.sqlite import LONGEST, DataVersionPoller, SqliteDatabase
+from callboard.adapters.stores.sqlite import SqliteDatabase
+from callboard.adapters.stores.sqlite import database as adapter
+from callboard.adapters.stores.sqlite.database import LONGEST
+from callboard.adapters.stores.sqlite.poller import DataVersionPoller
+from callboard.adapters.stores.statements import driver
 from callboard.storage.change import Change
 from callboard.storage.errors import Conflict, StoreError, StoreUnavailable
 from callboard.testing.store_rows import event, execution_row, made, new, owner_row, posts
@@ -48,17 +52,17 @@ async def store(path: Path) -> AsyncIterator[SqlStore]:
 def on_connection(store: SqlStore, statement: str) -> None:
     """Do something to the connection that writes."""
     assert store._opened is not None
-    connection = store._opened._line._connection
+    connection = store._opened._writer._connection
     assert connection is not None
-    adapter._driver(connection).execute(statement)
+    driver(connection).execute(statement)
 
 
 def glancing(store: SqlStore, instance: str | None, woken: Callable[[str | None], None]) -> DataVersionPoller:
     """Something that looks when it is told to, and not by itself."""
     assert isinstance(store._database, SqliteDatabase)
-    poller = DataVersionPoller(store._database, instance or store._database.instance, woken)
+    poller = DataVersionPoller(store._database, instance or store._database.instance, store._database.statements, woken)
     poller.close()
-    poller._line = PinnedConnection(store._database, writes=False)
+    poller._connection = PinnedConnection(store._database, writes=False)
     return poller
 
 
@@ -249,26 +253,26 @@ async def test_d2_own_commits_and_heartbeats_of_others_wake_nobody(path: Path) -
         await mine.commit([made()])
         await other.join(owner_row("p2"))
         assert other.beat("p2")
-        poller.look()
+        poller.poll()
         assert woken == []
         await other.commit([posts(1), made("t")])
         assert other.beat("p2")
-        poller.look()
+        poller.poll()
         assert woken == ["s", "t"]
-        poller.look()
+        poller.poll()
         assert woken == ["s", "t"], "each is told once"
         await other.delete("t")
         await other.commit([made("u" * LONGEST)])
-        poller.look()
+        poller.poll()
         assert woken[2:] == ["t", None], "a list that is too long stands for all sessions"
     finally:
-        poller._line.close()
+        poller._connection.close()
         await mine.close()
         await other.close()
 
 
 async def test_d2_what_is_to_stop_is_found_without_reading_what_runs(store: SqlStore, path: Path) -> None:
-    question = str(Reading(store._database.dialect)._stopping.compile(dialect=store._database.dialect))
+    question = str(Queries(store._database.key_filter)._stopping.compile(dialect=sqlite.dialect()))
     with sqlite3.connect(path) as connection:
         [plan] = connection.execute(f"EXPLAIN QUERY PLAN {question}", ("p1",)).fetchall()
     assert "executions_stopping" in plan[3]
@@ -283,15 +287,15 @@ async def test_d2_process_that_missed_groups_which_are_not_kept_is_woken_for_all
     poller = glancing(store, "another", woken.append)
     try:
         await store.commit([made()])
-        poller.look()
+        poller.poll()
         for number in range(5):
             await store.commit([posts(number)])
-        poller.look()
+        poller.poll()
         assert woken == ["s", None, "s", "s", "s"]
         with sqlite3.connect(path) as connection:
             assert connection.execute("SELECT count(*) FROM notifications").fetchone() == (3,)
     finally:
-        poller._line.close()
+        poller._connection.close()
         await store.close()
 
 

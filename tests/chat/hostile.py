@@ -61,7 +61,7 @@ OBJECTS = ({"number": "\x00"}, {"number": 10**30}, {"": ""}, {"number": {"a": [N
 
 
 class World:
-    """One session that goes as chance wants it."""
+    """One session with random events."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -70,7 +70,7 @@ class World:
         self.running: list[asyncio.Event] = []
         self.written: list[str] = []
         self.quiet = False
-        """Whether the model only says one plain sentence now."""
+        """Whether the model now answers with one plain sentence only."""
         self.asked = 0
         self.sent: dict[type[Double], list[Any]] = {}
         """The newest request of each provider."""
@@ -156,7 +156,7 @@ class World:
             await asyncio.sleep(0)
 
     async def calm_down(self, session: Session) -> None:
-        """Let everything end: what runs, what is asked, and every turn. Then the session can still talk."""
+        """End all executions, requests and turns. The session must still accept inputs afterwards."""
         self.quiet = True
         heard = asyncio.Event()
         subscription = session.subscribe(lambda _: heard.set())
@@ -185,11 +185,11 @@ class World:
 
 
 class Changed(AssertionError):
-    """Something that a provider was sent before is not there any more, or elsewhere."""
+    """A part that a provider received before is missing or has moved."""
 
 
 class Stage:
-    """All worlds of a batch: the doubles ask here what to say, and the tools whom to wait for."""
+    """All worlds of a batch: gives the doubles their responses and the tools their gates."""
 
     def __init__(self, worlds: list[World]) -> None:
         self._worlds = {world.tag: world for world in worlds}
@@ -254,7 +254,7 @@ class Stage:
 
 
 def flattened(double: type[Double], body: Mapping[str, Any]) -> list[Any]:
-    """What a request says, part by part, each with its speaker, however parts are packed into messages."""
+    """The parts of a request with their roles, independent of how they are grouped into messages."""
     parts: list[Any] = []
     if double is AnthropicDouble:
         for message in body["messages"]:

@@ -33,7 +33,7 @@ steps = 0
 
 
 def step() -> None:
-    """One more step; at the n-th this process is gone."""
+    """Count a step. At the n-th one, this process kills itself."""
     global steps
     steps += 1
     if steps == kill_at:
@@ -41,7 +41,7 @@ def step() -> None:
 
 
 def ran(name: str) -> None:
-    """A run of a tool, written down where no crash takes it away."""
+    """Record a run of a tool in a file that survives a crash."""
     step()
     with open(witness, "a") as file:
         file.write(f"{name}\n")
@@ -78,7 +78,7 @@ async def pay() -> str:
 
 
 async def respond(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
-    """What the model says depends on nothing but what it is told."""
+    """Respond as a pure function of the messages."""
     assert problems(messages) == []
     last = messages[-1]
     assert isinstance(last, ModelRequest)
@@ -95,7 +95,7 @@ async def respond(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterato
 
 
 class SteppingStore:
-    """Counts a step before and after everything that is committed."""
+    """Counts a step before and after every commit."""
 
     def __init__(self) -> None:
         self._commit = SqlStore.commit
@@ -113,7 +113,7 @@ class SteppingStore:
 
 
 async def reported(session: Session, tool_name: str) -> None:
-    """Return when the model was told of a tool's result, and has said so; meanwhile a person says yes to everything."""
+    """Return when the model has reported a tool's result. Meanwhile all requests are approved."""
     while True:
         messages = await session.messages()
         results = {each["tool"]: each["content"] for each in messages if each["role"] == "tool"}
@@ -147,7 +147,7 @@ async def inputs(session: Session) -> list[Any]:
 
 
 async def talk(store: str, session_id: str) -> dict[str, Any]:
-    """What a user does who was cut off at any point: whatever was not taken is said again."""
+    """Repeat the inputs that were not accepted, as a user would after a disconnect."""
     model = FunctionModel(stream_function=respond, model_name="by what it is told")
     async with Runtime([charge, measure, index, pay], model=model, store=store) as runtime, asyncio.timeout(60):
         session = await runtime.open(session_id, "u")
@@ -173,7 +173,7 @@ async def talk(store: str, session_id: str) -> dict[str, Any]:
 
 
 def in_a_process(store: str, session_id: str, n: int, report: Path) -> int:
-    """Run it in a process of its own, which is killed at its n-th step. Returns how that ended."""
+    """Run the conversation in a process that is killed at its n-th step. Returns the exit status."""
     global kill_at
     sys.stdout.flush()
     if (pid := os.fork()) == 0:

@@ -1,4 +1,4 @@
-"""A model that says what a test wrote down, and the tools that it calls."""
+"""A model with scripted responses, and the tools that it calls."""
 
 import asyncio
 from collections import deque
@@ -17,7 +17,7 @@ Step = str | tuple[str, str] | asyncio.Event | Exception | Callable[[], Any]
 
 
 class Script:
-    """What the model says, one list of steps for each request. Without any left, it says how many results it got."""
+    """The responses of the model, one list of steps per request. After the last, it counts the results it received."""
 
     def __init__(self, *turns: list[Step], checks: bool = True) -> None:
         self.turns = deque(turns)
@@ -51,14 +51,14 @@ class Script:
 
 
 def told(messages: list[ModelMessage]) -> list[Any]:
-    """What the last message tells the model: results and inputs."""
+    """The results and inputs in the last message."""
     last = messages[-1]
     assert isinstance(last, ModelRequest)
     return [part.content for part in last.parts if isinstance(part, ToolReturnPart | UserPromptPart)]
 
 
 def flattened(messages: list[ModelMessage]) -> list[Any]:
-    """Everything that a request says, part by part, without times."""
+    """All parts of a request, without times."""
     names = ("content", "tool_name", "tool_call_id", "args")
     return [
         (message.kind, part.part_kind, *(getattr(part, name, None) for name in names))
@@ -116,7 +116,7 @@ TOOLS = [build, pay, add, slow, flaky, long_text]
 
 
 async def until(session: Session, kind: str, count: int = 1) -> list[Any]:
-    """The events of a kind, as soon as there are so many."""
+    """Wait for `count` events of a kind, and return them."""
     found: list[Any] = []
     async with asyncio.timeout(20):
         async for event in session.events(0):
@@ -134,7 +134,7 @@ def talk_of(session: Session) -> Conversation:
 
 
 async def check(session: Session) -> None:
-    """What is stored is a transcript that any provider takes, at every moment that it had."""
+    """Assert that every prefix of the stored transcript is valid for every provider."""
     entries = await talk_of(session).transcript()
     for length in range(len(entries) + 1):
         assert problems(render(entries[:length])) == []

@@ -1,4 +1,4 @@
-"""What a turn costs against the length of the conversation: the same at its beginning and after many turns (C5)."""
+"""The cost of a turn does not grow with the length of the conversation (C5)."""
 
 import asyncio
 import sys
@@ -28,7 +28,7 @@ OURS = str(Path(callboard.__file__).parent)
 
 
 class Counted:
-    """Counts what is rendered and read."""
+    """Counts the entries that are rendered and read."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.parts = self.lines = 0

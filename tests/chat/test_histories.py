@@ -27,7 +27,7 @@ pytestmark = pytest.mark.anyio
 
 
 class World:
-    """One conversation that goes as chance wants it."""
+    """One conversation with random events."""
 
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
@@ -35,9 +35,9 @@ class World:
         self.written: list[str] = []
         self.told: list[str] = []
         self.sent: list[Any] = []
-        """What the model was sent last, part by part."""
+        """The parts of the last request."""
         self.wrong: list[str] = []
-        """What was wrong with requests: an error in the model itself would only fail its turn."""
+        """The problems of requests, collected because an error in the model would only fail its turn."""
         self.background: set[asyncio.Future[Any]] = set()
 
     def tools(self) -> list[Any]:
@@ -108,7 +108,7 @@ class World:
             }
 
     async def happen(self, session: Session) -> None:
-        """Something happens."""
+        """Run a random event."""
         await self.chance.choice(
             [
                 *[self._write] * 2,
@@ -141,7 +141,7 @@ class World:
             await asyncio.sleep(0)
 
     async def calm_down(self, session: Session) -> None:
-        """Everything ends: what runs, what is asked, and every turn."""
+        """End all executions, requests and turns."""
         async with asyncio.timeout(60):
             while session.is_processing or session.has_pending_work or self.told != self.written:
                 await self._finish(session)
@@ -172,7 +172,7 @@ def _is_final(entry: Answered) -> bool:
 
 
 def _fits(event: Event) -> None:
-    """It has the fields that the guide says it has."""
+    """Assert that an entry has the documented fields."""
     encoded = to_json({"kind": event.kind, **event.data})
     SHAPES[event.kind].model_validate_json(encoded, extra="allow")
 

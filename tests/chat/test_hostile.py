@@ -1,4 +1,4 @@
-"""Whatever a model or a person says, every provider takes the conversation, and what it was sent stays (C5, M4, M7)."""
+"""Every provider accepts any conversation, and messages that were sent never change (C5, M4, M7)."""
 
 import asyncio
 import random
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def _live(worlds: list[World], store: str, chance: random.Random) -> None:
-    """Let worlds live side by side through two runtimes, each with another provider."""
+    """Run worlds concurrently on two runtimes, each with another provider."""
     stage = Stage(worlds)
     async with AsyncExitStack() as stack:
         doubles = [await stack.enter_async_context(double(stage.script(double))) for double in DOUBLES]

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def _goes_on(session: Session) -> None:
-    """The next input is answered, and nothing is left over."""
+    """Assert that the next input gets a response, and that no call stays open."""
     await check(session)
     turn = await session.say("And now?")
     assert turn.status == "finished"

@@ -1,4 +1,4 @@
-"""A turn goes on whatever the model answers, in every store and with every provider (C2, C5)."""
+"""A turn continues after any response of the model, in every store and with every provider (C2, C5)."""
 
 from typing import Any
 

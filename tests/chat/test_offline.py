@@ -1,4 +1,4 @@
-"""The offline model: which phrases mean which calls, how it speaks of results, and that no text upsets it (C6)."""
+"""The offline model: the calls for each phrase, its sentences about results, and its robustness (C6)."""
 
 import time
 from typing import Any

@@ -1,4 +1,4 @@
-"""One conversation, several processes: one turn at a time, and nothing is lost or told twice (C4, C5, D2, E5)."""
+"""One conversation in several processes: one turn at a time, each input delivered once (C4, C5, D2, E5)."""
 
 import asyncio
 from typing import Any
@@ -105,7 +105,7 @@ async def test_e5_a_turn_that_is_another_processs_by_now_writes_nothing(shared_u
         turn = asyncio.ensure_future(mine.say("Go."))
         await reached.wait()
         async with Runtime(TOOLS, model=heir.model(), store=shared_url, recover=False) as there:
-            await _rob(here, there)
+            await _take_over(here, there)
             theirs = await there.open("s", "u")
             await until(theirs, "turn_finished")
             gate("speak").set()
@@ -115,8 +115,8 @@ async def test_e5_a_turn_that_is_another_processs_by_now_writes_nothing(shared_u
             await check(theirs)
 
 
-async def _rob(here: Runtime, there: Runtime) -> None:
-    """What happens to a process that lost its lease, while it goes on."""
+async def _take_over(here: Runtime, there: Runtime) -> None:
+    """Give the work of a process to an heir, as after a lost lease, while the process runs on."""
     await there.sessions._heartbeat.join()
     me = here.sessions._me.id
     [owner] = [owner for owner in await there.store.owners() if owner.id == me]
@@ -176,7 +176,7 @@ async def test_m3_the_answer_may_come_to_another_process_than_the_one_that_asked
 
 
 async def test_b6_a_conflict_about_late_results_is_settled(shared_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody else takes a result in the very moment in which a turn takes it in."""
+    """Another reader takes a result while a turn delivers it."""
     script = Script()
     async with Runtime(TOOLS, model=script.model(), store=shared_url) as runtime:
         session = await runtime.open("s", "u")
@@ -235,7 +235,7 @@ async def _rests(session: Session) -> None:
 async def test_m4_an_input_is_told_once_also_if_a_turn_elsewhere_ends_while_one_looks(
     shared_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One reads the transcript, the other's turn tells the input and ends, and then one looks whose turn it is."""
+    """The other process delivers the input and ends its turn between two reads here: transcript, then turn."""
     reached, script, other = asyncio.Event(), Script(), Script()
     script.turns.append([reached.set, gate("speak"), "One. "])
     async with (
@@ -308,8 +308,8 @@ async def test_b6_that_the_store_is_gone_is_said_once_and_once_that_it_is_back(
     shared_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock, look = ManualClock(), ConversationScope.written_after
-    gone = "conversations wait until the store answers again: gone for a while"
-    back = "the store answers again; conversations go on"
+    gone = "turns wait until the store answers again: gone for a while"
+    back = "the store answers again; turns continue"
 
     async def unavailable(*_: Any) -> Any:
         raise StoreUnavailable("gone for a while")
@@ -336,9 +336,9 @@ async def test_b6_that_the_store_is_gone_is_said_once_and_once_that_it_is_back(
 
 
 async def _waits_for_others(session: Session) -> None:
-    """Return when it waits for a turn of another process."""
+    """Return when the conversation waits for a turn of another process."""
     async with asyncio.timeout(20):
-        while not talk_of(session)._elsewhere:
+        while not talk_of(session)._awaits_other_process:
             await session.settle()
             await asyncio.sleep(0)
 

@@ -1,4 +1,4 @@
-"""Every provider takes late results, whenever they come (M4, M7, C5). The doubles refuse what the real ones refuse."""
+"""Every provider accepts late results at any time (M4, M7, C5). The doubles refuse what the providers refuse."""
 
 import asyncio
 from pathlib import Path
@@ -30,14 +30,14 @@ BUILD_A, BUILD_B, PAY = Call("build", {"what": "a"}), Call("build", {"what": "b"
 
 
 async def _end(session: Session, provider: Double, *turns: int) -> None:
-    """Everything was taken by the provider, and the transcript is in order."""
+    """Assert that the provider accepted every request, and that the transcript is valid."""
     assert provider.refusals == []
     assert not session.has_pending_work
     await check(session)
 
 
 async def _finish(session: Session, *names: str) -> None:
-    """Let builds end, and return when their results wait to be told, or were told."""
+    """Let builds end, and return when their results are waiting or delivered."""
     for name in names:
         gate(name).set()
     records = [record for record in await session.history() if record.tool == "build"]
@@ -139,7 +139,7 @@ async def test_c5_an_interrupt_and_then_a_late_result(double: type[Double]) -> N
 
 
 async def test_m4_a_late_result_with_thinking_on(double: type[Double]) -> None:
-    """Providers have rules of their own about where thoughts stand; the call joins what the model said after them."""
+    """Providers have rules about the position of thoughts; the call joins the text that follows them."""
     settings: dict[Any, Any] = {
         AnthropicDouble: {"anthropic_thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 4096},
         OpenAIResponsesDouble: {"openai_reasoning_effort": "low", "openai_reasoning_summary": "auto"},

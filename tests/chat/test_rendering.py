@@ -1,4 +1,4 @@
-"""How a transcript reads for a model, whatever happened and wherever it was cut off (C5, M4, M7)."""
+"""Rendering any transcript, interrupted at any point, for a model (C5, M4, M7)."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ def test_c5_a_repaired_transcript_has_no_open_call_and_reads_the_same(history: l
 
 @given(histories, happenings)
 def test_m4_what_was_said_before_stays_as_it_was(history: list[Entry], more: Entry) -> None:
-    """Only the last thing that the model said, and what follows it, may grow: nothing before that changes."""
+    """Only the last response and the parts after it may grow; nothing before it changes."""
     history = [*history, *repaired(history)]
     before, after = _shape(render(history)), _shape(render([*history, more]))
     settled = max((index for index, (kind, _) in enumerate(before) if kind == "response"), default=0)

@@ -1,4 +1,4 @@
-"""What the built-in tools say of calls that go on (M4, X9)."""
+"""The built-in tools for background work (M4, X9)."""
 
 import asyncio
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Turns: what a model may do wrong, what it may use, and what it is shown (C2, C4, C7, X12, G4, M5)."""
+"""Turns: errors of the model, limits, and the tools that the model sees (C2, C4, C7, X12, G4, M5)."""
 
 import ast
 import asyncio
@@ -118,7 +118,7 @@ async def test_c5_a_model_that_dies_in_the_middle_of_a_call_leaves_a_valid_trans
         session = await runtime.open("s", "u")
         turn = await session.say("Go.")
         assert (turn.status, turn.text) == ("failed", "Let me see. ")
-        assert turn.error == "The model could not be asked (ConnectionResetError)."
+        assert turn.error == "The request to the model failed (ConnectionResetError)."
         assert await session.history() == []  # half a call is no call
         await check(session)
         assert (await session.say("Again?")).status == "finished"
@@ -377,7 +377,7 @@ async def test_m5_a_late_result_joins_the_turn_that_runs(store_url: str) -> None
 
 
 async def test_m5_a_result_after_a_pause_waits_for_the_person(store_url: str) -> None:
-    """The open call has no answer yet, and no model takes anything else before that."""
+    """The open call has no answer yet, and no model accepts another message before it."""
     script = Script([("build", '{"what":"a"}'), ("pay", '{"amount":1}')])
     async with Runtime(TOOLS, model=script.model(), store=store_url) as runtime:
         session = await runtime.open("s", "u")

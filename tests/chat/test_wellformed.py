@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_ai.messages import ModelResponse, TextPart, ThinkingPart, ToolCallPart, ToolReturnPart
 
-from callboard.chat.messages import Placed, shown
+from callboard.chat.messages import Positioned, plain_messages
 from callboard.chat.rendering import problems, render
 from callboard.chat.transcript import Answered, Began, Entry, Input, Late, Said
 from callboard.chat.wellformed import is_blank, split, valid_arguments, valid_id, valid_name, valid_parts, valid_text
@@ -98,7 +98,7 @@ def test_m4_a_model_cannot_take_the_id_of_a_late_result() -> None:
 
 def test_c5_people_see_what_was_said() -> None:
     said = Said(ModelResponse(parts=[TextPart("\n"), ToolCallPart("größe", "{", "functions.add:0")]))
-    asked, answered = shown([Placed(1, Input("\u200b")), Placed(2, said)])
+    asked, answered = plain_messages([Positioned(1, Input("\u200b")), Positioned(2, said)])
     assert (asked["text"], answered["text"]) == ("\u200b", "\n")
     assert [(call["tool"], call["call_id"]) for call in answered["calls"]] == [("größe", "functions.add:0")]
 

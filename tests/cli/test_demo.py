@@ -282,7 +282,7 @@ def test_keys_make_a_line(keys: list[str], expected: str) -> None:
 
 
 def test_a_question_that_was_begun_is_left_open() -> None:
-    inquiry = Inquiry("r1", "x1", "ask_delivery", {"parcel": "lamp"}, DELIVERY)
+    inquiry = Inquiry("r1", "x1", "ask_delivery", {"parcel": "lamp"}, DELIVERY, "question")
     assert not inquiry.concerns("y")
     assert inquiry.concerns("a")
     assert inquiry.take("a") is None
@@ -300,7 +300,7 @@ def test_a_turn_that_failed_is_told_in_words() -> None:
 
 
 def test_arguments_that_are_not_json_answer_nothing() -> None:
-    inquiry = Inquiry("r1", "x1", "send_payment", {"amount": 1}, APPROVAL)
+    inquiry = Inquiry("r1", "x1", "send_payment", {"amount": 1}, APPROVAL, "approval")
     assert inquiry.take("e") is None
     assert inquiry.question.begin == '{"amount": 1}'
     assert inquiry.take("{") is None
@@ -318,7 +318,7 @@ def test_arguments_that_are_not_json_answer_nothing() -> None:
 
 
 def test_an_answer_that_is_no_object_is_given_as_json() -> None:
-    inquiry = Inquiry("r1", "x1", "count", {}, {"type": "integer"})
+    inquiry = Inquiry("r1", "x1", "count", {}, {"type": "integer"}, "question")
     assert inquiry.take("a") is None
     answer = inquiry.take("3")
     assert answer is not None

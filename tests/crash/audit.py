@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from pydantic_core import from_json
 
 from callboard.adapters.stores import open_store
-from callboard.adapters.stores.encoded import posted
+from callboard.adapters.stores.event_header import event_header
 from callboard.storage.rows import ExecutionRow, RequestRow, SessionRow
 
 from .tools import IDEMPOTENT, PERSONAL, doubled
@@ -429,7 +429,7 @@ async def kept_in(store_url: str) -> dict[str, Kept]:
                 page = await store.events(row.id, len(lines), 1_000)
                 for number, text in enumerate(page.lines, page.first):
                     event = from_json(text)
-                    lines.append(Line(number, event["kind"], event["data"], posted(text).at))
+                    lines.append(Line(number, event["kind"], event["data"], event_header(text).at))
                 if len(page.lines) < 1_000:
                     break
             kept[row.id] = Kept(

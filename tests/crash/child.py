@@ -21,7 +21,7 @@ from pydantic import BaseModel
 import callboard.sessions.heartbeat as ownership
 import callboard.sessions.liveness as liveness
 from callboard import BreakerPolicy, Runtime
-from callboard.adapters.stores import sqlite
+from callboard.adapters.stores.sqlite import database as sqlite
 
 from .load import ALL_DAY, BESIDE, USER, Visitor, rest, until_idle
 from .tools import TOOLS, WORKERS, scene

@@ -10,7 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from callboard.adapters.stores.advisory_locks import lock_key
+from callboard.adapters.stores.postgres.advisory_locks import lock_key
 from callboard.sessions.liveness import LEASE
 from tests import forked
 

@@ -140,6 +140,7 @@ PARTS: dict[str, type[Shape]] = {
 NAMES = {
     "JsonValue": "any JSON",
     "Mode": "mode",
+    "RequestPurpose": "purpose",
     "ErrorCategory": "category",
     "Failure": "[failure](#failure)",
     "Usage": "[usage](#usage)",

@@ -8,7 +8,7 @@ from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
 
 from callboard import Runtime
-from callboard.chat.messages import Placed, shown
+from callboard.chat.messages import Positioned, plain_messages
 from callboard.chat.transcript import Answered, Began, Entry, Input, Late, Said, encode_entry
 from callboard.chat.window import MAX_BYTES, read_window
 from callboard.storage.change import Change
@@ -114,7 +114,7 @@ async def reading(entries: list[Entry]) -> Any:
 
 async def test_h1_a_late_result_stays_with_what_the_model_had_said() -> None:
     entries = [*turn(1), *turn(2), Late("x9", "done"), *turn(3)]
-    whole = shown(Placed(place, entry) for place, entry in enumerate(entries, 1))
+    whole = plain_messages(Positioned(place, entry) for place, entry in enumerate(entries, 1))
     read = await reading(entries)
     for most in range(1, 14):
         found: list[dict[str, Any]] = []

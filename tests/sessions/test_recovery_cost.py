@@ -81,6 +81,7 @@ def request(execution_id: str, session_id: str) -> RequestRow:
         user_id=f"user of {session_id}",
         execution_id=execution_id,
         kind="human_request",
+        purpose="approval",
         tool="approve",
         payload=b"{}",
         schema=b"{}",

@@ -1,4 +1,4 @@
-"""The conversation: a transcript, turns with a model, and results that come late."""
+"""Conversations with a model: transcript, turns and late results."""
 
 import asyncio
 import logging
@@ -7,12 +7,14 @@ from typing import Any
 
 from pydantic_ai.settings import ModelSettings
 
+from ..sessions.background_tasks import BackgroundTasks
 from ..sessions.conversation_scope import ConversationScope
 from ..sessions.session_manager import SessionManager
 from ..storage.errors import StoreError, StoreUnavailable
 from ..tools.registry import Registry
 from ..turns import Turn, TurnLimits
-from .conversation import Conversation, ConversationConfig
+from .config import ConversationConfig
+from .conversation import Conversation
 from .model import choose_model
 from .tasks import task_tools
 
@@ -20,9 +22,9 @@ log = logging.getLogger("callboard.chat")
 
 
 class Conversations:
-    """Gives each session its conversation with a model, and the registry the tools for work that goes on.
+    """Creates the conversation of each session, and owns the tasks of all turns.
 
-    It owns the tasks of all turns.
+    It registers the built-in tools for background work.
     """
 
     def __init__(
@@ -43,47 +45,42 @@ class Conversations:
             settings=settings,
             cancel_on_interrupt=cancel_on_interrupt,
         )
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks = BackgroundTasks()
         self._leaving = False
-        self._held_up = False
-        """Whether conversations wait for a store that does not answer."""
+        self._store_is_away = False
+        """Whether turns wait for a store that does not answer."""
         for tool in task_tools(sessions.find):
             registry.register(tool, replace=True)
 
     def __call__(self, scope: ConversationScope) -> Conversation:
-        """A new one. The session keeps it."""
+        """Create the conversation of a session, which keeps it."""
         return Conversation(scope, self._config, self._spawn, lambda: self._leaving)
 
     async def close(self) -> None:
-        """Stop all turns. What is stored of them is left as it is: somebody goes on with them later."""
+        """Stop all turns. Stored turns stay as they are, and another process resumes them."""
         self._leaving = True
-        for task in tuple(self._tasks):
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        await self._tasks.close()
 
     def _spawn(self, work: Coroutine[Any, Any, Turn | None]) -> "asyncio.Task[Turn | None]":
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._done)
+        task = self._tasks.start(work)
+        task.add_done_callback(self._log_error)
         return task
 
-    def _done(self, task: "asyncio.Task[Any]") -> None:
-        self._tasks.discard(task)
+    def _log_error(self, task: "asyncio.Task[Any]") -> None:
         if task.cancelled():
             return
         error = task.exception()
         if error is None or isinstance(error, StoreUnavailable):
-            self._say_once(error)
+            self._log_availability(error)
         elif isinstance(error, StoreError):
-            log.warning("a conversation could not go on: %s", error)
+            log.warning("a turn stopped: %s", error)
         else:
             log.error("the runtime failed in a conversation", exc_info=error)
 
-    def _say_once(self, error: StoreUnavailable | None) -> None:
-        """Say that the store does not answer, and that it does again, however many ask it how often."""
-        if error is not None and not self._held_up:
-            log.warning("conversations wait until the store answers again: %s", error)
-        elif error is None and self._held_up:
-            log.warning("the store answers again; conversations go on")
-        self._held_up = error is not None
+    def _log_availability(self, error: StoreUnavailable | None) -> None:
+        """Log once that the store does not answer, and once that it does again."""
+        if error is not None and not self._store_is_away:
+            log.warning("turns wait until the store answers again: %s", error)
+        elif error is None and self._store_is_away:
+            log.warning("the store answers again; turns continue")
+        self._store_is_away = error is not None

@@ -1,7 +1,6 @@
-"""A turn: the model is asked, its calls are carried out, and it is asked again, until it has nothing more to call.
+"""The loop of a turn: request a response, run its calls, and repeat until the model makes no more calls.
 
-All that it knows of the world is its desk. It knows neither session nor store, and so can be read, tested and replaced
-by itself.
+It depends on the port `TurnIO` only. It knows neither session nor store, and can be tested and replaced by itself.
 """
 
 import asyncio
@@ -25,51 +24,51 @@ from ..turns import TurnLimits, Usage, check_calls, check_turn
 
 
 class TurnIO(Protocol):
-    """What a turn works with."""
+    """Everything that a turn reads and writes."""
 
     @property
     def used(self) -> Usage:
-        """What the turn has used so far, with what was said."""
+        """The usage of the turn so far."""
         ...
 
     async def left_over(self) -> Sequence[ToolCallPart]:
-        """Calls that an earlier part of this turn made and that have no answer yet: it was paused, or cut off."""
+        """Calls without an answer from an earlier part of this turn, which was paused or interrupted."""
         ...
 
     async def messages(self) -> list[ModelMessage]:
-        """The conversation up to now, with what came meanwhile: late results, inputs. Every call in it is answered.
+        """The conversation up to now, with new late results and inputs. Every call in it has an answer.
 
-        Empty where the model was told everything.
+        Empty where the model has nothing to respond to.
         """
         ...
 
     def parameters(self) -> ModelRequestParameters:
-        """What the model may call."""
+        """The tools that the model may call."""
         ...
 
     def settings(self, messages: Sequence[ModelMessage], /) -> ModelSettings | None:
-        """How the model is asked about these messages: temperature, thinking."""
+        """The model settings for these messages, such as temperature and thinking."""
         ...
 
     def speaks(self, delta: str) -> None:
-        """A piece of text arrived."""
+        """Post a piece of streamed text."""
         ...
 
     async def said(self, response: ModelResponse) -> Sequence[ToolCallPart]:
-        """Keep what the model said. Returns the calls in it, each with an id that was not used before."""
+        """Store a response. Returns its calls, each with an id that was not used before."""
         ...
 
     async def was_cut_off(self, response: ModelResponse) -> None:
-        """Keep what the model had said when an error or an interrupt cut it off."""
+        """Store the part of a response that had arrived before an error or an interrupt."""
         ...
 
     async def carry_out(self, calls: Sequence[ToolCallPart]) -> bool:
-        """Make calls, all at once, and keep their answers in order. False where the turn must wait for a person."""
+        """Run calls concurrently, and store their answers in order. False where the turn must wait for a person."""
         ...
 
 
 async def complete(io: TurnIO, model: Model, limits: TurnLimits) -> bool:
-    """Run a turn. True where it is finished, False where it waits for a person. Raises `LimitReached`."""
+    """Run a turn. True where it has finished, False where it waits for a person. Raises `LimitReached`."""
     calls = await io.left_over()
     while True:
         if calls:
@@ -84,7 +83,7 @@ async def complete(io: TurnIO, model: Model, limits: TurnLimits) -> bool:
 
 
 async def _ask(io: TurnIO, model: Model, messages: list[ModelMessage]) -> ModelResponse:
-    """One request. What came of one that is cut off, by an error or an interrupt, is kept all the same."""
+    """Make one request. The text that arrived before an error or an interrupt is stored."""
     async with model_request_stream(
         model,
         messages,
@@ -106,7 +105,7 @@ async def _ask(io: TurnIO, model: Model, messages: list[ModelMessage]) -> ModelR
 
 
 def used_by(response: ModelResponse) -> Usage:
-    """What one response used."""
+    """The usage of one response."""
     usage = response.usage
     calls = sum(isinstance(part, ToolCallPart) for part in response.parts)
     return Usage(1, calls, usage.input_tokens, usage.output_tokens, _cost(response))
@@ -115,5 +114,5 @@ def used_by(response: ModelResponse) -> Usage:
 def _cost(response: ModelResponse) -> float | None:
     try:
         return float(response.cost().total_price)
-    except (LookupError, AssertionError, ValueError, AttributeError):  # the price of this model is not known
+    except (LookupError, AssertionError, ValueError, AttributeError):  # the price of the model is unknown
         return None

@@ -1,4 +1,4 @@
-"""Why a turn failed, in words for people. Operators find the rest in the log."""
+"""Messages for people about failed turns. The log has the details for operators."""
 
 import logging
 
@@ -22,33 +22,33 @@ from ..storage.errors import StoreError
 
 log = logging.getLogger("callboard.chat")
 
-_REASONS: tuple[tuple[type[ModelAPIError], str], ...] = (  # those that say more stand before those that say less
-    (ModelAuthenticationError, "its provider refuses the key that is set for it"),
-    (ModelNotFoundError, "its provider has no model of that name"),
-    (ModelContextWindowExceededError, "the conversation is longer than it can read"),
-    (ModelQuotaExceededError, "the account at its provider is used up"),
-    (ModelRateLimitError, "its provider is asked too often at the moment. Try again later"),
-    (ModelUnavailableError, "its provider is overloaded at the moment. Try again later"),
-    (ModelServerError, "its provider has a fault. Try again later"),
-    (ModelTimeoutError, "its provider did not answer in time. Try again"),
-    (ModelRequestTimeout, "its provider did not answer in time. Try again"),
-    (ModelConnectionError, "its provider cannot be reached"),
-    (ModelRequestRejectedError, "its provider refuses what it was sent"),
+_REASONS: tuple[tuple[type[ModelAPIError], str], ...] = (  # specific errors come before general ones
+    (ModelAuthenticationError, "the provider rejects the key"),
+    (ModelNotFoundError, "the provider has no model of this name"),
+    (ModelContextWindowExceededError, "the conversation exceeds the context window of the model"),
+    (ModelQuotaExceededError, "the quota at the provider is used up"),
+    (ModelRateLimitError, "the provider limits the rate of requests. Try again later"),
+    (ModelUnavailableError, "the provider is overloaded. Try again later"),
+    (ModelServerError, "the provider has an internal error. Try again later"),
+    (ModelTimeoutError, "the provider did not answer in time. Try again"),
+    (ModelRequestTimeout, "the provider did not answer in time. Try again"),
+    (ModelConnectionError, "the provider cannot be reached"),
+    (ModelRequestRejectedError, "the provider rejects the request"),
 )
 
 
 def reason_of(error: Exception) -> str:
-    """What people are told of the error that ended a turn."""
-    if isinstance(error, StoreError):  # which says where the store is, and that is for operators alone
+    """The message for people about the error that ended a turn."""
+    if isinstance(error, StoreError):  # its message has the address of the store, which is for operators only
         log.error("a turn failed: %s", error)
         return "The store cannot be used at the moment. Try again."
     if isinstance(error, CallboardError):
         return str(error)
-    if isinstance(error, ModelAPIError):  # nothing of ours failed: where it happened says nothing
-        log.error("the model %s could not be asked: %s: %s", error.model_name, type(error).__name__, error)
+    if isinstance(error, ModelAPIError):  # an error of the provider: a traceback would not help
+        log.error("a request to the model %s failed: %s: %s", error.model_name, type(error).__name__, error)
         for kind, reason in _REASONS:
             if isinstance(error, kind):
-                return f"The model could not be asked: {reason}."
+                return f"The request to the model failed: {reason}."
     else:
         log.error("a turn failed", exc_info=error)
-    return f"The model could not be asked ({type(error).__name__})."
+    return f"The request to the model failed ({type(error).__name__})."

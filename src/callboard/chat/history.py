@@ -1,11 +1,12 @@
-"""What a session's conversation has come to: its transcript as far as it was read, and what the user wrote since.
+"""The transcript of a session as far as this process has read it, and the inputs that are not in it yet.
 
-The transcript is written only by the turn that has the floor. What the user writes goes to the board first, in any
-process, and enters the transcript when a turn takes it in.
+Only the turn that holds the lease writes the transcript. Inputs go to the board first, in any process, and enter the
+transcript when a turn delivers them.
 """
 
 import asyncio
 from collections.abc import Generator, Sequence
+from typing import Any
 
 from pydantic_ai.messages import ToolCallPart
 
@@ -13,33 +14,33 @@ from ..events.event import Event
 from ..events.kinds import EventKind
 from ..sessions.conversation_scope import ConversationScope
 from ..storage.change import Change, Delivery, TurnWrite
-from ..turns import Usage
-from .messages import Placed
+from ..turns import Turn, TurnStatus, Usage
+from .messages import Positioned
 from .rendering import Rendering
-from .transcript import Entry, Input, Noted, decode_entry, encode_entry
+from .transcript import Entry, Input, Noted, Said, decode_entry, encode_entry
 from .transcript_state import TranscriptState
 
 PAGE = 500
-"""How many stored entries are read at once."""
+"""The number of stored entries that are read at once."""
 SLICE = 50
-"""How many entries are taken in before others get the event loop."""
+"""The number of entries that are decoded before the event loop runs other tasks."""
 SLICE_BYTES = 262_144
-"""How many bytes of entries are taken in before others get the event loop, unless one alone has more."""
+"""The bytes of entries that are decoded before the event loop runs other tasks, unless a single entry has more."""
 
 
 class History:
-    """The entries of one session, and how far its board was looked through for inputs."""
+    """The transcript of one session, and how far its board was searched for inputs."""
 
     def __init__(self, scope: ConversationScope) -> None:
         self._scope = scope
         self._state = TranscriptState()
         self.inputs: list[Input | Noted] = []
-        """What the model has not been told, in order."""
-        self._one = asyncio.Lock()
-        """One reads or writes at a time."""
+        """Undelivered inputs and notes, in order."""
+        self._lock = asyncio.Lock()
+        """Held while the transcript is read or written."""
         self._loaded = False
-        self._looked = 0
-        """The number of the last event that was looked at."""
+        self._searched = 0
+        """The number of the last event that was searched for inputs."""
 
     @property
     def entries(self) -> list[Entry]:
@@ -52,12 +53,12 @@ class History:
 
     @property
     def used(self) -> Usage:
-        """What all turns have used."""
+        """The usage of all turns."""
         return self._state.used
 
     @property
     def responses(self) -> int:
-        """How many responses of the model the transcript has."""
+        """The number of the model's responses in the transcript."""
         return self._state.responses
 
     @property
@@ -71,43 +72,58 @@ class History:
         return self._state.turn_id
 
     def turns_with(self, turn_id: str) -> int:
-        """How many turns there were, and that one; one that went on after a pause is one."""
+        """The number of turns, including this one. A turn that resumed after a pause counts once."""
         return len(self._state.turns) + (turn_id not in self._state.turns)
 
     def used_by(self, turn_id: str) -> Usage:
-        """By a turn, if it is the newest one."""
+        """The usage of a turn, if it is the newest one."""
         return self._state.used_by_turn if turn_id == self.turn_id else Usage()
 
     @property
-    def told(self) -> int:
-        """The number of the newest event that the model was told of, or is being told of now."""
-        return self._looked if not self.inputs else self.inputs[0].seq - 1
+    def delivered(self) -> int:
+        """The number of the event up to which all inputs are delivered to the model."""
+        return self._searched if not self.inputs else self.inputs[0].seq - 1
 
     @property
-    def next_place(self) -> int:
-        """Where the next entry will stand."""
+    def next_position(self) -> int:
+        """The position of the next entry."""
         return self._state.read + 1
 
-    def placed(self) -> list[Placed]:
-        """The entries, each with its place."""
-        return list(map(Placed, self._state.places, self.entries))
+    def positioned(self) -> list[Positioned]:
+        """The entries with their positions."""
+        return list(map(Positioned, self._state.positions, self.entries))
 
     def open_calls(self) -> list[ToolCallPart]:
-        """Calls that have no answer."""
+        """The calls that have no answer."""
         return self.rendering.open_calls()
 
+    def turn_since(self, seq: int) -> Turn:
+        """The turn of another process that delivered the input of an event."""
+        texts: list[str] = []
+        since = 0
+        for each in reversed(self.entries):
+            if isinstance(each, Said):
+                texts.append(each.response.text or "")
+            elif isinstance(each, Input):
+                if each.seq < seq:
+                    break
+                since = len(texts)
+        status = TurnStatus.PAUSED if self.open_calls() else TurnStatus.FINISHED
+        turn_id = self.turn_id or ""
+        return Turn(turn_id, status, "\n\n".join(filter(None, texts[:since][::-1])), self.used_by(turn_id))
+
     async def load(self) -> None:
-        """Read it for the first time. What others write later is found out when something is to be written."""
+        """Read the transcript, if it was not read yet. A later write detects what other processes wrote since."""
         if not self._loaded:
             await self.refresh()
 
     async def refresh(self) -> bool:
-        """Read what other processes have written meanwhile. False where they have written nothing.
+        """Read what other processes have written since. False if there is nothing.
 
-        A long transcript is decoded and rendered in slices, so that it does not hold the event loop. Until the last
-        slice, the history stays as it was.
+        A long transcript is decoded and rendered in slices, so that it does not block the event loop. Until the last
+        slice the history is unchanged.
         """
-        async with self._one:
+        async with self._lock:
             state = self._state
             lines = await self._scope.transcript(state.read, PAGE)
             changed = bool(lines)
@@ -124,16 +140,22 @@ class History:
             self._loaded = True
             return changed
 
-    async def look(self) -> bool:
-        """Look for what the user wrote, or the system wants to be told. True where there is something."""
-        async with self._one:
-            self._looked, events = await self._scope.written_after(self._looked)
+    async def find_inputs(self) -> bool:
+        """Search the board for new inputs and notes. True where any wait."""
+        async with self._lock:
+            self._searched, events = await self._scope.written_after(self._searched)
         for event in events:
             if event.kind == EventKind.USER_INPUT:
                 self.inputs.append(_input(event))
             else:
                 self.inputs.append(Noted(event.data["message"], event.seq))
         return bool(self.inputs)
+
+    async def inputs_after(self, seq: int) -> list[dict[str, Any]]:
+        """The inputs on the board after an event, as messages."""
+        _, events = await self._scope.written_after(seq)
+        posted = [event for event in events if event.kind == EventKind.USER_INPUT]
+        return [{"id": f"e{each.seq}", "role": "user", "text": each.data["text"]} for each in posted]
 
     async def add(
         self,
@@ -143,17 +165,16 @@ class History:
         events: Sequence[bytes] = (),
         turn: TurnWrite,
     ) -> None:
-        """Write entries and what belongs to them, and know them. Raises `Conflict`, and then nothing was written.
+        """Write entries with the state of their turn. Raises `Conflict`, and then nothing was written.
 
-        Whoever is cancelled meanwhile learns it when the writing has ended: what is stored and what is known here
-        never differ.
+        A cancellation takes effect after the write has ended, so that this object never differs from the store.
         """
         writing = asyncio.ensure_future(self._add(entries, taken, events, turn))
         try:
             await asyncio.shield(writing)
         except asyncio.CancelledError:
             await asyncio.wait([writing])
-            writing.result()  # what went wrong with it comes first
+            writing.result()  # an error of the write comes first
             raise
 
     async def _add(
@@ -172,22 +193,22 @@ class History:
             transcript=[encode_entry(entry) for entry in entries],
             events=events,
         )
-        async with self._one:
-            change.entries = self._state.read  # else it was composed without what another turn has said and told
+        async with self._lock:
+            change.entries = self._state.read  # a conflict where another turn wrote entries that this one does not know
             await self._scope.write(change)
             self._state.add(entries)
             self._take_in(self._state)
 
     def _take_in(self, state: TranscriptState) -> None:
-        """Know a transcript, and leave out of the inputs what the model was told by it."""
+        """Replace the state, and drop the inputs that it has delivered."""
         self._state = state
-        self._looked = max(self._looked, state.told)
+        self._searched = max(self._searched, state.delivered)
         if self.inputs:
-            self.inputs = [each for each in self.inputs if each.seq > state.told]
+            self.inputs = [each for each in self.inputs if each.seq > state.delivered]
 
 
 def _slices(lines: Sequence[bytes]) -> Generator[Sequence[bytes]]:
-    """Stored entries, some at a time."""
+    """Split stored entries into slices."""
     start = size = 0
     for end, line in enumerate(lines):
         if end > start and (end - start == SLICE or size + len(line) > SLICE_BYTES):

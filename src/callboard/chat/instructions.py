@@ -1,4 +1,4 @@
-"""What a model is instructed for one request: the runtime's instructions, and what the user's client shares. Pure."""
+"""The instructions of one request: those of the runtime, and the context that the client shares. Pure."""
 
 from ..tools.context import ClientContext
 

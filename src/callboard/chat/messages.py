@@ -1,7 +1,7 @@
-"""A conversation as plain values, for people and protocols: what was said, called and answered, in order.
+"""A conversation as plain values, for people and protocols: texts, calls and results, in order.
 
-It is made of the transcript's entries, not of what a provider is sent. An entry's place in the transcript is the id of
-its message, so that a part of a conversation reads the same as the whole, however much came before it.
+It is built from the entries of the transcript, not from the requests to a provider. The id of a message is the position
+of its entry, so that a part of a conversation reads the same as the whole.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,29 +14,29 @@ from .rendering import TASK_RESULT, late_id
 from .transcript import Answered, Began, Entry, Input, Late, Noted, Said
 
 
-class Placed(NamedTuple):
-    """An entry, and its place in the transcript, the first being at 1."""
+class Positioned(NamedTuple):
+    """An entry and its position in the transcript. The first position is 1."""
 
-    place: int
+    position: int
     entry: Entry
 
 
-def said_id(place: int) -> str:
-    """The id of a message of the model or the user, by its place; also while the model still says it."""
-    return f"m{place}"
+def message_id(position: int) -> str:
+    """The id of a message of the model or the user at a position, also while it is streamed."""
+    return f"m{position}"
 
 
-def shown(entries: Iterable[Placed]) -> list[dict[str, Any]]:
-    """Messages of the user, of the assistant with its calls, and of tools. A call that goes on has no result yet."""
+def plain_messages(entries: Iterable[Positioned]) -> list[dict[str, Any]]:
+    """Messages of the user, of the assistant with its calls, and of tools. A running call has no result yet."""
     return [message for exchange in exchanges(entries) for message in exchange.messages()]
 
 
 @dataclass(slots=True)
 class Exchange:
-    """Something that the model said, the results of its calls, and what the user wrote after that."""
+    """A message of the model, the results of its calls, and the inputs that follow."""
 
-    place: int
-    """That of its first entry."""
+    position: int
+    """The position of the first entry."""
     said: dict[str, Any] | None = None
     calls: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     results: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
@@ -49,54 +49,54 @@ class Exchange:
 
     @property
     def count(self) -> int:
-        """How many messages it has."""
+        """The number of messages."""
         return (self.said is not None) + len(self.results) + len(self.prompts)
 
 
-def exchanges(entries: Iterable[Placed]) -> list[Exchange]:
-    """The exchanges that entries make up. The first may lack what the model said."""
+def exchanges(entries: Iterable[Positioned]) -> list[Exchange]:
+    """Group entries into exchanges. The first one may lack the message of the model."""
     found: list[Exchange] = []
     seen: dict[str, Exchange] = {}
-    early: list[Placed] = []
-    """Results of work that was begun before anything was said: no conversation begins with them."""
-    for place, entry in entries:
+    early: list[Positioned] = []
+    """Late results before the first message: a conversation never begins with them."""
+    for position, entry in entries:
         if not found:
-            found.append(Exchange(place))
+            found.append(Exchange(position))
         current = found[-1]
         match entry:
             case Input(text=text) | Noted(text=text):
-                current.prompts.append({"id": said_id(place), "role": "user", "text": text})
+                current.prompts.append({"id": message_id(position), "role": "user", "text": text})
                 for late in early:
                     _add_late(late, found, seen)
                 early.clear()
             case Said(response=response):
-                found.append(made := Exchange(place, _said(place, response)))
+                found.append(made := Exchange(position, _said(position, response)))
                 made.calls = [call for call in _calls(response) if call["call_id"] not in seen]
-                made.said = {**_said(place, response), "calls": made.calls}
+                made.said = {**_said(position, response), "calls": made.calls}
                 seen.update({call["call_id"]: made for call in made.calls})
             case Answered(call_id=call_id):
                 if (exchange := seen.get(call_id)) is not None and call_id not in exchange.results:
                     exchange.results[call_id] = _result(call_id, entry.tool, entry.content, entry.failed)
             case Late():
                 if current.said is None and not current.prompts:
-                    early.append(Placed(place, entry))
+                    early.append(Positioned(position, entry))
                 else:
-                    _add_late(Placed(place, entry), found, seen)
+                    _add_late(Positioned(position, entry), found, seen)
             case Began():
                 pass
     return found
 
 
-def _add_late(late: Placed, found: list[Exchange], seen: dict[str, Exchange]) -> None:
-    """A result that came late reads as a call of `task_result`, which joins what was said last."""
+def _add_late(late: Positioned, found: list[Exchange], seen: dict[str, Exchange]) -> None:
+    """Add a late result as a call of `task_result` to the last message of the model."""
     assert isinstance(late.entry, Late)
     call_id = late_id(late.entry.execution_id)
     if call_id in seen:
         return
     current = found[-1]
     if current.said is None:
-        current = Exchange(late.place)
-        current.said = {"id": said_id(late.place), "role": "assistant", "text": "", "calls": current.calls}
+        current = Exchange(late.position)
+        current.said = {"id": message_id(late.position), "role": "assistant", "text": "", "calls": current.calls}
         found.append(current)
     seen[call_id] = current
     current.calls.append(
@@ -105,9 +105,9 @@ def _add_late(late: Placed, found: list[Exchange], seen: dict[str, Exchange]) ->
     current.results[call_id] = _result(call_id, TASK_RESULT, late.entry.content, late.entry.failed)
 
 
-def _said(place: int, response: ModelResponse) -> dict[str, Any]:
+def _said(position: int, response: ModelResponse) -> dict[str, Any]:
     text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
-    return {"id": said_id(place), "role": "assistant", "text": text}
+    return {"id": message_id(position), "role": "assistant", "text": text}
 
 
 def _calls(response: ModelResponse) -> Sequence[dict[str, Any]]:

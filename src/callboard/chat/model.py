@@ -1,4 +1,4 @@
-"""Which model a runtime talks to: the one that a name means, or an error that says what is missing for it."""
+"""The choice of a model by its name."""
 
 import re
 from typing import Any
@@ -13,13 +13,13 @@ OFFLINE = "offline"
 
 
 class ModelUnavailable(CallboardError):
-    """The model that was asked for cannot be had."""
+    """The model is unknown, or a key or package for it is missing."""
 
     code = "model"
 
 
 def choose_model(model: Any) -> Model:
-    """The model of a name, such as `anthropic:…` or `offline`; one of Pydantic AI's as it is.
+    """Find the model of a name, such as `anthropic:…` or `offline`. A model of Pydantic AI is returned as it is.
 
     Raises `ModelUnavailable`, which names the environment variable or the package that is missing.
     """

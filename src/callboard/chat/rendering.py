@@ -1,8 +1,8 @@
-"""How a transcript reads for a model: a fold over its entries, whose output only ever grows at its end.
+"""The messages of a transcript for a model: a fold over its entries whose output only grows at its end.
 
-Every call is answered by exactly one result, in the request that follows it. A late result is a call of `task_result`.
-It joins what the model said last, with its answer among the answers to that, as long as these were not sent. After that
-it is a message of its own: what a provider was sent never changes. The form of each part is that of `wellformed`.
+Every call has exactly one result, in the request that follows it. A late result is rendered as a call of `task_result`.
+It joins the last message of the model, and its answer the answers to that, until these are sent. After that it becomes
+a message of its own, because messages that a provider has received never change. `wellformed` makes each part valid.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -29,16 +29,16 @@ CUT_OFF = {"category": "interrupted", "message": "The call was cut off. It is no
 
 @dataclass(slots=True)
 class _Exchange:
-    """Something that the model said, and what it is told after that."""
+    """A response of the model, and the answers and inputs that follow."""
 
     said: ModelResponse | None = None
     calls: dict[str, ToolCallPart] = field(default_factory=dict[str, ToolCallPart])
-    """All calls in it, by their ids: its own, and those of late results."""
+    """All calls by their ids: those of the response, and those of late results."""
     late: list[ToolCallPart] = field(default_factory=list[ToolCallPart])
     answers: dict[str, ToolReturnPart] = field(default_factory=dict[str, ToolReturnPart])
     prompts: list[UserPromptPart] = field(default_factory=list[UserPromptPart])
     sent: bool = False
-    """Whether a request with all of it may have been sent, although the model has said nothing after it."""
+    """Whether the model may have received all of it without a stored response."""
 
     @property
     def open_calls(self) -> list[ToolCallPart]:
@@ -49,8 +49,8 @@ class _Exchange:
         return [*(self.said.parts if self.said is not None else ()), *self.late]
 
     @property
-    def told(self) -> bool:
-        """Whether the model is told anything after what it said."""
+    def has_reply(self) -> bool:
+        """Whether answers or inputs follow the response."""
         return bool(self.calls or self.prompts)
 
     def answer(self, call: ToolCallPart) -> ToolReturnPart:
@@ -58,21 +58,21 @@ class _Exchange:
 
 
 class Rendering:
-    """The messages of one transcript, kept as it grows: adding an entry costs the same however many there are."""
+    """The messages of one growing transcript. Adding an entry has a constant cost."""
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self.added = 0
-        """How many entries were added."""
+        """The number of entries that were added."""
         self._current = _Exchange()
         self._messages: list[ModelMessage] = []
-        """Of all exchanges but the current one."""
+        """The messages of all exchanges but the current one."""
         self._early: list[Late] = []
-        """Results of work that code began, before anything was said: no conversation begins with a call."""
+        """Late results before the first message: a conversation never begins with a call."""
         self._ids: dict[str, str] = {}
-        """The id of every call, and the one that providers are sent."""
+        """The id of every call, with the valid id that providers receive."""
         self._sent_ids: set[str] = set()
         self._late: set[str] = set()
-        """Executions whose late results are told."""
+        """Executions whose late results are rendered."""
         self.add(entries)
 
     def copy(self) -> "Rendering":
@@ -91,7 +91,7 @@ class Rendering:
         return made
 
     def add(self, entries: Iterable[Entry]) -> None:
-        """Take in entries at the end of the transcript."""
+        """Append entries."""
         for entry in entries:
             self.added += 1
             match entry:
@@ -99,7 +99,7 @@ class Rendering:
                     self._current.prompts.append(UserPromptPart(text))
                     early, self._early = self._early, []
                     for late in early:
-                        self._came_late(late)
+                        self._add_late(late)
                 case Said(response=response):
                     self._said(response)
                 case Answered():
@@ -110,28 +110,28 @@ class Rendering:
                     if self._current.said is None and not self._current.prompts:
                         self._early.append(entry)
                     else:
-                        self._came_late(entry)
-                case Began():  # the turn before may have asked the model, and got no answer
-                    self._current.sent = self._current.told and not self._current.open_calls
+                        self._add_late(entry)
+                case Began():  # the turn before may have made a request without a response
+                    self._current.sent = self._current.has_reply and not self._current.open_calls
 
     def messages(self) -> list[ModelMessage]:
-        """The conversation as every provider accepts it. Calls that have no answer yet read as cut off."""
+        """The conversation in a form that every provider accepts. Open calls get the answer `CUT_OFF`."""
         messages = list(self._messages)
         _join(messages, self._valid(self._current))
         return messages
 
     @property
     def waits(self) -> bool:
-        """Whether the model has not answered all that it is told."""
-        return self._current.told
+        """Whether the model has something to respond to."""
+        return self._current.has_reply
 
     @property
     def call_ids(self) -> Collection[str]:
-        """The ids of all calls, those of late results too."""
+        """The ids of all calls, including those of late results."""
         return self._ids.keys()
 
     def open_calls(self) -> list[ToolCallPart]:
-        """The calls that have no answer, in their order. What the model said before its last words has all answers."""
+        """The calls without an answer, in order. Only the last response can have any."""
         return self._current.open_calls
 
     # Exchanges
@@ -141,24 +141,24 @@ class Rendering:
         calls: dict[str, ToolCallPart] = {}
         for part in response.parts:
             if isinstance(part, ToolCallPart):
-                if part.tool_call_id in self._ids:  # a model that repeats itself makes no second call by it
+                if part.tool_call_id in self._ids:  # a repeated id makes no second call
                     continue
                 self._know(part.tool_call_id)
                 calls[part.tool_call_id] = part
             parts.append(part)
         current = self._current
-        if current.said is not None and not current.told:  # nothing was said to it in between: both are one
+        if current.said is not None and not current.has_reply:  # nothing came in between: join both responses
             current.said = replace(current.said, parts=[*current.said.parts, *parts])
             current.calls = calls
         else:
             self._begin(_Exchange(replace(response, parts=parts), calls))
 
-    def _came_late(self, entry: Late) -> None:
+    def _add_late(self, entry: Late) -> None:
         if entry.execution_id in self._late:
             return
         self._late.add(entry.execution_id)
         call_id = late_id(entry.execution_id)
-        while call_id in self._ids:  # a model chose it for a call of its own
+        while call_id in self._ids:  # a model chose the same id
             call_id = f"{call_id}_"
         current = self._current
         if current.said is None or ((current.sent or current.prompts) and not current.open_calls):
@@ -170,7 +170,7 @@ class Rendering:
         current.answers[call_id] = _answer(TASK_RESULT, call_id, entry.content, entry.failed)
 
     def _begin(self, exchange: _Exchange) -> _Exchange:
-        """Begin another exchange. The one before will not change any more."""
+        """Begin another exchange. The previous one will not change any more."""
         _join(self._messages, self._valid(self._current))
         self._current = exchange
         return exchange
@@ -204,22 +204,22 @@ class Rendering:
 
 
 def render(entries: Iterable[Entry]) -> list[ModelMessage]:
-    """The messages of a whole transcript. See `Rendering.messages`."""
+    """Render a whole transcript. See `Rendering.messages`."""
     return Rendering(entries).messages()
 
 
 def unanswered(entries: Iterable[Entry]) -> list[ToolCallPart]:
-    """The calls of a whole transcript that have no answer. See `Rendering.open_calls`."""
+    """The open calls of a whole transcript. See `Rendering.open_calls`."""
     return Rendering(entries).open_calls()
 
 
 def repaired(entries: Sequence[Entry]) -> list[Answered]:
-    """What to append to a transcript that was cut off at any point, so that each of its calls has its answer."""
+    """The answers that repair an interrupted transcript, so that each call has one."""
     return [Answered(call.tool_call_id, call.tool_name, CUT_OFF, failed=True) for call in unanswered(entries)]
 
 
 def problems(messages: Sequence[ModelMessage]) -> list[str]:
-    """What a provider would refuse about the pairing of calls and results."""
+    """The errors in the pairing of calls and results that a provider would refuse."""
     found: list[str] = []
     seen: set[str] = set()
     for index, message in enumerate(messages):
@@ -243,13 +243,13 @@ def problems(messages: Sequence[ModelMessage]) -> list[str]:
 
 
 def late_id(execution_id: str) -> str:
-    """The id of the call that a late result reads as: safe for every provider."""
+    """The id of the call that a late result is rendered as, valid for every provider."""
     plain = "".join(letter for letter in execution_id if letter.isascii() and (letter.isalnum() or letter in "_-"))
     return f"late_{plain}"[:30]
 
 
 def _join(messages: list[ModelMessage], more: Iterable[ModelMessage]) -> None:
-    """Append messages. One without parts is left out, and of two in a row by the same speaker one is made."""
+    """Append messages. Empty ones are left out, and consecutive ones of the same kind are joined."""
     for message in more:
         last = messages[-1] if messages else None
         if not message.parts:

@@ -1,6 +1,6 @@
-"""The built-in tools with which a model looks after work that goes on: status, list, result, cancel.
+"""The built-in tools for background work: status, list, result, cancel.
 
-They see only what belongs to their own session; for anything else there is no such execution.
+They see the executions of their own session only.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ ExecutionId = Annotated[str, "The execution id that the acknowledgement of the c
 
 
 def task_tools(find: Callable[[str], Session | None]) -> list[Tool]:
-    """The tools, for the sessions of one runtime."""
+    """Create the tools for the sessions of one runtime."""
 
     def session_of(ctx: ToolContext) -> Session:
         if ctx.session_id is None or (session := find(ctx.session_id)) is None:

@@ -1,8 +1,8 @@
-"""Whether a model can be asked to think: Anthropic's manual thinking has a rule about how a turn began.
+"""Model settings for a request: manual thinking is left out where Anthropic would refuse it.
 
-With `thinking: {"type": "enabled"}` a request that ends with results is refused unless the model's first message since
-the user spoke begins with a thought. It does not where another provider or another setting was used until then, where
-the model gave no thought, or where a late result opened the turn. That request is made without thinking.
+With `thinking: {"type": "enabled"}`, Anthropic refuses a request that ends with results unless the model's first
+message since the last input begins with a thought. That message has none if another provider or setting produced it,
+if the model gave no thought, or if a late result opened the turn. Such a request is made without thinking.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from .wellformed import ANTHROPIC
 def settings_for(
     model: Model, settings: ModelSettings | None, messages: Sequence[ModelMessage]
 ) -> ModelSettings | None:
-    """The settings for a request: those given, without manual thinking where the provider would refuse it."""
+    """The given settings, without manual thinking where the provider would refuse it."""
     if model.system != ANTHROPIC or not _thinks_manually(model, settings) or _may_think(messages):
         return settings
     changed: dict[str, Any] = {**(settings or {}), "thinking": False, "anthropic_thinking": {"type": "disabled"}}
@@ -33,7 +33,7 @@ def _thinks_manually(model: Model, settings: ModelSettings | None) -> bool:
 
 
 def _may_think(messages: Sequence[ModelMessage]) -> bool:
-    """Whether the turn of the model begins with its last message, or began with a thought."""
+    """Whether the model's turn has not begun, or began with a thought."""
     first: ModelResponse | None = None
     for message in reversed(messages):
         if isinstance(message, ModelResponse):

@@ -1,7 +1,7 @@
 """A session's tools for any Pydantic AI agent: `Agent(…, toolsets=[callboard.toolset(session)])`.
 
-Calls take the one path of every call. A background tool answers with its acknowledgement; its result is read with
-`task_result`, or taken with `session.take_results()`.
+Calls take the same path as all others. A background tool answers with an acknowledgement; read its result with
+`task_result`, or take it with `session.take_results()`.
 """
 
 from functools import lru_cache
@@ -22,11 +22,11 @@ from .rendering import TASK_RESULT
 from .tasks import task_tools
 
 _ANYTHING = SchemaValidator(core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema()))
-"""Arguments are validated once, where the call is carried out."""
+"""Arguments are validated once, when the call runs."""
 
 
 class SessionToolset(AbstractToolset[Any]):
-    """The tools that a session sees, with the retries that the agent allows."""
+    """The tools of a session, with the retries that the agent allows."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -56,17 +56,17 @@ class SessionToolset(AbstractToolset[Any]):
 
 
 def toolset(session: Session) -> SessionToolset:
-    """The tools of a session, for an agent of your own. The `task_…` tools are among them."""
+    """The tools of a session, including the `task_…` tools, for your own agent."""
     if session.tools().get(TASK_RESULT) is None:  # the runtime has no model of its own
         session.add_tools_for_sessions(task_tools)
     return SessionToolset(session)
 
 
 def call_id_of(ctx: RunContext[Any]) -> str | None:
-    """The id of a call in its session: one for each call of a run.
+    """The id of a call in its session, unique for each call of a run.
 
-    Models and test models use their ids again, in another run and sometimes in another step of the same one. A call
-    that the framework makes again within its step, such as after a lost activity, keeps its id and runs once.
+    Models reuse their ids in other runs, and sometimes in other steps of one run. A call that the framework repeats
+    within its step, such as after a lost activity, keeps its id and runs once.
     """
     if ctx.tool_call_id is None or ctx.run_id is None:
         return None
@@ -76,7 +76,7 @@ def call_id_of(ctx: RunContext[Any]) -> str | None:
 
 @lru_cache(maxsize=4096)
 def tool_definition(tool: Tool) -> ToolDefinition:
-    """A tool as Pydantic AI shows it to any model. What is not answered inline is answered by an acknowledgement."""
+    """The Pydantic AI definition of a tool. Tools that are not inline answer with an acknowledgement."""
     returns = tool.output_schema if tool.mode is Mode.INLINE else None
     return ToolDefinition(
         name=tool.name,

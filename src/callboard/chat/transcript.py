@@ -1,7 +1,7 @@
-"""The transcript: what happened in a conversation, in the order in which it happened. It only ever grows at its end.
+"""The transcript: an append-only list of the facts of a conversation.
 
-Stored are facts: an input, what the model said, the answer to a call, a result that came late. How they read for a
-model is made of them by `rendering`, by a pure function.
+A fact is an input, a response of the model, the answer to a call, or a late result. `rendering` turns them into the
+messages for a model, as a pure function.
 """
 
 from dataclasses import dataclass
@@ -13,27 +13,27 @@ from pydantic_core import from_json, to_json
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """What the user wrote."""
+    """An input of the user."""
 
     text: str
     seq: int = 0
     """The number of its event."""
     id: str = ""
-    """That of its row in the store, which ends when it is told."""
+    """The id of its row in the store."""
     message_id: str = ""
-    """The id that its sender gave it, if any."""
+    """The client's id of the message, if any."""
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What the model said: text, thoughts, calls. One that was cut off has what came until then."""
+    """A response of the model: texts, thoughts and calls. An interrupted one has the parts that had arrived."""
 
     response: ModelResponse
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The one answer to a call of the model: its result, or the acknowledgement that it goes on."""
+    """The only answer to a call of the model: its result, or an acknowledgement while the call runs on."""
 
     call_id: str
     tool: str
@@ -44,7 +44,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """A result that came after its call was acknowledged. It reads as a call of `task_result` and its answer."""
+    """A result that came after its call was acknowledged. It is rendered as a call of `task_result`."""
 
     execution_id: str
     content: Any
@@ -53,7 +53,7 @@ class Late:
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """Something that the system says to the model, because whoever posted it wants that."""
+    """A message of the system for the model, as the poster of the event requested."""
 
     text: str
     seq: int = 0
@@ -61,21 +61,21 @@ class Noted:
 
 @dataclass(frozen=True, slots=True)
 class Began:
-    """A turn began, or goes on: after a pause, or in another process. The model is told nothing of it.
+    """The start of a turn, or of a part after a pause or a takeover. It is not rendered.
 
-    What stands before it may have been sent to the model, even where no answer follows.
+    The entries before it may have been sent to the model, even where no response follows.
     """
 
     turn_id: str
     number: int
-    """The first is 1, and there are no gaps: whoever begins the next one knows all that came before."""
+    """Counts from 1 without gaps, so that a process that starts the next turn has read all entries before it."""
 
 
 Entry: TypeAlias = Input | Said | Answered | Late | Noted | Began
 
 
 def encode_entry(entry: Entry) -> bytes:
-    """An entry as it is stored."""
+    """Encode an entry for the store."""
     if isinstance(entry, Said):
         return b'{"kind":"said","message":%b}' % ModelMessagesTypeAdapter.dump_json([entry.response])
     fields = {name: getattr(entry, name) for name in entry.__slots__}
@@ -83,7 +83,7 @@ def encode_entry(entry: Entry) -> bytes:
 
 
 def decode_entry(line: bytes) -> Entry | None:
-    """A stored entry. None for a kind that only a newer version knows: it is left out of what is rendered."""
+    """Decode a stored entry. None for a kind of a newer version, which is not rendered."""
     fields: dict[str, Any] = from_json(line)
     if fields.get("kind") == "said":
         [message] = ModelMessagesTypeAdapter.validate_python(fields["message"])
@@ -91,8 +91,8 @@ def decode_entry(line: bytes) -> Entry | None:
     return _made(fields)
 
 
-def decode_shown(line: bytes) -> Entry | None:
-    """A stored entry as people are shown it: of what the model said, only texts and calls, and not validated again."""
+def decode_for_display(line: bytes) -> Entry | None:
+    """Decode a stored entry for people: of a response only texts and calls, and without validation."""
     fields: dict[str, Any] = from_json(line)
     if fields.get("kind") != "said":
         return _made(fields)

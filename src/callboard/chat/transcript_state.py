@@ -1,4 +1,4 @@
-"""What a transcript amounts to, as far as it was read: its entries, how they read for a model, and what they count."""
+"""The state of a transcript as far as it was read: entries, rendering for the model, and counters."""
 
 from collections.abc import Sequence
 from copy import copy
@@ -11,41 +11,41 @@ from .transcript import Began, Entry, Input, Noted, Said
 
 
 class TranscriptState:
-    """A fold over the entries of one transcript. Adding an entry costs the same however many there are."""
+    """A fold over the entries of a transcript. The cost of adding an entry does not grow with the transcript."""
 
     def __init__(self) -> None:
         self.read = 0
-        """How many stored entries were read, those that only a newer version knows among them."""
+        """The number of stored entries that were read, including those of a newer version."""
         self.entries: list[Entry] = []
-        self.places: list[int] = []
-        """Where each of them stands in the stored transcript."""
+        self.positions: list[int] = []
+        """The position of each entry in the stored transcript."""
         self.rendering = Rendering()
         """The entries as a model reads them."""
         self.used = Usage()
-        """By all turns."""
+        """The usage of all turns."""
         self.used_by_turn = Usage()
-        """By the newest turn."""
+        """The usage of the newest turn."""
         self.responses = 0
-        """How many responses of the model there are."""
+        """The number of the model's responses."""
         self.began = 0
         """The number of the newest turn."""
         self.turn_id: str | None = None
         """The id of the newest turn."""
         self.turns: set[str] = set()
         """The ids of all turns."""
-        self.told = 0
-        """The number of the newest event that the model was told of."""
+        self.delivered = 0
+        """The number of the newest event that was delivered to the model."""
 
     def copy(self) -> "TranscriptState":
-        """A state that can grow while this one stays. What both have is shared, and never changes."""
+        """Copy the state, so that the copy can grow while this one stays. Entries are shared and never change."""
         made = copy(self)
-        made.entries, made.places, made.turns = [*self.entries], [*self.places], {*self.turns}
+        made.entries, made.positions, made.turns = [*self.entries], [*self.positions], {*self.turns}
         made.rendering = self.rendering.copy()
         made.used, made.used_by_turn = replace(self.used), replace(self.used_by_turn)
         return made
 
     def add(self, entries: Sequence[Entry | None]) -> None:
-        """Take in the next entries; None stands for one that only a newer version knows."""
+        """Add the next entries; None stands for an entry of a newer version."""
         for entry in entries:
             self.read += 1
             if entry is not None:
@@ -53,7 +53,7 @@ class TranscriptState:
 
     def _add(self, entry: Entry) -> None:
         self.entries.append(entry)
-        self.places.append(self.read)
+        self.positions.append(self.read)
         self.rendering.add((entry,))
         if isinstance(entry, Said):
             self.responses += 1
@@ -66,4 +66,4 @@ class TranscriptState:
                 self.turn_id, self.used_by_turn = entry.turn_id, Usage()
             self.turns.add(entry.turn_id)
         elif isinstance(entry, Input | Noted):
-            self.told = max(self.told, entry.seq)
+            self.delivered = max(self.delivered, entry.seq)

@@ -1,4 +1,4 @@
-"""The desk of a turn: where completion meets its session. What it is told, what it calls, and what is kept of that."""
+"""The `TurnIO` of a session: feeds a turn with messages, runs its calls, and stores what comes of them."""
 
 import asyncio
 import secrets
@@ -23,18 +23,18 @@ from ..turns import Usage
 from ..types import Wake
 from .history import History
 from .instructions import instructions_for
-from .messages import said_id
+from .messages import message_id
 from .toolset import tool_definition
 from .transcript import Answered, Late, Said
 from .turn_lease import TurnLease
 from .wellformed import storable_parts, valid_text
 
 GRACE = 0.05
-"""Seconds that calls still have when the user writes; those that take longer go on in the background."""
+"""Seconds that calls have left after an input arrived; then they continue in the background."""
 
 
 class TurnIO:
-    """What one turn works with. See `completion.TurnIO`."""
+    """Connects one turn to its session. See `completion.TurnIO`."""
 
     def __init__(
         self,
@@ -42,10 +42,10 @@ class TurnIO:
         history: History,
         lease: TurnLease,
         instructions: str | None,
-        nudged: asyncio.Event,
-        joined: Callable[[], None],
+        input_arrived: asyncio.Event,
+        clear_news: Callable[[], None],
         leaving: Callable[[], bool],
-        found: tuple[str, ...] | None,
+        late_results: tuple[str, ...] | None,
         settings: Callable[[Sequence[ModelMessage]], ModelSettings | None],
     ) -> None:
         self._scope = scope
@@ -53,19 +53,19 @@ class TurnIO:
         self._history = history
         self._lease = lease
         self._instructions = instructions
-        self._nudged = nudged
-        """Set when the user wrote."""
-        self._joined = joined
-        """Called when all that came so far is being taken in."""
+        self._input_arrived = input_arrived
+        """Set when an input arrived."""
+        self._clear_news = clear_news
+        """Called before everything that arrived so far is read."""
         self._leaving = leaving
-        """Whether this process ends, and somebody else goes on with the turn."""
-        self._found = found
-        """Late results that were found just now, when inputs were looked for too."""
+        """Whether this process is shutting down, and another one resumes the turn."""
+        self._late_results = late_results
+        """The late results that waited at the last check, if known."""
         self._settings = settings
         self._seen: Snapshot | None = None
         self._left_over: Collection[str] = ()
         self._message_id = ""
-        """Of what the model is asked to say now."""
+        """The id of the message that the model writes now."""
         self.spoken: list[str] = []
 
     @property
@@ -84,14 +84,14 @@ class TurnIO:
             return []
         await self._lease.begin()
         messages = rendering.messages()
-        told = instructions_for(self._instructions, self._session.client)
-        if told and isinstance(last := messages[-1], ModelRequest):
-            messages[-1] = replace(last, instructions=told)
-        self._message_id = said_id(self._history.next_place)
+        instructions = instructions_for(self._instructions, self._session.client)
+        if instructions and isinstance(last := messages[-1], ModelRequest):
+            messages[-1] = replace(last, instructions=instructions)
+        self._message_id = message_id(self._history.next_position)
         return messages
 
     def parameters(self) -> ModelRequestParameters:
-        self._seen = self._session.tools()  # pinned: what the model sees now is what its calls run
+        self._seen = self._session.tools()  # pinned, so that calls run the tools that the model was shown
         return ModelRequestParameters(function_tools=[tool_definition(tool) for tool in self._seen])
 
     def settings(self, messages: Sequence[ModelMessage]) -> ModelSettings | None:
@@ -108,19 +108,19 @@ class TurnIO:
         return [part for part in response.parts if isinstance(part, ToolCallPart)]
 
     async def was_cut_off(self, response: ModelResponse) -> None:
-        if not self._leaving():  # else the model is asked again
+        if not self._leaving():  # else the request is repeated later
             await self.said(response)
 
     async def carry_out(self, calls: Sequence[ToolCallPart]) -> bool:
-        self._found = None  # some may be told as answers now
+        self._late_results = None  # some of them may become answers now
         running = [asyncio.ensure_future(self._call(call)) for call in calls]
-        nudge = asyncio.ensure_future(self._nudged.wait())
+        arrival = asyncio.ensure_future(self._input_arrived.wait())
         try:
             pending: set[asyncio.Future[Any]] = set(running)
             while pending:
-                done, _ = await asyncio.wait({*pending, nudge}, return_when=asyncio.FIRST_COMPLETED)
+                done, _ = await asyncio.wait({*pending, arrival}, return_when=asyncio.FIRST_COMPLETED)
                 pending -= done
-                if nudge in done and pending:  # the user wrote: nobody waits for what takes long
+                if arrival in done and pending:  # the input must not wait for long calls
                     await asyncio.wait(pending, timeout=GRACE)
                     self._session.calls.promote([call.tool_call_id for call in calls])
                     await asyncio.wait(pending)
@@ -128,13 +128,13 @@ class TurnIO:
         except asyncio.CancelledError:
             for each in running:
                 each.cancel()
-            await asyncio.wait(running)  # then it is known which results nobody waited for
+            await asyncio.wait(running)  # then late results are known as such
             raise
         finally:
-            nudge.cancel()
+            arrival.cancel()
         outcomes = [each.result() for each in running]
         waits = any(each.status is OutcomeStatus.WAITING for each in outcomes)
-        goes_on = not waits or await self._history.look()
+        goes_on = not waits or await self._history.find_inputs()
         answered = [
             self._answer(call, outcome)
             for call, outcome in zip(calls, outcomes, strict=True)
@@ -144,9 +144,9 @@ class TurnIO:
         return goes_on
 
     async def close(self, reason: str | None) -> tuple[list[Answered], list[str]]:
-        """Answers for the calls that have none, and which late results are told by them: nothing more is called.
+        """Answer the open calls at the end of a turn. Returns the answers, and the late results that they deliver.
 
-        Calls that were made are answered by what became of them, or by the acknowledgement that they go on.
+        A call that was made gets its result, or an acknowledgement while it runs on.
         """
         outcomes: list[Outcome] = []
         answers: list[Answered] = []
@@ -162,7 +162,7 @@ class TurnIO:
     # Small steps
 
     def _text(self, field: str, text: str) -> bytes:
-        """The event of what the model says, or of a piece of it."""
+        """The event of a message of the model, or of a piece of it."""
         place = {"message_id": self._message_id, "response": self._history.responses + 1}
         data = {"turn_id": self._lease.turn_id, **place, field: text}
         return encode_event(EventKind.TEXT, self._scope.now(), to_json(data))
@@ -170,10 +170,10 @@ class TurnIO:
     async def _call(self, call: ToolCallPart) -> Outcome:
         if call.tool_call_id in self._left_over:
             known = await self._session.calls.outcome(call.tool_call_id)
-            if known is not None:  # else it was said, and cut off before it was made
+            if known is not None:  # else the turn was interrupted before the call was made
                 return known
         arguments = call.args if isinstance(call.args, str) else to_json(call.args or {}).decode()
-        name = valid_text(call.tool_name)  # an old transcript may have one that a store refuses
+        name = valid_text(call.tool_name)  # an old transcript may have a name that no store accepts
         return await self._session.call_among(self._seen, name, arguments or "{}", call_id=call.tool_call_id)
 
     def _answer(self, call: ToolCallPart, outcome: Outcome) -> Answered:
@@ -181,18 +181,18 @@ class TurnIO:
         return Answered(call.tool_call_id, call.tool_name, content, outcome.execution_id, outcome.error is not None)
 
     async def _late_among(self, outcomes: Sequence[Outcome]) -> list[str]:
-        """Those whose results waited to be taken: only calls of an earlier part of the turn can."""
+        """The late results among outcomes: only calls of an earlier part of the turn have any."""
         found = [each.execution_id for each in outcomes if each.done and each.call_id in self._left_over]
         waiting = set(await self._session.results.waiting()) if found else set[str]()
         return [each for each in found if each in waiting]
 
     async def _join(self) -> None:
-        """Take in what came: late results first, then what the user wrote."""
-        found, self._found = self._found, None
+        """Write new late results and inputs to the transcript, in this order."""
+        found, self._late_results = self._late_results, None
         while True:
             if found is None:
-                self._joined()
-                await self._history.look()
+                self._clear_news()
+                await self._history.find_inputs()
                 found = await self._session.results.waiting()
             ids, found = found, None
             inputs = tuple(self._history.inputs)
@@ -205,7 +205,7 @@ class TurnIO:
             ]
             try:
                 await self._lease.write([*late, *inputs], taken=ids)
-            except Conflict:  # somebody else took some of the results in the same moment
+            except Conflict:  # another reader took some of the results
                 continue
             return
 
@@ -218,7 +218,7 @@ def _not_made(call: ToolCallPart, reason: str | None) -> Answered:
 
 
 def _storable(response: ModelResponse, used: Collection[str]) -> ModelResponse:
-    """What a model said, as it can be stored. Calls whose ids cannot be used, or were before, get other ids."""
+    """Make a response storable. Calls with invalid or repeated ids get new ids."""
     fresh: set[str] = set()
     parts: list[Any] = []
     for part in storable_parts(response.parts):

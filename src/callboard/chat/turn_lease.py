@@ -1,8 +1,8 @@
-"""Whose turn it is: one turn of a session runs at a time, in whatever process.
+"""The lease of a session's turn: one turn of a session runs at a time, across all processes.
 
-A turn that runs is stored. So it belongs to one process, is taken over when that one dies, and can be
-asked to stop from anywhere. What a turn writes is written only while the store says that the turn is still its
-process's: one that was taken for dead cannot write into the transcript of the one that goes on.
+A running turn has a row in the store. It belongs to one process, can be stopped from any process, and is taken over
+when its process dies. Every write of a turn requires that its process still owns the row, so that a process that was
+wrongly taken for dead cannot write into a transcript that another one continues.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from ..events.event import encode_event
-from ..events.kinds import EventKind
+from ..events.kinds import EventKind, turn_end
 from ..sessions.conversation_scope import ConversationScope
 from ..storage.change import TurnWrite
 from ..storage.errors import Conflict
@@ -24,22 +24,15 @@ from .history import History
 from .rows import new_turn
 from .transcript import Began, Entry
 
-_ENDS = {
-    EventKind.TURN_FINISHED: TurnStatus.FINISHED,
-    EventKind.TURN_PAUSED: TurnStatus.PAUSED,
-    EventKind.TURN_FAILED: TurnStatus.FAILED,
-    EventKind.TURN_INTERRUPTED: TurnStatus.INTERRUPTED,
-}
-
 
 class TurnLeaseLost(Exception):
-    """The turn is another process's by now."""
+    """Another process has taken the turn over."""
 
 
 class TurnLease:
     """The right to write into the transcript of a session.
 
-    A turn that begins is written with the first thing that it writes; if another one was faster, nothing is written.
+    The row of a new turn is stored with its first write; if another process was faster, nothing is written.
     """
 
     def __init__(self, scope: ConversationScope, history: History) -> None:
@@ -47,8 +40,8 @@ class TurnLease:
         self._history = history
         self._row: TurnRow | None = None
         self._began: Began | None = None
-        """What is not written yet of a turn that begins."""
-        self._left = 0
+        """The first entry of a new turn, until it is written."""
+        self._last_ended = 0
         """The number of the last turn that ended here."""
         self.turn_id = ""
 
@@ -62,42 +55,42 @@ class TurnLease:
         return None if self._row is None or self._began is not None else self._row.number
 
     async def holder(self) -> TurnRow | None:
-        """The turn that runs in another process, if one does."""
+        """The turn that another process runs, if any."""
         await self._history.refresh()
         row = await self._last()
         return row if row is not None and row.owner != self._scope.owner else None
 
     async def take(self) -> bool:
-        """Begin a turn, or go on with one that was paused or left behind. False where one runs elsewhere."""
+        """Start a turn, or resume a paused or abandoned one. False where another process runs a turn."""
         if self._row is None and (last := await self._last()) is not None:
             if last.owner != self._scope.owner:
                 return False
             self._row = last
         if self._row is not None and self._history.turn_id is not None:
             self.turn_id = self._history.turn_id
-            began = Began(self.turn_id, self._history.began)  # the model may have been asked in vain: see `rendering`
+            began = Began(self.turn_id, self._history.began)  # the model may have got a request before: see `rendering`
             await self.write([began], events=[self._event(EventKind.TURN_STARTED, {})])
             return True
         paused = self._history.turn_id if self._history.open_calls() else None
         self.turn_id = paused or f"t{secrets.token_hex(6)}"
         self._began = Began(self.turn_id, self._history.began + 1)
         self._row = new_turn(self._scope, self.turn_id, self._began.number)
-        if paused:  # before anything is called
+        if paused:  # the row must exist before calls are made
             await self.begin()
         return True
 
     def adopt(self, row: TurnRow) -> None:
-        """A turn that a dead process left behind is this one's."""
+        """Take over a turn that a dead process left behind."""
         if self._row is None:
             self._row = row
 
     async def begin(self) -> None:
-        """Write that the turn has begun, if nothing was written yet."""
+        """Store that the turn has started, if nothing of it is stored yet."""
         if self._began is not None:
             await self.write(())
 
     async def write(self, entries: Sequence[Entry], *, taken: Sequence[str] = (), events: Sequence[bytes] = ()) -> None:
-        """Write what the turn has come to. Raises `TurnLeaseLost`, or `Conflict` where somebody else took a result."""
+        """Write entries of the turn. Raises `TurnLeaseLost`, or `Conflict` where a result was taken elsewhere."""
         if self._row is None:
             raise TurnLeaseLost
         turn = TurnWrite(self._row, self._scope.owner, new=self._began is not None)
@@ -111,36 +104,36 @@ class TurnLease:
                 raise
             self._row = self._began = None
             raise TurnLeaseLost from None
-        except asyncio.CancelledError:  # it is written all the same
+        except asyncio.CancelledError:  # the write was completed
             self._began = None
             raise
         self._began = None
 
     async def leave(
-        self, kind: EventKind, data: Mapping[str, Any], entries: Sequence[Entry] = (), taken: Sequence[str] = ()
+        self, status: TurnStatus, data: Mapping[str, Any], entries: Sequence[Entry] = (), taken: Sequence[str] = ()
     ) -> None:
-        """End the turn, or this part of it, with the event that says how. One without anything in it is forgotten."""
+        """End the turn, or its part up to a pause, with the event of its status. An empty turn is not stored."""
         if self._row is None:
             raise TurnLeaseLost
         try:
-            if self._began is None or kind is not EventKind.TURN_FINISHED:
-                self._row = replace(self._row, status=_ENDS[kind].value, completed_at=self._scope.now())
-                await self.write(entries, taken=taken, events=[self._event(kind, data)])
-                self._left = self._history.began
+            if self._began is None or status is not TurnStatus.FINISHED:
+                self._row = replace(self._row, status=status.value, completed_at=self._scope.now())
+                await self.write(entries, taken=taken, events=[self._event(turn_end(status), data)])
+                self._last_ended = self._history.began
         finally:
             self._row = self._began = None
 
     async def _last(self) -> TurnRow | None:
-        """The newest turn, if it has not ended."""
+        """The newest turn, if it is running."""
         await self._history.load()
         number = self._history.began
-        if not self._scope.session.durable or number in (0, self._left):
+        if not self._scope.session.durable or number in (0, self._last_ended):
             return None
         row = await self._scope.turn(number)
         return row if row is not None and row.completed_at is None else None
 
     async def _is_mine(self) -> bool:
-        """Whether the store says so."""
+        """Whether the store says that this process owns the turn."""
         if self._began is not None:
             return await self.holder() is None and self._began.number == self._history.began + 1
         row = self._row

@@ -1,7 +1,7 @@
 """Parts of a conversation in a form that every provider accepts. Pure functions.
 
 Models write blank texts, call tools that do not exist, and choose ids and arguments that the next provider refuses.
-Each function returns its input unchanged where all providers accept it. What is stored stays as it was said.
+Each function returns its input unchanged where all providers accept it. The stored transcript keeps the original.
 """
 
 import json
@@ -16,13 +16,13 @@ from pydantic_ai.messages import ModelResponsePart, TextPart, ThinkingPart, Tool
 from pydantic_core import from_json
 
 MAX_CALLS = 128
-"""How many calls one message may have: OpenAI's limit."""
+"""The largest number of calls in one message: OpenAI's limit."""
 BLANK_INPUT = "(blank message)"
-"""How a blank message of the user reads for a model."""
+"""Stands for a blank input."""
 BLANK_TEXT = "…"
-"""How a blank text of the model reads where it cannot be left out."""
+"""Stands for a blank text of the model that cannot be left out."""
 INVALID_JSON = "INVALID_JSON"
-"""The argument that holds the text of arguments that are no JSON object, as Pydantic AI names it."""
+"""The name of the argument that holds the text of invalid arguments, as in Pydantic AI."""
 UNNAMED = "unnamed_tool"
 ANTHROPIC = "anthropic"
 """The provider that refuses thoughts after anything else in a message."""
@@ -43,12 +43,12 @@ def is_blank(text: str) -> bool:
 
 
 def valid_text(text: str) -> str:
-    """A text without lone surrogates, which cannot be sent, and without NUL, which PostgreSQL cannot store."""
+    """Replace lone surrogates, which cannot be sent, and NUL, which PostgreSQL cannot store."""
     return _REPLACED.sub("\ufffd", text)
 
 
 def valid_name(name: str) -> str:
-    """The name of a tool as a call in a history may have it: 1 to 64 letters, digits, `_` and `-`."""
+    """Make the name of a tool valid in a history: 1 to 64 letters, digits, `_` and `-`."""
     if _NAME.fullmatch(name):
         return name
     plain = _NOT_IN_NAMES.sub("_", name)
@@ -58,7 +58,7 @@ def valid_name(name: str) -> str:
 
 
 def valid_id(call_id: str, taken: Collection[str]) -> str:
-    """The id of a call as every provider accepts it: the same for the same id, and none of those that are taken."""
+    """Make the id of a call valid for every provider: the same for the same id, and not one that is taken."""
     if _ID.fullmatch(call_id) and call_id not in taken:
         return call_id
     made, number = "", 0
@@ -69,7 +69,7 @@ def valid_id(call_id: str, taken: Collection[str]) -> str:
 
 
 def valid_arguments(arguments: str | Mapping[str, Any] | None) -> str | dict[str, Any]:
-    """The arguments of a call: a JSON object that can be sent. Anything else becomes the text of one argument."""
+    """Make arguments a JSON object that can be sent. Anything else becomes the text of one argument."""
     if not arguments:
         return {}
     try:
@@ -77,29 +77,29 @@ def valid_arguments(arguments: str | Mapping[str, Any] | None) -> str | dict[str
         if isinstance(given, Mapping):
             json.dumps(given, allow_nan=False, ensure_ascii=False).encode()
             return arguments if isinstance(arguments, str) else dict(arguments)
-    except (ValueError, TypeError, RecursionError):  # no JSON, infinite numbers, lone surrogates, nested too deeply
+    except (ValueError, TypeError, RecursionError):  # not JSON, infinite numbers, lone surrogates, nested too deeply
         pass
     text = arguments if isinstance(arguments, str) else repr(dict(arguments))
     return {INVALID_JSON: valid_text(text)}
 
 
 def valid_result(content: Any) -> Any:
-    """The answer to a call. A blank text reads as JSON, so that the model sees that it is blank."""
+    """Make the answer to a call valid. A blank text is written as JSON, so that the model sees that it is blank."""
     if not isinstance(content, str):
         return content
     return json.dumps(content) if is_blank(content) else valid_text(content)
 
 
 def valid_input(text: str) -> str:
-    """What the user wrote."""
+    """Make an input valid."""
     return BLANK_INPUT if is_blank(text) else valid_text(text)
 
 
 def valid_parts(parts: Iterable[ModelResponsePart], ids: Mapping[str, str]) -> list[ModelResponsePart]:
-    """What the model said: no blank texts, no thought at the end, and calls with valid names, ids and arguments.
+    """Make a response valid: no blank texts, no thought at the end, and calls with valid names, ids and arguments.
 
-    OpenAI's ids of texts and calls stay only directly behind a thought. It refuses such an item without the thought
-    that led to it, and a stream may have lost that; an item without an id it always accepts.
+    OpenAI's ids of texts and calls are kept only directly after a thought. OpenAI refuses such an item without the
+    thought that led to it, which a stream may have lost; it always accepts an item without an id.
     """
     made: list[ModelResponsePart] = []
     for part in parts:
@@ -133,7 +133,7 @@ def valid_parts(parts: Iterable[ModelResponsePart], ids: Mapping[str, str]) -> l
 
 
 def storable_parts(parts: Iterable[ModelResponsePart]) -> list[ModelResponsePart]:
-    """What the model said, as it can be stored: only what no store can take is replaced."""
+    """Make a response storable: only characters that no store accepts are replaced."""
     made: list[ModelResponsePart] = []
     for part in parts:
         if isinstance(part, TextPart | ThinkingPart):
@@ -146,7 +146,7 @@ def storable_parts(parts: Iterable[ModelResponsePart]) -> list[ModelResponsePart
 
 
 def split(parts: Sequence[ModelResponsePart]) -> list[list[ModelResponsePart]]:
-    """Parts in groups of at most `MAX_CALLS` calls, in their order."""
+    """Split parts into groups of at most `MAX_CALLS` calls, in order."""
     groups: list[list[ModelResponsePart]] = [[]]
     calls = 0
     for part in parts:

@@ -58,6 +58,7 @@ class Chat:
                     request.tool,
                     from_json(request.payload),
                     from_json(request.schema),
+                    request.purpose,
                     arguments_hash(request),
                 )
             following = asyncio.ensure_future(self._follow(after))
@@ -116,7 +117,8 @@ class Chat:
             case EventKind.HUMAN_REQUEST | EventKind.WALLET_TX_REQUEST:
                 asked = data.get("payload", {})
                 seen = data.get("arguments_hash")
-                self._ask(data["request_id"], data["execution_id"], data["tool"], asked, data["answer_schema"], seen)
+                schema, purpose = data["answer_schema"], data["purpose"]
+                self._ask(data["request_id"], data["execution_id"], data["tool"], asked, schema, purpose, seen)
             case EventKind.HUMAN_ANSWER | EventKind.WALLET_TX_RESPONSE:  # perhaps by somebody else
                 self._inquiries.pop(data["request_id"], None)
             case EventKind.TOOL_RESULT:
@@ -126,9 +128,16 @@ class Chat:
                 pass
 
     def _ask(
-        self, request_id: str, execution_id: str, tool: str, payload: Any, schema: dict[str, Any], seen: str | None
+        self,
+        request_id: str,
+        execution_id: str,
+        tool: str,
+        payload: Any,
+        schema: dict[str, Any],
+        purpose: str,
+        seen: str | None,
     ) -> None:
-        self._inquiries[request_id] = Inquiry(request_id, execution_id, tool, payload, schema, seen)
+        self._inquiries[request_id] = Inquiry(request_id, execution_id, tool, payload, schema, purpose, seen)
 
     def _inquiry(self) -> Inquiry | None:
         return next(iter(self._inquiries.values()), None)

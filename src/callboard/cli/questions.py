@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
+from ..types import RequestPurpose
 from .text import compact, one_line
 
 
@@ -30,6 +31,7 @@ class Inquiry:
         tool: str,
         payload: Any,
         schema: Mapping[str, Any],
+        purpose: str,
         arguments_hash: str | None = None,
     ) -> None:
         self.request_id = request_id
@@ -41,6 +43,7 @@ class Inquiry:
         self._draft: str | None = None
         """Arguments that were typed, and not taken yet."""
         self._schema = schema
+        self._purpose = purpose
         self._step = ""
         self._given: dict[str, Any] = {}
         self._fields = list(_properties(schema))
@@ -50,7 +53,7 @@ class Inquiry:
     @property
     def is_approval(self) -> bool:
         """Whether it asks for leave to run something."""
-        return "approved" in _properties(self._schema)
+        return self._purpose == RequestPurpose.APPROVAL
 
     @property
     def idle(self) -> bool:

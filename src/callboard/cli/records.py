@@ -70,6 +70,7 @@ def request_data(row: RequestRow, now: float) -> dict[str, Any]:
         "user_id": row.user_id,
         "execution_id": row.execution_id,
         "kind": row.kind,
+        "purpose": row.purpose,
         "tool": row.tool,
         "status": request_status(row, now),
         "payload": from_json(row.payload),

@@ -6,14 +6,14 @@ from contextlib import aclosing
 from typing import Any
 
 from ..events.event import Event
-from ..events.kinds import EventKind
+from ..events.kinds import TURN_ENDS, EventKind
 from ..sessions.session import Session
 from .dialogue import Screen
 
 PATIENCE = 120.0
 """Seconds that the tour waits for what should come: a model that is asked over the network may take long."""
 
-_ENDS = frozenset({EventKind.TURN_FINISHED, EventKind.TURN_FAILED, EventKind.TURN_INTERRUPTED})
+_ENDS = TURN_ENDS - {EventKind.TURN_PAUSED}
 _ASKS = frozenset({EventKind.HUMAN_REQUEST, EventKind.WALLET_TX_REQUEST})
 
 

@@ -1,11 +1,9 @@
 """The answer to a request, as a user means it, and whether it is what the request asks for."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from pydantic_core import from_json
 
-from ..events.kinds import EventKind
 from ..runtime import Runtime
 from ..sessions.answers import AnswerInvalid
 from ..sessions.ids import SessionNotFound
@@ -13,17 +11,18 @@ from ..storage.rows import RequestRow
 from ..tools.document import shorten
 from ..tools.problems import Problem, path_of, shown
 from ..tools.schema_arguments import validator
+from ..types import RequestPurpose
 
 EXAMPLE = '{"status": "confirmed", "transaction_hash": "0x12ab"}'
 
 
 def verdict(row: RequestRow, approved: bool, reason: str | None, arguments: Any) -> Any:
     """The answer that a word means for a request. Raises `AnswerInvalid` where it asks for something else."""
-    if row.kind == EventKind.WALLET_TX_REQUEST:
+    if row.purpose == RequestPurpose.WALLET:
         if approved:
             raise AnswerInvalid(f"A wallet cannot be answered for by --approve. Say what became of it: {EXAMPLE}")
         return {"status": "rejected", **({} if reason is None else {"detail": reason})}
-    if "approved" not in _properties(row):
+    if row.purpose != RequestPurpose.APPROVAL:
         raise AnswerInvalid(f"The request of {row.tool} is for an answer and not for an approval; give it as JSON.")
     given = {"arguments": arguments, "reason": reason}
     return {"approved": approved, **{name: value for name, value in given.items() if value is not None}}
@@ -51,10 +50,6 @@ async def give(runtime: Runtime, row: RequestRow, answer: Any, seen: str) -> int
         return await session.answer(row.id, answer, arguments_hash=seen)
     finally:
         await runtime.sessions.stop()
-
-
-def _properties(row: RequestRow) -> Mapping[str, Any]:
-    return from_json(row.schema).get("properties", {})
 
 
 def _problem(error: Any) -> Problem:

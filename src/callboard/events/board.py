@@ -228,9 +228,13 @@ class Board:
                 await self.wait(after)
                 if self.last_seq <= after:
                     return
-                for event in self.read(after) if self.remembers(after) else await self.recall(after):
+                for event in await self.page(after):
                     after = event.seq
                     yield event
+
+    async def page(self, after: int, limit: int | None = None) -> Events:
+        """The next events after a cursor: those in memory, else a page from the archive. Raises `CursorExpired`."""
+        return self.read(after, limit) if self.remembers(after) else await self.recall(after)
 
     def remembers(self, after: int) -> bool:
         """Return whether all events after the cursor are in memory, or there is no archive."""

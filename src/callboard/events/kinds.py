@@ -2,6 +2,8 @@
 
 from enum import StrEnum
 
+from ..turns import TurnStatus
+
 
 class EventKind(StrEnum):
     """The kind of an event."""
@@ -52,3 +54,12 @@ class EventKind(StrEnum):
     """The turn ended with an error."""
     TURN_INTERRUPTED = "turn_interrupted"
     """The turn was interrupted."""
+
+
+def turn_end(status: TurnStatus) -> EventKind:
+    """The kind of the event that ends a turn, or its part up to a pause, with a status."""
+    return EventKind(f"turn_{status}")
+
+
+TURN_ENDS = frozenset(map(turn_end, TurnStatus))
+"""The kinds of events that end a turn, or its part up to a pause."""

@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 from ..errors import ErrorCategory
-from ..types import JSONSchema, Mode
+from ..types import JSONSchema, Mode, RequestPurpose
 from .kinds import EventKind
 
 MAX_ID = 200
@@ -149,6 +149,9 @@ class RequestShape(Shape):
     execution_id: Id = Field(description="The execution that waits")
     call_id: Id = Field(description="The caller's id of the call")
     tool: str = Field(description="The name of the tool")
+    purpose: RequestPurpose | None = Field(
+        default=None, description="`approval`, `question`, `wallet` or `front_end_tool`"
+    )
     answer_schema: dict[str, JsonValue] | None = Field(default=None, description="JSON schema of an answer")
     expires_at: AwareDatetime | None = Field(default=None, description="When it stops waiting, if it does")
     arguments_hash: str | None = Field(default=None, description="What is asked, as a hash that an answer can repeat")

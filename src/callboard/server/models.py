@@ -5,6 +5,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ..types import RequestPurpose
+
 MOST = 9_007_199_254_740_991
 """The largest number that every reader of JSON reads exactly."""
 MAX_LIST = 1_000
@@ -185,6 +187,7 @@ class RequestInfo(Outgoing):
     session_id: str
     execution_id: str
     kind: str
+    purpose: RequestPurpose = Field(description="`approval`, `question`, `wallet` or `front_end_tool`")
     tool: str
     payload: Any = Field(description="What is asked")
     answer_schema: Any = Field(description="What an answer must look like")

@@ -20,6 +20,7 @@ from ..sessions.session import Session
 from ..sessions.snapshot import BriefSnapshot
 from ..storage.brief import Cut
 from ..storage.rows import RequestRow
+from ..types import RequestPurpose
 from .app_services import AppServices
 from .frames import family_of, name_of
 from .models import BoardEvent, CutInfo, ExecutionInfo, RequestInfo, State
@@ -99,6 +100,7 @@ def request_info(row: RequestRow, cut: Mapping[str, Cut] | None = None) -> Reque
         session_id=row.session_id,
         execution_id=row.execution_id,
         kind=row.kind,
+        purpose=RequestPurpose(row.purpose),
         tool=row.tool,
         payload=from_json(row.payload),
         answer_schema=from_json(row.schema),
@@ -192,8 +194,7 @@ async def _is_silent(session: Session, after: int) -> bool:
 
 
 async def _page(session: Session, after: int) -> Events:
-    board = session.board
-    return board.read(after, PAGE) if board.remembers(after) else await board.recall(after)
+    return await session.board.page(after, PAGE)
 
 
 def _board_event(event: Event) -> BoardEvent:

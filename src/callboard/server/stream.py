@@ -59,8 +59,7 @@ class EventStream:
 
     async def page(self, after: int) -> Events:
         """The next events after a number. Raises `CursorExpired`."""
-        board = self._session.board
-        return board.read(after, PAGE) if board.remembers(after) else await board.recall(after)
+        return await self._session.board.page(after, PAGE)
 
     async def snapshot(self, name: str) -> tuple[int, bytes]:
         """How things stand, and after which number to go on."""

@@ -22,6 +22,7 @@ from ..storage.rows import RequestRow
 from ..tools.definition import Tool
 from ..tools.document import encode
 from ..tools.problems import problems_of
+from ..types import RequestPurpose
 
 MAX_ANSWER_BYTES = 256 * 1024
 """How large an answer may be, as JSON."""
@@ -75,10 +76,11 @@ def judge(row: RequestRow, tool: Tool | None, answer: Any) -> tuple[str, bytes]:
             raise AnswerInvalid(f"The answer is too large: at most {MAX_ANSWER_BYTES:,} bytes are taken.")
         if is_deeper(document, DEEPEST):
             raise AnswerInvalid("The answer is nested too deeply.")
-        if row.kind == EventKind.WALLET_TX_REQUEST:
+        if row.purpose == RequestPurpose.WALLET:
             given = WalletResponse.model_validate_json(document)
-            status = "refused" if _wants_approval(row, tool) and given.status != "confirmed" else "answered"
-        elif _wants_approval(row, tool):
+            is_result = tool is not None and tool.handler is None
+            status = "answered" if is_result or given.status == "confirmed" else "refused"
+        elif row.purpose == RequestPurpose.APPROVAL:
             return _approval(Approval.model_validate_json(document), tool)
         else:
             status = "answered"
@@ -101,13 +103,6 @@ def _approval(given: Approval, tool: Tool | None) -> tuple[str, bytes]:
 def _problems(error: ToolError) -> Sequence[Mapping[str, Any]]:
     details: object = error.details
     return cast("list[Mapping[str, Any]]", details) if isinstance(details, list) else ()
-
-
-def _wants_approval(row: RequestRow, tool: Tool | None) -> bool:
-    """Whether it asks for leave to run something. Where the tool is not known here, its schema says so."""
-    if tool is not None:
-        return tool.handler is not None
-    return from_json(row.schema) in (Approval.model_json_schema(), WalletResponse.model_json_schema())
 
 
 def answer_schema(tool: Tool) -> dict[str, Any]:
@@ -137,7 +132,8 @@ def arguments_hash(row: RequestRow) -> str:
 def shown_answer(row: RequestRow, tool: Tool | None) -> Any:
     """An answer as people may see it: edited arguments without their secrets."""
     answer = from_json(row.answer or b"null")
-    if tool is not None and tool.has_secrets and _wants_approval(row, tool) and "arguments" in answer:
+    approval = row.purpose == RequestPurpose.APPROVAL
+    if tool is not None and tool.has_secrets and approval and "arguments" in answer:
         answer["arguments"] = from_json(shown_arguments(tool, encode(answer["arguments"])))
     return answer
 
@@ -157,7 +153,7 @@ def meaning(row: RequestRow, execution: Execution) -> HumanDecision:
         except ValidationError:  # it was taken by a process that does not know the tool
             return _refusal("The person's answer is not what was asked for.", ErrorCategory.VALIDATION)
     said = cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
-    wallet = row.kind == EventKind.WALLET_TX_REQUEST
+    wallet = row.purpose == RequestPurpose.WALLET
     if row.status == "refused" or not (said.get("status") == "confirmed" if wallet else said.get("approved") is True):
         reason = said.get("reason") or said.get("detail")
         why = f" The reason: {reason}" if reason else ""

@@ -69,7 +69,7 @@ class ConversationScope:
         found: list[Event] = []
         while seq < last:
             try:
-                events = board.read(seq) if board.remembers(seq) else await board.recall(seq)
+                events = await board.page(seq)
             except CursorExpired as expired:  # what lies before that is not kept any more
                 if expired.first <= seq + 1:  # nor is anything else: the session is deleted
                     break

@@ -1,4 +1,4 @@
-"""Rows without what is long in them, for lists: a thousand results of a megabyte each are never in memory at once."""
+"""Rows without their long fields, for lists: a thousand results of a megabyte each are never in memory at once."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,28 +9,28 @@ from .rows import ExecutionRow, RequestRow
 R = TypeVar("R", ExecutionRow, RequestRow)
 
 EXCERPT = 200
-"""How many characters are shown of what is left out."""
+"""The number of characters in the excerpt of an omitted field."""
 
 
 class Cut(NamedTuple):
-    """What was left out of a row because it is long."""
+    """A field that was left out of a row because it is long."""
 
     length: int
-    """How many characters it has, as JSON."""
+    """The number of its characters, as JSON."""
     excerpt: str
-    """The first of them."""
+    """Its first characters."""
 
 
 class Brief(NamedTuple, Generic[R]):
-    """A row without what is long in it: in its place stands null."""
+    """A row without its long fields: their value is null."""
 
     row: R
     cut: Mapping[str, Cut]
-    """The fields that were left out, by name."""
+    """The omitted fields, by name."""
 
 
 def brief(row: R, longest: int, *names: str, **others: Any) -> Brief[R]:
-    """A row without those fields of it that have more bytes than that. `others` are set."""
+    """Return a row without those named fields that are longer than `longest` bytes. `others` replaces fields."""
     cut = {
         name: Cut(len(text), text[: 4 * EXCERPT].decode(errors="ignore")[:EXCERPT])
         for name in names
@@ -40,5 +40,5 @@ def brief(row: R, longest: int, *names: str, **others: Any) -> Brief[R]:
 
 
 def nothing(name: str) -> bytes | None:
-    """What stands in the place of a field that was left out."""
+    """Return the value of an omitted field."""
     return None if name == "value" else b"null"

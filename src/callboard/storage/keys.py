@@ -1,7 +1,7 @@
-"""API keys: how one is made, and how one is known again.
+"""Creates and verifies API keys.
 
-A key is `cb_<id>_<secret>`. Its id may be shown; its secret is 256 random bits, of which the store has only the SHA-256
-hash. A slow hash, as passwords want it, would gain nothing: nobody can try out 2²⁵⁶ secrets at any speed.
+A key is `cb_<id>_<secret>`. Its id is public; its secret is 256 random bits, of which the store has only the SHA-256
+hash. A slow hash, as passwords need it, would gain nothing: 2²⁵⁶ secrets cannot be tried at any speed.
 """
 
 import re
@@ -14,37 +14,37 @@ from ..errors import CallboardError
 from .rows import KeyRow
 
 PREFIX = "cb_"
-"""What every key begins with, so that people and scanners of code know one when they see it."""
+"""The prefix of every key, by which people and secret scanners recognize it."""
 
 LONGEST_NAME = 200
-"""Characters of a user's id or of a key's name."""
+"""The largest number of characters of a user's id or of a key's name."""
 
 _KEY = re.compile(r"cb_([0-9a-f]{16})_([0-9a-f]{64})")
-_NOBODY = "0" * 64
+_NO_DIGEST = "0" * 64
 
 
 class KeyNameError(CallboardError):
-    """A user or a key cannot have this name."""
+    """The name of a user or of a key is not valid."""
 
     code = "key_name"
 
 
 class NewKey(NamedTuple):
-    """A key that was made now: the only moment at which it can be read."""
+    """A new key. Its text is not stored and cannot be read again."""
 
     row: KeyRow
     text: str
 
 
 class ReadKey(NamedTuple):
-    """A key that somebody brought, taken apart. The secret itself is not kept."""
+    """A parsed key, with the hash of its secret."""
 
     id: str
     digest: str
 
 
 def new_key(user_id: str, now: float, *, name: str | None = None, expires_at: float | None = None) -> NewKey:
-    """A new key of a user. Raises `KeyNameError`."""
+    """Create a key for a user. Raises `KeyNameError`."""
     _require_name("user", user_id)
     if name is not None:
         _require_name("name of a key", name)
@@ -54,25 +54,25 @@ def new_key(user_id: str, now: float, *, name: str | None = None, expires_at: fl
 
 
 def read_key(text: str) -> ReadKey | None:
-    """The parts of a key; None where the text is none."""
+    """Parse a key; None if the text is not a key."""
     found = _KEY.fullmatch(text)
     return None if found is None else ReadKey(found[1], _digest(found[2]))
 
 
 def is_key(key: ReadKey, row: KeyRow | None) -> bool:
-    """Whether it is the stored one, in the same time whatever they have in common, and also where none is stored."""
-    return compare_digest(key.digest, _NOBODY if row is None else row.digest) and row is not None
+    """Return whether a key is the stored one. Takes the same time for any key, also if none is stored."""
+    return compare_digest(key.digest, _NO_DIGEST if row is None else row.digest) and row is not None
 
 
 def key_state(row: KeyRow, now: float) -> str:
-    """`active`, `revoked` or `expired`."""
+    """Return the state of a key: `active`, `revoked` or `expired`."""
     if row.revoked_at is not None:
         return "revoked"
     return "expired" if row.expires_at is not None and row.expires_at <= now else "active"
 
 
 def usable_name(text: str) -> bool:
-    """Whether a user can be called so: printable, without spaces at its ends, and not too long."""
+    """Return whether a name is valid: printable, without spaces at its ends, and not too long."""
     return 0 < len(text) <= LONGEST_NAME and text.isprintable() and text == text.strip()
 
 

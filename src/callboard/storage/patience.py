@@ -1,8 +1,8 @@
-"""How long a caller waits for the store.
+"""Limits the time that a caller waits for the store.
 
 Work of the runtime itself waits until the store answers: results must not be lost, and turns go on where they were. A
-caller that has to be answered, such as an HTTP request, enters `patience` instead. What it asks the store for then
-fails with `StoreUnavailable` when its time is used up, and what it wanted written is withdrawn.
+caller that needs a response, such as an HTTP request, enters `patience` instead. When its time is used up, its queries
+fail with `StoreUnavailable`, and its writes are withdrawn.
 """
 
 import asyncio
@@ -16,30 +16,29 @@ from .errors import StoreUnconfirmed
 T = TypeVar("T")
 
 PATIENCE = 4.0
-"""Seconds that a client waits for the store before it is told that the store does not answer."""
-
+"""Seconds that a client waits for the store before its request fails."""
 
 MOMENT = 0.1
-"""Seconds in which something that was withdrawn when a patience ended is told."""
+"""Seconds for a withdrawn write to be reported after the caller's time is used up."""
 
 
 class Patience:
-    """The time that one caller has left to wait for the store. Other waiting does not count."""
+    """The time that a caller has left to wait for the store. Other waiting does not count."""
 
     __slots__ = ("_over", "_task", "left")
 
     def __init__(self, seconds: float) -> None:
         self.left = seconds
-        """Seconds that the caller goes on waiting."""
+        """Seconds that the caller still waits."""
         self._task = asyncio.current_task()
         self._over = False
 
     def end(self) -> None:
-        """The caller has its answer. What it started goes on without this limit."""
+        """End the limit: tasks that the caller started go on without it."""
         self._over = True
 
     def spend(self, seconds: float) -> None:
-        """The caller waited."""
+        """Subtract time that the caller waited."""
         self.left = max(0.0, self.left - seconds)
 
     @property
@@ -48,7 +47,7 @@ class Patience:
 
     @property
     def is_mine(self) -> bool:
-        """Whether this code runs in the caller's own task, and not in one that it started."""
+        """Whether the current task is the caller's own, and not one that it started."""
         return asyncio.current_task() is self._task
 
 
@@ -57,7 +56,7 @@ _current: ContextVar[Patience | None] = ContextVar("callboard_patience", default
 
 @contextmanager
 def patience(seconds: float | None) -> Generator[Patience | None]:
-    """Limit the time that the code within waits for the store; with None it waits as long as it takes."""
+    """Limit the time that the code within waits for the store; with None there is no limit."""
     scope = None if seconds is None else Patience(seconds)
     token = _current.set(scope)
     try:
@@ -69,19 +68,19 @@ def patience(seconds: float | None) -> Generator[Patience | None]:
 
 
 def reader() -> Patience | None:
-    """The limit for a question to the store. It also holds for tasks that the caller started, while it waits."""
+    """Return the limit for a query. It also applies to tasks that the caller started, as long as the caller waits."""
     scope = _current.get()
     return None if scope is None or scope.is_over else scope
 
 
 def writer() -> Patience | None:
-    """The limit for something that is to be written. Tasks that the caller started, such as turns, have none."""
+    """Return the limit for a write. Tasks that the caller started, such as turns, have none."""
     scope = _current.get()
     return None if scope is None or scope.is_over or not scope.is_mine else scope
 
 
 async def within(scope: Patience, waiting: "asyncio.Future[Any]") -> bool:
-    """Wait for a future as long as a caller does. False where it is not done by then; it is left as it is."""
+    """Wait for a future as long as a caller does. Return False, and leave the future alone, if it is not done then."""
     loop = asyncio.get_running_loop()
     began = loop.time()
     done, _ = await asyncio.wait([waiting], timeout=scope.left)
@@ -90,10 +89,9 @@ async def within(scope: Patience, waiting: "asyncio.Future[Any]") -> bool:
 
 
 async def confirmed(writing: "asyncio.Future[T]") -> T:
-    """Wait for work that goes on after a write, whatever becomes of its caller.
+    """Wait for work that goes on after a write, even if its caller is cancelled.
 
-    Raises what it raises, and `StoreUnconfirmed` for a caller whose patience ends before it is known whether the store
-    has taken it.
+    Raises the error of the work, or `StoreUnconfirmed` if the caller's patience ends before the write is confirmed.
     """
     caller = writer()
     if caller is not None:

@@ -1,13 +1,13 @@
-"""What is stored, as plain values: times as seconds since 1970, JSON as bytes.
+"""Stored rows as plain values: times as seconds since 1970, JSON as bytes.
 
-A database may give JSON back with other spaces and another order of keys, never with another meaning. `document` and
-the entries of a transcript come back byte for byte.
+A database may return JSON with other spaces and another order of keys, but with the same meaning. `document` and the
+entries of a transcript are returned byte for byte.
 """
 
 from dataclasses import dataclass
 
 TOOL, WORKER = "tool", "worker"
-"""The kinds of executions: a call of a tool, and the work on a request of people, of which only the answer is told."""
+"""The kinds of executions: a call of a tool, and the work on a user's request, of which only the answer is posted."""
 TURN, INPUT = "turn", "input"
 """The other kinds of work that a process owns: a running turn, and an input that is not delivered to the model yet."""
 RUNNING = "running"
@@ -16,79 +16,79 @@ RUNNING = "running"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionRow:
-    """A session: whose it is and what it may see. Where its board stands is the store's to say, not the writer's."""
+    """A session: its user and what it may see."""
 
     id: str
     user_id: str
     namespaces: tuple[str, ...] | None
-    """None: all."""
+    """The namespaces that it sees; None: all."""
     channel: str | None
     allow: tuple[str, ...] | None
-    """The only tools that it sees; None: no such list."""
+    """The only tools that it sees; None: all."""
     tools: tuple[str, ...]
     """The names of the tools that it saw when it was last written."""
     open: bool
-    """False after a logout."""
+    """Whether it is open: false after a logout."""
     created_at: float
     updated_at: float
     last_seq: int = 0
-    """The number of its newest event. Given by the store; ignored in what is written."""
+    """The number of its newest event. The store sets it and ignores it in writes."""
     first_seq: int = 1
-    """The number of the oldest event that is kept. Given by the store."""
+    """The number of its oldest kept event. Set by the store."""
     unconsumed: tuple[str, ...] = ()
-    """The executions whose late results nobody has taken, oldest first. Changed by `Change.late` and `Change.taken`."""
+    """Executions whose late results are not consumed, oldest first. `Change.late` and `Change.taken` change them."""
     wake: str | None = None
-    """What late results do to it while it is idle; None: what their tools say."""
+    """The effect of late results while it is idle; None: as their tools define it."""
     writes: int = 0
-    """How often it was written: of two, the one with more is the newer. Given by the store."""
+    """The number of times that it was written: of two rows, the newer has more. Set by the store."""
     active_at: float | None = None
-    """When its newest event was posted; None where no event is kept. Given by the store."""
+    """The time of its newest event; None if no event is kept. Set by the store."""
 
     @property
     def last_activity(self) -> float:
-        """When anything last happened in it: an event, or a change of the session itself."""
+        """The time of its last event, or of the last change of the session itself."""
         return max(self.updated_at, self.active_at or 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionRow:
-    """An execution, with all that is needed to carry it on in another process."""
+    """An execution, with everything that another process needs to continue it."""
 
     id: str
     session_id: str
     user_id: str
     call_id: str
-    """The caller's id; unique within a session. The execution's own id where the caller gave none."""
+    """The caller's id; unique within a session. The execution's own id if the caller gave none."""
     tool: str
     kind: str
     """`tool`, or `worker` for a request that a system worker answers."""
     document: bytes | None
-    """The arguments as they came. None where they held secrets and are not needed any more."""
+    """The arguments as they were received. None if they held secrets and are no longer needed."""
     fingerprint: str
-    """A hash of the arguments, for those who come with the same id again."""
+    """A hash of the arguments, which tells a repeated call from another one with the same id."""
     shown: bytes
-    """The arguments as people may see them."""
+    """The arguments without secrets, for display."""
     status: str
     priority: int
     attempt: int
     max_attempts: int
     errors: bytes
-    """Why earlier attempts failed: a JSON list."""
+    """The errors of earlier attempts: a JSON list."""
     value: bytes | None
     error: bytes | None
     late: bool
-    """Whether its caller was let go before it ended."""
+    """Whether its caller stopped waiting before it ended."""
     parent_id: str | None
     queued_at: float
     started_at: float | None
     completed_at: float | None
-    """None: it is unfinished."""
+    """When it ended; None: it is unfinished."""
     owner: str | None
-    """The process that carries it out; None where nobody does, because it waits for a person."""
+    """The process that runs it; None if it waits for a person without a process."""
     cancelling: bool = False
-    """Whether somebody, in any process, asked for it to stop. Once asked, it stays so, whatever is written."""
+    """Whether a process asked for it to stop. Later writes do not reset this."""
     retry_at: float | None = None
-    """The time before which the next attempt must not begin; None where the execution waits for no retry."""
+    """The time before which the next attempt must not begin; None if no retry is pending."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +104,7 @@ class TurnRow:
     """`running`, or how it ended: a value of `TurnStatus`."""
     started_at: float
     completed_at: float | None
-    """None: it is running."""
+    """When it ended; None: it is running."""
     owner: str
     """The process that runs it."""
     cancelling: bool = False
@@ -128,7 +128,7 @@ class InputRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestRow:
-    """Something that a person is asked."""
+    """A request to a person."""
 
     id: str
     session_id: str
@@ -136,12 +136,14 @@ class RequestRow:
     execution_id: str
     kind: str
     """The kind of its event: `human_request` or `wallet_tx_request`."""
+    purpose: str
+    """A value of `RequestPurpose`."""
     tool: str
     payload: bytes
     schema: bytes
-    """What an answer must look like, as a JSON schema."""
+    """The JSON schema of an answer."""
     fingerprint: str
-    """A hash of the arguments that are asked about: what is approved is what runs."""
+    """A hash of the arguments that the request is about: only what was approved runs."""
     status: str
     """`open`, `answered`, `used`, `refused`, `expired` or `withdrawn`."""
     answer: bytes | None
@@ -152,7 +154,7 @@ class RequestRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdempotencyRow:
-    """A client's id for one write to a session, and what that write came to.
+    """A client's id for a write to a session, and the result of that write.
 
     It is written in one transaction with the change that it names, so a repeated request finds either both or neither.
     """
@@ -162,44 +164,44 @@ class IdempotencyRow:
     fingerprint: str
     """A hash of the request. The same key with another fingerprint is a conflict."""
     at: float
-    """When it was written. Old keys are forgotten."""
+    """When it was written. Old keys are deleted."""
     answer: bytes = b"null"
-    """What the client is answered beside the number, as a small JSON document."""
+    """A small JSON document for the response, beside the number."""
     seq: int | None = None
-    """The number that the client is answered with. None in a change: the store fills in that of the change's first
-    event, or of the session's newest one where the change has none."""
+    """The number for the response. None in a change: the store sets it to that of the change's first event, or of the
+    session's newest event if the change has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnerRow:
-    """A process that carries executions out, as long as its beat goes on."""
+    """A process that runs executions, as long as its beat advances."""
 
     id: str
     host: str
     """The machine and its boot, so that process ids can be compared."""
     pid: int
     started: str
-    """When the process was started, in the machine's own words: process ids are used again."""
+    """The start time of the process in the system's format: process ids are reused."""
     beat: int
-    """A number that goes up while it lives. Whoever sees it stand still for a lease's time may recover its work.
+    """A number that increases while it lives. If it stands still for the time of a lease, its work may be recovered.
 
-    -1: it has left, and work of it is still there."""
+    -1: it has left, and some of its work is still stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyRow:
-    """An API key: whose it is, and how it is known again. The key itself is not stored."""
+    """An API key: its user, and the hash of its secret. The key itself is not stored."""
 
     id: str
-    """The part of the key that may be shown."""
+    """The public part of the key."""
     user_id: str
     name: str | None
-    """What its owner calls it."""
+    """A name that its user chose."""
     digest: str
     """The SHA-256 hash of its secret, in hexadecimal digits."""
     created_at: float
     expires_at: float | None
-    """None: never."""
+    """When it expires; None: never."""
     revoked_at: float | None = None
     last_used_at: float | None = None
-    """About when it was last used: it is not written for every request."""
+    """The approximate time of its last use: it is not written for every request."""

@@ -1,7 +1,7 @@
-"""Text that every store can hold. PostgreSQL refuses NUL, and no driver encodes a lone surrogate.
+"""Checks for text that every store can hold. PostgreSQL refuses NUL, and no driver encodes a lone surrogate.
 
-Ids that hold either are refused: two of them must never become one. Names that a stranger may choose, of tools that do
-not exist, are stored with a replacement character. JSON documents may hold anything: stores see to that themselves.
+Ids with either are refused: two of them must never become one. Names that a client chooses freely, of tools that do not
+exist, are stored with a replacement character. JSON documents may contain anything: stores encode them.
 """
 
 import re
@@ -10,10 +10,10 @@ _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def is_storable(text: str) -> bool:
-    """Whether a text has neither a NUL character nor a lone surrogate."""
+    """Return whether a text has neither a NUL character nor a lone surrogate."""
     return (text.isascii() and "\0" not in text) or _UNSTORABLE.search(text) is None
 
 
 def storable(text: str) -> str:
-    """A text with U+FFFD in the place of each character that no store can hold."""
+    """Return a text with U+FFFD instead of each character that no store can hold."""
     return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text)

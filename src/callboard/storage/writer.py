@@ -1,11 +1,10 @@
-"""The writer: one task per process that groups what many sessions have to write into few transactions.
+"""The writer: one task per process that groups the changes of many sessions into few transactions.
 
-Sessions hand in their ledgers; while one group is being committed, the next one gathers. So a commit costs the same
-however many wait for it. A store that does not answer is asked again until it does; nobody is told that something is
-stored before it is. A source may withdraw a change from the group that is being written, as long as the store has not
-begun to commit it: the group is then formed anew without it.
+Sources add themselves; while one group is committed, the next one gathers, so that a commit costs the same however many
+sources wait for it. The writer retries a store that does not answer, and confirms a change only after its commit. A
+source may withdraw a change until the store begins to commit its group: the group is then formed again without it.
 
-While there is nothing to write, the store is probed, so that it is known soon when it is away or has no room.
+While there is nothing to write, the writer probes the store, to notice early that it is unavailable or full.
 """
 
 import asyncio
@@ -25,69 +24,69 @@ log = logging.getLogger("callboard.store")
 T = TypeVar("T")
 
 FIRST_DELAY, LONGEST_DELAY = 0.05, 1.0
-"""Seconds between two attempts to write to a store that does not answer."""
+"""Seconds between two attempts to write to a store that does not answer: the first pause and the longest."""
 GROUP = 2_000
-"""How many ledgers are written at once, at most."""
+"""The largest number of sources in one group."""
 PROBE = 1.5
-"""Seconds without anything to write after which the store is probed."""
+"""Seconds without a write after which the store is probed."""
 LATE = 2.5
 """Seconds after which a store that has not answered counts as unavailable."""
 
 
 class Source(Protocol):
-    """Something that has changes to be written."""
+    """A source of changes."""
 
     def take(self) -> Sequence[Change]:
-        """What is to be written now, in order. It is not handed out again."""
+        """Return the changes to write now, in order. They are not returned again."""
         ...
 
     def take_again(self) -> Sequence[Change]:
-        """What was taken last and was not written, without what was withdrawn since."""
+        """Return the changes that were taken last and not written, without those that were withdrawn since."""
         ...
 
     def written(self, results: Sequence[int | Conflict]) -> None:
-        """What became of the changes that were taken last."""
+        """Receive the results of the changes that were taken last."""
         ...
 
     def lost(self, error: StoreError) -> None:
-        """They were not written, and will not be."""
+        """Learn that the changes that were taken last are not written, and will not be."""
         ...
 
 
 class Writer:
-    """Writes, between `open` and `close`."""
+    """Writes the changes of its sources between `open` and `close`."""
 
     def __init__(self, store: Committer) -> None:
         self._store = store
         self._waiting: dict[Source, None] = {}
         self._taken: list[tuple[Source, Sequence[Change]]] = []
-        """What is being written."""
+        """The changes that are being written, by source."""
         self._group = ChangeGroup(())
-        """The same, as the store was given it."""
-        self._asked: float | None = None
-        """When the store was asked for what it has not answered yet."""
+        """The group that the store is committing."""
+        self._pending_since: float | None = None
+        """The time of the pending call of the store; None if there is none."""
         self._more = asyncio.Event()
         self._closing = False
         self._task: asyncio.Task[None] | None = None
         self.unavailable = False
-        """Whether the store refused what it was last asked."""
+        """Whether the last call of the store failed."""
         self.written = self.refused = self.lost = 0
-        """Changes that were written, that did not fit what is stored, and that were given up."""
+        """The numbers of changes that were written, that were in conflict, and that were lost."""
         self.failures = 0
-        """Attempts to write a group that failed."""
+        """The number of failed attempts to write a group."""
         self.commits = 0
         self.commit_time = 0.0
-        """Groups that were written, and the seconds that it took."""
+        """The number of groups that were written, and the seconds that their commits took."""
 
     @property
     def available(self) -> bool:
-        """Whether the store took what it was last asked to write, and does not keep the next write waiting."""
-        return not self.unavailable and (self._asked is None or perf_counter() - self._asked < LATE)
+        """Whether the last call of the store succeeded, and no call is pending for long."""
+        return not self.unavailable and (self._pending_since is None or perf_counter() - self._pending_since < LATE)
 
     def withdraw(self) -> bool:
-        """Form the group that is being written anew, since something of it was withdrawn.
+        """Form the group that is being written again, because a change of it was withdrawn.
 
-        False where it is too late: the group may be committed. If it turns out that it was not, it is formed anew.
+        Return False if it is too late, since the group may be committed. If it was not, it is formed again.
         """
         return self._group.withdraw()
 
@@ -95,7 +94,7 @@ class Writer:
         self._task = asyncio.get_running_loop().create_task(self._run(), name="callboard: writer")
 
     async def close(self, patience: float = 10.0) -> None:
-        """Write what is left, for at most so many seconds. Whoever still waits then is told that it was not written."""
+        """Write what is left, for at most `patience` seconds. Sources that still wait then lose their changes."""
         self._closing = True
         self._more.set()
         if self._task is None:
@@ -105,11 +104,11 @@ class Writer:
             self._task.cancel()
             await asyncio.wait([self._task])
             self._group.withdraw()
-            log.error("the store did not answer; what was not written yet is lost")
+            log.error("the store did not answer; changes that are not written yet are lost")
         self._give_up()
 
     def add(self, source: Source) -> None:
-        """Have a source written with the next group."""
+        """Write the changes of a source with the next group."""
         self._waiting[source] = None
         self._more.set()
         if self._closing and self._task is not None and self._task.done():
@@ -129,7 +128,7 @@ class Writer:
                 await self._write(sources)
 
     async def _has_more(self) -> bool:
-        """Whether there is something to write, or it is time to close. False when the store is to be probed."""
+        """Wait for something to write, or for the end. Return False if it is time to probe the store."""
         if not self._more.is_set():
             with suppress(TimeoutError):
                 async with asyncio.timeout(PROBE):
@@ -138,7 +137,7 @@ class Writer:
 
     async def _probe(self) -> None:
         try:
-            await self._ask(self._store.probe())
+            await self._call(self._store.probe())
         except StoreError as error:
             self._failed(error)
         except Exception:
@@ -151,31 +150,31 @@ class Writer:
             try:
                 results = await self._commit(self._group)
             except GroupWithdrawn:
-                self._form_anew()
+                self._form_again()
             except Exception as error:
                 self.failures += 1
                 log.error("a group of %d changes could not be written: %s", len(self._group), error)
                 self._lose(error if isinstance(error, StoreError) else _fault(error))
             else:
-                self._tell(results)
+                self._confirm(results)
 
-    def _form_anew(self) -> None:
-        """Leave out what was withdrawn."""
+    def _form_again(self) -> None:
+        """Form the group without the changes that were withdrawn."""
         taken, self._taken = self._taken, []
         for source, _ in taken:
             if changes := source.take_again():
                 self._taken.append((source, changes))
             else:
-                _told(source, ())
+                _confirm(source, ())
 
-    def _tell(self, results: Sequence[int | Conflict]) -> None:
+    def _confirm(self, results: Sequence[int | Conflict]) -> None:
         refused = sum(isinstance(result, Conflict) for result in results)
         self.refused += refused
         self.written += len(results) - refused
         taken, self._taken = self._taken, []
         start = 0
         for source, changes in taken:
-            _told(source, results[start : start + len(changes)])
+            _confirm(source, results[start : start + len(changes)])
             start += len(changes)
 
     async def _commit(self, group: ChangeGroup) -> list[int | Conflict]:
@@ -184,7 +183,7 @@ class Writer:
             group.check()
             began = perf_counter()
             try:
-                results = await self._ask(self._store.commit(group))
+                results = await self._call(self._store.commit(group))
             except StoreUnavailable as error:
                 self.failures += 1
                 self._failed(error)
@@ -195,25 +194,25 @@ class Writer:
                 self.commit_time += perf_counter() - began
                 return results
 
-    async def _ask(self, question: Awaitable[T]) -> T:
-        """Wait for the store's answer, and know how long it takes."""
-        self._asked = perf_counter()
+    async def _call(self, call: Awaitable[T]) -> T:
+        """Wait for a call of the store, and record that it is pending."""
+        self._pending_since = perf_counter()
         try:
-            answer = await question
+            result = await call
         finally:
-            self._asked = None
+            self._pending_since = None
         if self.unavailable:
             log.warning("the store answers again")
         self.unavailable = False
-        return answer
+        return result
 
     def _failed(self, error: StoreError) -> None:
         if not self.unavailable:
-            log.warning("the store does not answer (%s); it is asked again until it does", error)
+            log.warning("the store does not answer (%s); the writer retries until it does", error)
         self.unavailable = True
 
     def _give_up(self) -> None:
-        """Nothing is written any more: let nobody wait for it."""
+        """Fail everything that still waits to be written."""
         error = StoreUnavailable("The runtime has ended; this was not written.")
         self._lose(error)
         while self._waiting:
@@ -238,7 +237,7 @@ def _taken(source: Source) -> Sequence[Change]:
         return ()
 
 
-def _told(source: Source, results: Sequence[int | Conflict]) -> None:
+def _confirm(source: Source, results: Sequence[int | Conflict]) -> None:
     try:
         source.written(results)
     except Exception:

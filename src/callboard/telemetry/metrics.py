@@ -12,8 +12,9 @@ from prometheus_client.registry import Collector
 from ..runtime import Runtime
 from ..sessions.session import Session
 from ..tools.histogram import Histogram
+from ..turns import TurnStatus
 from .collector import RuntimeCollector, buckets
-from .turns import LOST, PAUSED, STATUSES, TurnEnd, TurnWatch
+from .turns import LOST, STATUSES, TurnEnd, TurnWatch
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 """The media type of what `render` gives."""
@@ -69,7 +70,7 @@ class Metrics(Collector):
 
     def turn_ended(self, session: Session, turn_id: str, end: TurnEnd) -> None:
         self._durations[end.status].add(end.seconds)
-        if end.status in (PAUSED, LOST):  # what it used is counted once, at the end of the whole turn
+        if end.status in (TurnStatus.PAUSED, LOST):  # what it used is counted once, at the end of the whole turn
             return
         self._tokens["input"] += end.input_tokens
         self._tokens["output"] += end.output_tokens

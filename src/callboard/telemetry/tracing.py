@@ -22,10 +22,11 @@ from ..execution.lifecycle import Status
 from ..execution.manager import NO_TOOL
 from ..runtime import Runtime
 from ..sessions.session import Session
+from ..turns import TurnStatus
 from ..types import Mode
 from . import conventions as names
 from .masks import Masker
-from .turns import FAILED, TurnEnd, TurnWatch
+from .turns import TurnEnd, TurnWatch
 
 log = logging.getLogger("callboard.telemetry")
 
@@ -183,7 +184,7 @@ class Tracing:
         span.set_attribute(names.STATUS, end.status)
         span.set_attribute(names.INPUT_TOKENS, end.input_tokens)
         span.set_attribute(names.OUTPUT_TOKENS, end.output_tokens)
-        if end.status == FAILED:
+        if end.status == TurnStatus.FAILED:
             span.set_attribute(names.ERROR, "turn_failed")
             span.set_status(StatusCode.ERROR)
         span.end()

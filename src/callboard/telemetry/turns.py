@@ -8,11 +8,14 @@ from typing import Any, Protocol
 
 from ..runtime import Runtime
 from ..sessions.session import Session
+from ..turns import TurnStatus
 
 log = logging.getLogger("callboard.telemetry")
 
-FINISHED, FAILED, INTERRUPTED, PAUSED, LOST = STATUSES = ("finished", "failed", "interrupted", "paused", "lost")
-"""How a turn, or its part until it waits for a person, can end. A lost one is another process's."""
+LOST = "lost"
+"""The status of a turn that another process has taken over."""
+STATUSES = (*(status.value for status in TurnStatus), LOST)
+"""How a turn, or its part up to a pause, can end."""
 
 
 _USED = ("requests", "input_tokens", "output_tokens", "cost")
@@ -60,7 +63,7 @@ class TurnWatch:
     def turn_ended(self, session: Session, turn_id: str, status: str, usage: Any) -> None:
         if (began := self._began.pop(turn_id, None)) is not None:
             end = TurnEnd(
-                status if status in STATUSES else FAILED,
+                status if status in STATUSES else TurnStatus.FAILED,
                 monotonic() - began,
                 **{name: getattr(usage, name, None) or 0 for name in _USED},
             )

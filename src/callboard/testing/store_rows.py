@@ -70,6 +70,7 @@ def request_row(request_id: str = "r", session_id: str = "s", **fields: Any) -> 
         "user_id": "ann",
         "execution_id": "x",
         "kind": "human_request",
+        "purpose": "question",
         "tool": "pay",
         "payload": b'{"ask": 1}',
         "schema": b'{"type": "object"}',

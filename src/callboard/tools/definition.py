@@ -17,7 +17,7 @@ from ..errors import RegistrationError
 from ..schemas.clean import clean
 from ..schemas.dialects import dialect
 from ..schemas.secrets import has_secrets
-from ..types import JSON, JSONSchema, Logout, Mode, Wake
+from ..types import JSON, JSONSchema, Logout, Mode, RequestPurpose, Wake
 from .arguments import Arguments
 from .gates import Gate, check_gate
 from .handler import Handler
@@ -80,6 +80,8 @@ class Tool(Generic[P, R]):
     wake: Wake = Wake.WAKE
     asks: str = "human_request"
     """The kind of event with which a person is asked: `human_request`, or `wallet_tx_request` for a wallet."""
+    front_end: bool = False
+    """Whether the client's page carries the calls out."""
     expires: float | None = None
     """Seconds after which a request to a person expires."""
     origin: str | None = field(default=None, repr=False)
@@ -113,6 +115,15 @@ class Tool(Generic[P, R]):
         object.__setattr__(self, "label", f'"tool":"{self.name}"{mode}')
         if not self.topic:
             object.__setattr__(self, "topic", self.name.replace("_", " ").replace("-", " ").strip().capitalize())
+
+    @property
+    def request_purpose(self) -> RequestPurpose:
+        """The purpose of the requests that calls of this tool make."""
+        if self.front_end:
+            return RequestPurpose.FRONT_END_TOOL
+        if self.asks == "wallet_tx_request":
+            return RequestPurpose.WALLET
+        return RequestPurpose.QUESTION if self.handler is None else RequestPurpose.APPROVAL
 
     @property
     def input_model(self) -> Any:

@@ -1,4 +1,4 @@
-"""Addresses of databases. What they hold, a password above all, is never repeated in an error."""
+"""Addresses of databases. No error repeats their contents, which may include a password."""
 
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
@@ -7,7 +7,7 @@ from ...storage.errors import StoreError
 
 
 def sqlite_path(url: str) -> str:
-    """The file of `sqlite:///file.db`, seen from the working folder, or of `sqlite:////folder/file.db`."""
+    """Return the file of `sqlite:///file.db`, relative to the working folder, or of `sqlite:////folder/file.db`."""
     path = url.removeprefix("sqlite:///")
     if path == url or not path or path == ":memory:":
         raise StoreError("A SQLite store needs a file: sqlite:///file.db. For one that is not kept use memory://.")
@@ -17,7 +17,7 @@ def sqlite_path(url: str) -> str:
 
 
 def postgres_url(url: str) -> URL:
-    """The address of `postgresql://user:password@host:port/name`, or of `postgres://…`, for the driver that is used."""
+    """Parse `postgresql://user:password@host:port/name` or `postgres://…`, for the driver that is used."""
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError) as error:

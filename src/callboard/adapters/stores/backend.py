@@ -1,106 +1,115 @@
-"""What a store needs to know of its database: the port between `sql.py` and the two databases."""
+"""The port between `SqlStore` and the two databases."""
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
-from sqlalchemy import Connection, Dialect
+from sqlalchemy import ColumnElement, Connection
 
 from ...storage.errors import Conflict
 from ...storage.migration import Migrated, StoreStatus
-from .bulk_statements import StatementBatch
 from .connections import Database, PinnedConnection
+from .statements import Batch, Statements
 
 
 class Watch(Protocol):
-    """Something that calls when another process wrote, until it is closed."""
+    """Reports writes of other processes until it is closed."""
 
     def close(self) -> None: ...
 
 
 class OwnerLocks(Protocol):
-    """Locks of processes that use a database. The system gives a lock back when its process dies, and not before."""
+    """Locks of the processes that use a database. The system releases a lock when its process dies."""
 
     def hold(self, connection: Connection, owner_id: str) -> None:
-        """Take a process's lock unless it is held already. `connection` is that of the line which beats go over."""
+        """Acquire the lock of a process unless it is held. `connection` is that of the heartbeats."""
         ...
 
     def held(self, connection: Connection, owner_ids: Collection[str]) -> dict[str, bool]:
-        """Whether the locks of these processes are held, by any process, for those of which that can be known."""
+        """Return whether the locks of these processes are held, for those of which that can be known."""
         ...
 
     def release(self, connection: Connection, owner_id: str) -> None:
-        """Give a process's lock back, over the same line."""
+        """Release the lock of a process, over the connection of the heartbeats."""
         ...
 
     def forget(self, owner_id: str) -> None:
-        """Remove what a dead process's lock left behind."""
+        """Remove what the lock of a dead process left behind."""
         ...
 
     def close(self) -> None:
-        """Give all locks back that are held here, after the line was closed."""
+        """Release all locks that this object holds, after the connection was closed."""
         ...
 
 
 class Backend(Database, Protocol):
-    """What a store needs to know of its database."""
+    """A database, as a store uses it."""
 
     @property
     def name(self) -> str:
-        """What errors call it."""
+        """The name of the database in errors."""
         ...
 
     @property
-    def dialect(self) -> Dialect: ...
+    def statements(self) -> Statements: ...
 
     @property
     def is_certain(self) -> bool:
-        """Whether a commit that failed was certainly not made."""
+        """Whether a failed commit was certainly not made."""
+        ...
+
+    def key_filter(self, *columns: ColumnElement[Any]) -> ColumnElement[bool]:
+        """Return the condition that these columns equal one of the keys in the parameter `keys`."""
         ...
 
     def prepare(self) -> None:
-        """See to it that the tables are as they should be. Raises `StoreError`."""
+        """Check the tables, and create or migrate them if that is allowed. Raises `StoreError`."""
         ...
 
     def migrate(self) -> Migrated: ...
 
     def status(self) -> StoreStatus:
-        """How it stands. Nothing is made and nothing is migrated. Raises `StoreError`."""
+        """Read the state of the database without changing it. Raises `StoreError`."""
         ...
 
     def probe(self, connection: Connection) -> None:
-        """Do, within a transaction that writes, what shows whether something can be written. Raises `StoreError`."""
+        """Check, within a writing transaction, that the database accepts writes. Raises `StoreError`."""
         ...
 
-    def beats(self, writer: PinnedConnection) -> PinnedConnection:
-        """The line that beats go over."""
+    def heartbeat_connection(self, writer: PinnedConnection) -> PinnedConnection:
+        """Return the connection for heartbeats."""
         ...
 
-    def locks(self) -> "OwnerLocks":
-        """The locks of processes in this database."""
+    def locks(self) -> OwnerLocks:
+        """Return the locks of processes in this database."""
         ...
 
-    def watch(self, writer: PinnedConnection, woken: Callable[[str | None], None]) -> Watch:
-        """Begin to call when another process wrote, from any thread."""
+    def watch(self, woken: Callable[[str | None], None]) -> Watch:
+        """Begin to report writes of other processes, from any thread."""
         ...
 
-    def entered(self, connection: Connection) -> None: ...
-    def left(self, connection: Connection) -> None: ...
-
-    def earlier(self, connection: Connection, number: int) -> list[int | Conflict] | None:
-        """The results of a group of this store, if it was written."""
+    def register(self, connection: Connection) -> None:
+        """Record that the store is open."""
         ...
 
-    def tell(
+    def unregister(self, connection: Connection) -> None:
+        """Record that the store is closed."""
+        ...
+
+    def written_results(self, connection: Connection, number: int) -> list[int | Conflict] | None:
+        """Return the results of a group of this store; None if it was not written."""
+        ...
+
+    def finish_group(
         self,
         connection: Connection,
         number: int,
         results: Sequence[int | Conflict],
         session_ids: Sequence[str],
-        batch: StatementBatch,
+        batch: Batch,
     ) -> None:
-        """Write what was folded, note a group for `earlier`, and tell other processes about its sessions."""
+        """Send the batch, record the group for `written_results`, and notify other processes of its sessions."""
         ...
 
     def notify(self, connection: Connection, session_ids: Sequence[str]) -> None:
-        """Tell other processes about sessions."""
+        """Notify other processes of sessions."""
         ...

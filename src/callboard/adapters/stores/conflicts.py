@@ -1,4 +1,4 @@
-"""Whether a change fits what is stored: one answer for every store, since they differ only in where they look."""
+"""Decides whether a change fits the stored records, for every store alike."""
 
 from collections.abc import Callable, Container, Mapping
 from operator import attrgetter
@@ -13,12 +13,12 @@ _execution_texts: Callable[[ExecutionRow], tuple[str, ...]] = attrgetter(
     "id", "session_id", "user_id", "call_id", "tool", "kind", "fingerprint", "status"
 )
 _request_texts: Callable[[RequestRow], tuple[str, ...]] = attrgetter(
-    "id", "session_id", "user_id", "execution_id", "kind", "tool", "fingerprint", "status"
+    "id", "session_id", "user_id", "execution_id", "kind", "purpose", "tool", "fingerprint", "status"
 )
 
 
 class KnownExecution(Protocol):
-    """What a decision needs to know of an execution."""
+    """The fields of an execution that a decision needs."""
 
     @property
     def call_id(self) -> str: ...
@@ -27,14 +27,14 @@ class KnownExecution(Protocol):
 
 
 class KnownTurn(Protocol):
-    """What a decision needs to know of a turn."""
+    """The fields of a turn that a decision needs."""
 
     @property
     def owner(self) -> str: ...
 
 
 class KnownRequest(Protocol):
-    """What a decision needs to know of a request."""
+    """The fields of a request that a decision needs."""
 
     @property
     def session_id(self) -> str: ...
@@ -43,7 +43,7 @@ class KnownRequest(Protocol):
 
 
 class KnownSession(Protocol):
-    """What a decision needs to know of a session: nothing beyond what the change speaks of has to be in it."""
+    """The records of a session that a decision needs. Only records that the change names have to be in it."""
 
     @property
     def user_id(self) -> str: ...
@@ -66,8 +66,10 @@ class KnownSession(Protocol):
     def idempotency(self) -> Mapping[str, IdempotencyRow]: ...
 
 
-def refusal(change: Change, session: KnownSession | None, requests: Mapping[str, KnownRequest]) -> Conflict | None:
-    """Why a change cannot be written, if it cannot. `session` is None where there is none."""
+def find_conflict(
+    change: Change, session: KnownSession | None, requests: Mapping[str, KnownRequest]
+) -> Conflict | None:
+    """Return the conflict of a change with the stored records, if any. `session` is None if it does not exist."""
     if not has_storable_text(change):
         return Conflict("An id or a name in this change has a NUL character or a lone surrogate, which no store holds.")
     if change.session is not None:
@@ -82,7 +84,7 @@ def refusal(change: Change, session: KnownSession | None, requests: Mapping[str,
     if change.idempotency is not None and session is not None:
         known = session.idempotency.get(change.idempotency.key)
         if known is not None:
-            return repeat(known, change.idempotency)
+            return _repeated(known, change.idempotency)
     if change.entries is not None and change.entries != (0 if session is None else session.entries):
         return Conflict(f"The transcript of session {change.session_id} does not have {change.entries} entries.")
     return (
@@ -95,7 +97,7 @@ def refusal(change: Change, session: KnownSession | None, requests: Mapping[str,
 
 
 def has_storable_text(change: Change) -> bool:
-    """Whether every store can hold the ids and names in a change, its JSON documents aside."""
+    """Return whether every store can hold the ids and names in a change. JSON documents are not checked."""
     texts = [change.session_id, *change.late, *change.cancel]
     if change.session is not None:
         texts += (change.session.id, change.session.user_id, change.session.channel or "", change.session.wake or "")
@@ -114,8 +116,8 @@ def has_storable_text(change: Change) -> bool:
     return is_storable("".join(texts))
 
 
-def repeat(known: IdempotencyRow, row: IdempotencyRow) -> Conflict:
-    """Why a change is not written whose idempotency key is known."""
+def _repeated(known: IdempotencyRow, row: IdempotencyRow) -> Conflict:
+    """Return the conflict of a change whose idempotency key is stored."""
     return AlreadyWritten(known) if known.fingerprint == row.fingerprint else IdempotencyConflict(known.key)
 
 

@@ -1,6 +1,6 @@
-"""Connections, and the threads that use them. The drivers are synchronous; the event loop waits for a thread's answer.
+"""Connections and the threads that use them. The drivers are synchronous; the event loop waits for a thread.
 
-A job that a thread has begun is carried to its end, whatever becomes of the task that asked for it.
+A job that a thread has begun runs to its end, even if the task that submitted it is cancelled.
 """
 
 import asyncio
@@ -19,33 +19,33 @@ from ...storage.patience import Patience, within
 T = TypeVar("T")
 
 ATTEMPTS = 4
-"""How often a job is begun at most, where others are in its way."""
+"""The number of times that a job is begun at most, if other transactions block it."""
 
 
 class Database(Protocol):
-    """What a line needs to know of its database."""
+    """A database, as a connection uses it."""
 
     def connect(self, *, writes: bool) -> Connection: ...
 
     def begin(self, connection: Connection) -> None:
-        """Begin a transaction that will write."""
+        """Begin a transaction that writes."""
         ...
 
-    def broken(self, error: Exception) -> bool:
-        """Whether it was the connection that failed: another one may work."""
+    def is_connection_error(self, error: Exception) -> bool:
+        """Return whether the connection failed: another one may work."""
         ...
 
-    def contended(self, error: Exception) -> bool:
-        """Whether a transaction was given up in favour of another one's."""
+    def is_contention(self, error: Exception) -> bool:
+        """Return whether a transaction was aborted in favour of another one."""
         ...
 
-    def explained(self, error: Exception) -> StoreError | None:
-        """What an error means for the store; None where it speaks only of what was handed over."""
+    def translate_error(self, error: Exception) -> StoreError | None:
+        """Return the error of the store; None if the data of the statement caused it."""
         ...
 
 
 class PinnedConnection:
-    """One connection, used by one thread at a time, and made again after it broke."""
+    """A connection that one thread at a time uses, and that is opened again after it broke."""
 
     def __init__(self, database: Database, *, writes: bool) -> None:
         self._database = database
@@ -55,10 +55,10 @@ class PinnedConnection:
         self._closed = False
 
     def run(self, job: Callable[[Connection], T]) -> T:
-        """Do a job; one that writes, in one transaction. Raises `StoreError`, or as it is what the job's data caused.
+        """Run a job, in one transaction if it writes. Raises `StoreError`, or the error that the job's data caused.
 
-        Where a connection that had worked is broken, or another transaction was in the way, the job is begun again.
-        It must be fit for that, also after a commit of which nobody knows how it ended.
+        The job is begun again if a connection that had worked is broken, or if another transaction blocked it. It must
+        be safe to repeat, also after a commit with an unknown result.
         """
         with self._lock:
             if self._closed:
@@ -68,17 +68,18 @@ class PinnedConnection:
                 try:
                     return self._attempt(job)
                 except Exception as error:
-                    meaning = self._database.explained(error)
-                    if meaning is None:
+                    translated = self._database.translate_error(error)
+                    if translated is None:
                         raise
                     self._drop()
-                    worth_it = self._database.contended(error) or (self._database.broken(error) and not fresh)
-                    if not (worth_it and attempts_left):
-                        raise meaning from error
+                    broken = self._database.is_connection_error(error)
+                    retry = self._database.is_contention(error) or (broken and not fresh)
+                    if not (retry and attempts_left):
+                        raise translated from error
             raise AssertionError("the last attempt returns or raises")
 
     def close(self) -> None:
-        """Close the connection, and make no other."""
+        """Close the connection for good."""
         with self._lock:
             self._closed = True
             self._drop()
@@ -108,46 +109,46 @@ class PinnedConnection:
 
 
 class ConnectionThreads:
-    """Threads that do work, each with a line of its own."""
+    """Threads that run jobs, each with a connection of its own."""
 
-    def __init__(self, name: str, *lines: PinnedConnection) -> None:
-        self._lines = lines
-        self._idle = deque(lines)
-        self._threads = ThreadPoolExecutor(len(lines), thread_name_prefix=name)
+    def __init__(self, name: str, *connections: PinnedConnection) -> None:
+        self._connections = connections
+        self._idle = deque(connections)
+        self._threads = ThreadPoolExecutor(len(connections), thread_name_prefix=name)
 
     async def do(
         self, work: Callable[[PinnedConnection], T], patience: Patience | None = None, *, writes: bool = False
     ) -> T:
-        """Have some work done. A caller that is cancelled stops waiting; work that has begun goes on.
+        """Run some work in a thread. A cancelled caller stops waiting; work that has begun goes on.
 
-        Where the caller's patience ends first, work that has not begun is withdrawn, and `StoreUnavailable` is raised;
-        of work that writes and has begun it is not known whether it will be done: `StoreUnconfirmed`.
+        If the caller's patience ends first, work that has not begun is withdrawn, and `StoreUnavailable` is raised.
+        `StoreUnconfirmed` is raised for work that writes and has begun.
         """
         try:
             job = self._threads.submit(self._serve, work)
-        except RuntimeError as error:  # its threads take no work any more
+        except RuntimeError as error:  # the threads are shut down
             raise _closed() from error
         done = asyncio.wrap_future(job)
         if patience is not None and not await _within(patience, done):
             if job.cancel() or not writes:
                 done.cancel()
                 raise StoreUnavailable("The store did not answer in time.")
-            done.add_done_callback(_taken_note_of)
+            done.add_done_callback(_retrieve_error)
             raise StoreUnconfirmed("The store did not say in time whether it was written.")
         return await done
 
     def close(self) -> None:
-        """Finish what was asked for, and close the connections. It waits; not to be called on the event loop."""
+        """Finish all submitted work and close the connections. Blocks; do not call it on the event loop."""
         self._threads.shutdown()
-        for line in self._lines:
-            line.close()
+        for connection in self._connections:
+            connection.close()
 
     def _serve(self, work: Callable[[PinnedConnection], T]) -> T:
-        line = self._idle.pop()
+        connection = self._idle.pop()
         try:
-            return work(line)
+            return work(connection)
         finally:
-            self._idle.append(line)
+            self._idle.append(connection)
 
 
 async def _within(patience: Patience, done: "asyncio.Future[Any]") -> bool:
@@ -158,7 +159,7 @@ async def _within(patience: Patience, done: "asyncio.Future[Any]") -> bool:
         raise
 
 
-def _taken_note_of(done: "asyncio.Future[Any]") -> None:
+def _retrieve_error(done: "asyncio.Future[Any]") -> None:
     """Retrieve the error of work that no caller waits for, so that asyncio does not log it."""
     if not done.cancelled():
         done.exception()

@@ -1,4 +1,4 @@
-"""Groups of changes on their way into the database: each is written once, and what is wrong with one harms no other."""
+"""Commits groups of changes: each is written once, and a change with unacceptable data fails alone."""
 
 import operator
 from collections.abc import Sequence
@@ -10,25 +10,25 @@ from ...storage.change import Change
 from ...storage.change_group import ChangeGroup, GroupWithdrawn
 from ...storage.errors import Conflict, StoreError, StoreUnavailable
 from .backend import Backend
-from .bulk_statements import StatementBatch
 from .connections import PinnedConnection
-from .writing import Writing
+from .group_writer import GroupWriter
+from .statements import Batch
 
 
-class Groups:
-    """Used by one thread alone."""
+class GroupCommit:
+    """Commits groups for one store. Only one thread uses it."""
 
     def __init__(self, database: Backend) -> None:
         self._database = database
-        self._writing = Writing(database.dialect)
+        self._writer = GroupWriter(database.statements)
         self._number = 0
         self._unsure: Sequence[Change] = ()
-        """The last group, while it is not known whether it was written."""
+        """The last group, as long as it is unknown whether it was written."""
 
-    def commit(self, line: PinnedConnection, changes: Sequence[Change]) -> list[int | Conflict]:
-        """Write a group. One that comes again after `StoreUnavailable` is looked for first.
+    def commit(self, connection: PinnedConnection, changes: Sequence[Change]) -> list[int | Conflict]:
+        """Write a group, unless it is a repeated one that was written before `StoreUnavailable`.
 
-        Raises `GroupWithdrawn`, and then it is not written.
+        Raises `GroupWithdrawn` if the group was withdrawn, and does not write it.
         """
         group = changes if isinstance(changes, ChangeGroup) else ChangeGroup(changes)
         again = bool(changes) and _same(changes, self._unsure)
@@ -36,37 +36,37 @@ class Groups:
             self._number += 1
         self._unsure = changes
 
-        def write(connection: Connection) -> list[int | Conflict]:
+        def write(c: Connection) -> list[int | Conflict]:
             nonlocal again
-            written = self._database.earlier(connection, self._number) if again else None
+            written = self._database.written_results(c, self._number) if again else None
             if written is None:
                 again = True
                 group.unseal()
                 group.check()
-                batch = StatementBatch()
-                written = self._writing.write(connection, changes, batch=batch)
-                self._tell(connection, changes, written, batch)
+                batch: Batch = {}
+                written = self._writer.write(c, changes, batch=batch)
+                self._finish(c, changes, written, batch)
                 group.seal()
             return written
 
-        def write_carefully(connection: Connection) -> list[int | Conflict]:
-            written = self._database.earlier(connection, self._number)
+        def write_carefully(c: Connection) -> list[int | Conflict]:
+            written = self._database.written_results(c, self._number)
             if written is None:
                 group.unseal()
                 group.check()
-                self._writing.lock(connection, {change.session_id for change in changes})
-                written = self._halved(connection, changes)
-                self._tell(connection, changes, written, StatementBatch())
+                self._writer.lock(c, {change.session_id for change in changes})
+                written = self._write_halves(c, changes)
+                self._finish(c, changes, written, {})
                 group.seal()
             return written
 
         try:
             try:
-                results = line.run(write)
+                results = connection.run(write)
             except (StoreError, GroupWithdrawn):
                 raise
-            except Exception:  # something in the group does not suit the database
-                results = line.run(write_carefully)
+            except Exception:  # the database does not accept the data of some change
+                results = connection.run(write_carefully)
         except StoreUnavailable:
             if self._database.is_certain:
                 group.unseal()
@@ -77,44 +77,47 @@ class Groups:
         self._unsure = ()
         return results
 
-    def _tell(
+    def _finish(
         self,
         connection: Connection,
         changes: Sequence[Change],
         results: Sequence[int | Conflict],
-        batch: StatementBatch,
+        batch: Batch,
     ) -> None:
         written = {
             change.session_id
             for change, result in zip(changes, results, strict=True)
             if not isinstance(result, Conflict)
         }
-        self._database.tell(connection, self._number, results, sorted(written), batch)
+        self._database.finish_group(connection, self._number, results, sorted(written), batch)
 
-    def _halved(self, connection: Connection, changes: Sequence[Change]) -> list[int | Conflict]:
-        """Write what can be written, by writing halves, and halves of halves, where the whole cannot be."""
-        results = self._tried(connection, changes, careful=False)
+    def _write_halves(self, connection: Connection, changes: Sequence[Change]) -> list[int | Conflict]:
+        """Write all acceptable changes, by writing halves, and halves of halves, of a group that cannot be written."""
+        results = self._try(connection, changes, careful=False)
         if not isinstance(results, Exception):
             return results
         if len(changes) > 1:
             middle = len(changes) // 2
-            return [*self._halved(connection, changes[:middle]), *self._halved(connection, changes[middle:])]
-        results = self._tried(connection, changes, careful=True)
+            return [
+                *self._write_halves(connection, changes[:middle]),
+                *self._write_halves(connection, changes[middle:]),
+            ]
+        results = self._try(connection, changes, careful=True)
         if not isinstance(results, Exception):
             return results
         reason = type(results.orig if isinstance(results, DBAPIError) else results).__name__
         return [Conflict(f"The database does not take this change of session {changes[0].session_id} ({reason}).")]
 
-    def _tried(
+    def _try(
         self, connection: Connection, changes: Sequence[Change], *, careful: bool
     ) -> list[int | Conflict] | Exception:
-        """The results, or what the database says against the data, after which everything is as before."""
+        """Return the results, or the database's error about the data, after which everything is as before."""
         savepoint = connection.begin_nested()
         try:
-            results = self._writing.write(connection, changes, careful=careful)
+            results = self._writer.write(connection, changes, careful=careful)
             savepoint.commit()
         except Exception as error:
-            if self._database.explained(error) is not None:
+            if self._database.translate_error(error) is not None:
                 raise  # the whole transaction is over, and with it the savepoint
             savepoint.rollback()
             return error

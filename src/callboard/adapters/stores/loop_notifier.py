@@ -1,4 +1,4 @@
-"""Brings word of what other processes wrote from a thread to the event loop."""
+"""Passes notifications from a thread to the event loop."""
 
 import asyncio
 import threading
@@ -7,7 +7,7 @@ from contextlib import suppress
 
 
 class LoopNotifier:
-    """Calls back on the event loop. What comes in before the loop gets to it is told once."""
+    """Calls back on the event loop. Equal notifications that arrive before the loop runs are delivered once."""
 
     def __init__(self, woken: Callable[[str | None], None]) -> None:
         self._loop = asyncio.get_running_loop()
@@ -17,16 +17,16 @@ class LoopNotifier:
         self._closed = False
 
     def __call__(self, session_id: str | None) -> None:
-        """Say that a session was written to; None: any. From any thread."""
+        """Report, from any thread, that a session was written; None: any session."""
         with self._lock:
             first = not self._waiting
             self._waiting.add(session_id)
         if first:
-            with suppress(RuntimeError):  # the loop is closed, and nobody is there to be woken
+            with suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(self._deliver)
 
     def close(self) -> None:
-        """Call no more. On the event loop."""
+        """Deliver nothing more. Call it on the event loop."""
         self._closed = True
 
     def _deliver(self) -> None:

@@ -1,6 +1,6 @@
-"""Which revision of the tables a database has, and how it gets to the newest.
+"""The revision of a database's tables, and its migration to the newest.
 
-Alembic, which does it, is loaded only where there is something to do.
+Alembic is loaded only if there is something to migrate.
 """
 
 from sqlalchemy import Connection, column, inspect, select, table
@@ -12,35 +12,31 @@ from .tables import REVISION, VERSION_TABLE
 _version = table(VERSION_TABLE, column("version_num"))
 
 
-revision = select(_version.c.version_num).scalar_subquery().label("revision")
-"""The revision of a database as a column, so that a query which locks rows can check it without another round trip."""
-
-
 def stored_revision(connection: Connection) -> str | None:
-    """The revision of a database; None where it has none of our tables."""
+    """Return the revision of a database; None if it has no tables of Callboard."""
     if not inspect(connection).has_table(VERSION_TABLE):
         return None
     return connection.execute(select(_version.c.version_num)).scalar_one_or_none()
 
 
 def require_current(stored: str | None) -> None:
-    """Raise `StoreOutdated` unless a revision, as read by the transaction that writes, is the one of this version."""
+    """Raise `StoreOutdated` unless a revision, read by the writing transaction, is that of this version."""
     if stored != REVISION:
         raise StoreOutdated(stored, REVISION)
 
 
 def verify(connection: Connection) -> None:
     """Raise `StoreOutdated` unless the database has the revision of this version."""
-    require_current(connection.execute(select(revision)).scalar_one())
+    require_current(connection.execute(select(_version.c.version_num)).scalar_one())
 
 
 def is_empty(connection: Connection) -> bool:
-    """Whether there is no table at all."""
+    """Return whether a database has no table at all."""
     return not inspect(connection).get_table_names()
 
 
 def upgrade(connection: Connection, name: str) -> Migrated:
-    """Bring a database to the newest revision, in the transaction that has begun. `name` is what errors call it."""
+    """Bring a database to the newest revision, in the open transaction. `name` names the database in errors."""
     before = stored_revision(connection)
     if before != REVISION:
         from .migrations import migrate_to
@@ -52,7 +48,7 @@ def upgrade(connection: Connection, name: str) -> Migrated:
 
 
 def require_known(revision: str, name: str) -> None:
-    """Raises `StoreError` for a revision that only a newer version knows."""
+    """Raise `StoreError` for a revision that only a newer version knows."""
     from .migrations import revisions
 
     if revision not in revisions():

@@ -1,7 +1,7 @@
-"""Changes that are taken in, one after the other, before anything is written. No database is touched here.
+"""Stages a group of changes before anything is written. This module does not touch a database.
 
-What a group of changes speaks of is read before and put into an `Intake`; each change is judged by what it knows then,
-and alters what the next one is judged by. In the end the intake holds the rows that are to be written.
+A `StagedGroup` begins with the stored records that the changes name. Each change is checked against it and, if it fits,
+alters it, so that the next change is checked against the result. In the end it holds the rows to write.
 """
 
 from dataclasses import replace
@@ -12,32 +12,32 @@ from ...storage.change import Change
 from ...storage.errors import Conflict
 from ...storage.idempotency_records import MAX_KEYS
 from ...storage.rows import ExecutionRow, IdempotencyRow, SessionRow
-from .bulk_statements import Row
-from .conflicts import refusal
-from .encoded import posted
+from .conflicts import find_conflict
+from .event_header import event_header
+from .statements import Row
 
 EXECUTION = (
     *("session_id", "id", "user_id", "call_id", "tool", "kind", "fingerprint", "status", "priority", "attempt"),
     *("max_attempts", "late", "parent_id", "queued_at", "started_at", "completed_at", "owner", "retry_at"),
     *("document", "shown", "errors", "value", "error"),
 )
-"""The columns of `Execution.values`."""
+"""The columns of `StagedExecution.values`."""
 
 REQUEST = (
-    *("id", "session_id", "user_id", "execution_id", "kind", "tool", "fingerprint", "status"),
+    *("id", "session_id", "user_id", "execution_id", "kind", "purpose", "tool", "fingerprint", "status"),
     *("created_at", "expires_at", "answered_at"),
     *("payload", "schema", "answer"),
 )
-"""The columns of `Intake.requests`."""
+"""The columns of `StagedGroup.requests`."""
 
 _execution_values, _execution_json = attrgetter(*EXECUTION[:-4]), attrgetter(*EXECUTION[-4:])
 _request_values, _request_json = attrgetter(*REQUEST[:-3]), attrgetter(*REQUEST[-3:])
 
 
-class Execution:
-    """An execution that is spoken of, as it will be."""
+class StagedExecution:
+    """An execution that changes name, in its state after the group."""
 
-    __slots__ = ("asked", "call_id", "cancelling", "finished", "owner", "place", "values")
+    __slots__ = ("call_id", "cancelled", "cancelling", "finished", "owner", "place", "values")
 
     def __init__(
         self, place: int, call_id: str, owner: str | None = None, finished: bool = False, cancelling: bool = False
@@ -48,24 +48,33 @@ class Execution:
         self.finished = finished
         self.cancelling = cancelling
         self.values: Row | None = None
-        """What is to be written of it."""
-        self.asked = False
-        """Whether it was asked to stop."""
+        """The values to write."""
+        self.cancelled = False
+        """Whether a change cancels it."""
+
+    @property
+    def only_cancelled(self) -> bool:
+        """Whether changes cancel it, and write nothing else of it."""
+        return self.cancelled and self.values is None
+
+    def row(self) -> Row:
+        """Return the row to write."""
+        return *(self.values or ()), self.place, self.cancelling
 
 
 TURN = ("session_id", "number", "turn_id", "user_id", "status", "started_at", "completed_at", "owner")
-"""The columns of `Turn.values`."""
+"""The columns of `StagedTurn.values`."""
 
 INPUT = ("session_id", "id", "user_id", "received_at", "owner", "delivered_at")
-"""The columns of `Intake.inputs`."""
+"""The columns of `StagedGroup.inputs`."""
 
 _turn_values, _input_values = attrgetter(*TURN), attrgetter(*INPUT)
 
 
-class Turn:
-    """A turn that changes mention, as it will be."""
+class StagedTurn:
+    """A turn that changes name, in its state after the group."""
 
-    __slots__ = ("cancelling", "finished", "is_stopped", "number", "owner", "values")
+    __slots__ = ("cancelled", "cancelling", "finished", "number", "owner", "values")
 
     def __init__(self, number: int, owner: str, finished: bool = False, cancelling: bool = False) -> None:
         self.number = number
@@ -73,24 +82,33 @@ class Turn:
         self.finished = finished
         self.cancelling = cancelling
         self.values: Row | None = None
-        """What is to be written of it."""
-        self.is_stopped = False
-        """Whether a change asks it to stop."""
+        """The values to write."""
+        self.cancelled = False
+        """Whether a change cancels it."""
+
+    @property
+    def only_cancelled(self) -> bool:
+        """Whether changes cancel it, and write nothing else of it."""
+        return self.cancelled and self.values is None
+
+    def row(self) -> Row:
+        """Return the row to write."""
+        return *(self.values or ()), self.cancelling
 
 
-class Request(NamedTuple):
-    """A request that is spoken of, as it will be."""
+class StagedRequest(NamedTuple):
+    """A request that changes name, in its state after the group."""
 
     session_id: str
     status: str
 
 
-class Session:
-    """A session that is written to, as it will be."""
+class StagedSession:
+    """A session that changes write to, in its state after the group."""
 
     __slots__ = (
-        *("calls", "counted", "executions", "id", "idempotency", "inputs", "last_entry", "last_execution", "last_key"),
-        *("last_seq", "made_at", "row", "there", "turns", "unconsumed", "unconsumed_before", "user_id", "writes"),
+        *("calls", "counted", "executions", "exists", "id", "idempotency", "inputs", "last_entry", "last_execution"),
+        *("last_key", "last_seq", "made_at", "row", "turns", "unconsumed", "unconsumed_before", "user_id", "writes"),
     )
 
     def __init__(
@@ -110,31 +128,35 @@ class Session:
         self.last_key = last_key
         self.writes = writes
         self.made_at = made_at
-        self.there = True
+        self.exists = True
         self.user_id = ""
         self.unconsumed: dict[str, None] = {}
         self.unconsumed_before: tuple[str, ...] = ()
-        self.executions: dict[str, Execution] = {}
+        self.executions: dict[str, StagedExecution] = {}
         self.calls: set[str] = set()
-        self.turns: dict[int, Turn] = {}
+        self.turns: dict[int, StagedTurn] = {}
         self.inputs: set[str] = set()
         self.idempotency: dict[str, IdempotencyRow] = {}
         self.row: SessionRow | None = None
-        """What is to be written of it."""
+        """The row to write."""
         self.counted = False
-        """Whether its last numbers moved."""
+        """Whether its last numbers changed."""
 
     @property
     def entries(self) -> int:
         return self.last_entry
 
+    def counters(self) -> Row:
+        """Return the row with its last numbers."""
+        return self.id, self.last_seq, self.last_entry, self.last_execution, self.last_key
 
-class Intake:
-    """A group of changes."""
 
-    def __init__(self, sessions: dict[str, Session]) -> None:
+class StagedGroup:
+    """The records that a group of changes names and writes."""
+
+    def __init__(self, sessions: dict[str, StagedSession]) -> None:
         self.sessions = sessions
-        self.known_requests: dict[str, Request] = {}
+        self.known_requests: dict[str, StagedRequest] = {}
         self.requests: dict[str, Row] = {}
         self.inputs: dict[tuple[str, str], Row] = {}
         """New inputs, by session and id."""
@@ -145,18 +167,18 @@ class Intake:
         self.keys: dict[tuple[str, int], Row] = {}
         """Idempotency keys, by session and slot."""
 
-    def take(self, change: Change) -> int | Conflict:
-        """Judge a change and, if it fits, take it in."""
+    def stage(self, change: Change) -> int | Conflict:
+        """Stage a change if it fits. Return the session's last number, or the conflict."""
         session = self.sessions.get(change.session_id)
-        conflict = refusal(change, session if session and session.there else None, self.known_requests)
+        conflict = find_conflict(change, session if session and session.exists else None, self.known_requests)
         if conflict is not None:
             return conflict
         if session is None:
             return Conflict("A session cannot be stored under this id.")
         try:
-            posts = [(posted(event), event.decode()) for event in change.events]
-            if speaks_of_more(change):
-                self._take_state(session, change)
+            posts = [(event_header(event), event.decode()) for event in change.events]
+            if changes_records(change):
+                self._stage_records(session, change)
         except ValueError as error:
             return Conflict(f"A change of session {change.session_id} cannot be stored: {error}")
         if posts:
@@ -167,13 +189,13 @@ class Intake:
             session.last_seq = seq
             session.counted = True
         if change.idempotency is not None:
-            self._take_key(
+            self._stage_key(
                 session, change.idempotency, session.last_seq - len(posts) + 1 if posts else session.last_seq
             )
         return session.last_seq
 
-    def _take_state(self, session: Session, change: Change) -> None:
-        """Everything but events. Raises `ValueError`, before anything is altered, where JSON is not even text."""
+    def _stage_records(self, session: StagedSession, change: Change) -> None:
+        """Stage everything but events. Raises `ValueError`, before it alters anything, if JSON is not UTF-8 text."""
         executions = [
             (write.row, (*_execution_values(write.row), *_texts(_execution_json(write.row))))
             for write in change.executions
@@ -183,16 +205,16 @@ class Intake:
         ]
         entries = [entry.decode() for entry in change.transcript]
         if change.session is not None:
-            session.there = True
+            session.exists = True
             session.user_id = change.session.user_id
             session.row = change.session
             session.writes += 1
         for row, values in executions:
-            self._take_execution(session, row, values)
+            self._stage_execution(session, row, values)
         for row, values in requests:
-            self.known_requests[row.id] = Request(row.session_id, row.status)
+            self.known_requests[row.id] = StagedRequest(row.session_id, row.status)
             self.requests[row.id] = values
-        self._take_conversation(session, change)
+        self._stage_conversation(session, change)
         for execution_id in change.late:
             session.unconsumed[execution_id] = None
         for execution_id in change.taken:
@@ -200,14 +222,14 @@ class Intake:
         for execution_id in change.cancel:
             execution = session.executions[execution_id]
             if not execution.finished:
-                execution.cancelling = execution.asked = True
+                execution.cancelling = execution.cancelled = True
         for entry in entries:
             session.last_entry += 1
             self.transcript.append((session.id, session.last_entry, entry))
         session.counted = session.counted or bool(entries or executions)
 
-    def _take_key(self, session: Session, row: IdempotencyRow, seq: int) -> None:
-        """Keep a key in the next slot; the slots are used again in turn, so that a session has so many at most."""
+    def _stage_key(self, session: StagedSession, row: IdempotencyRow, seq: int) -> None:
+        """Stage a key for the next slot. Slots are reused in turn, which limits the keys of a session."""
         if row.seq is None:
             row = replace(row, seq=seq)
         session.idempotency[row.key] = row
@@ -216,21 +238,20 @@ class Intake:
         slot = session.last_key % MAX_KEYS
         self.keys[session.id, slot] = (session.id, slot, row.key, row.fingerprint, row.seq, row.answer.decode(), row.at)
 
-    def _take_execution(self, session: Session, row: ExecutionRow, values: Row) -> None:
+    def _stage_execution(self, session: StagedSession, row: ExecutionRow, values: Row) -> None:
         execution = session.executions.get(row.id)
         if execution is None:
             session.last_execution += 1
-            execution = session.executions[row.id] = Execution(session.last_execution, row.call_id)
+            execution = session.executions[row.id] = StagedExecution(session.last_execution, row.call_id)
             session.calls.add(row.call_id)
         execution.owner = row.owner
         execution.finished = row.completed_at is not None
         execution.cancelling = execution.cancelling or row.cancelling
         execution.values = values
 
-    def _take_conversation(self, session: Session, change: Change) -> None:
-        """Take in turns and inputs."""
+    def _stage_conversation(self, session: StagedSession, change: Change) -> None:
         for row, _, _ in change.turns:
-            turn = session.turns.setdefault(row.number, Turn(row.number, row.owner))
+            turn = session.turns.setdefault(row.number, StagedTurn(row.number, row.owner))
             turn.owner = row.owner
             turn.finished = row.completed_at is not None
             turn.cancelling = turn.cancelling or row.cancelling
@@ -238,7 +259,7 @@ class Intake:
         for number in change.stop_turns:
             turn = session.turns[number]
             if not turn.finished:
-                turn.cancelling = turn.is_stopped = True
+                turn.cancelling = turn.cancelled = True
         for row in change.inputs:
             session.inputs.add(row.id)
             self.inputs[session.id, row.id] = _input_values(row)
@@ -249,8 +270,8 @@ class Intake:
                 self.deliveries[session.id, input_id] = (session.id, input_id, at)
 
 
-def speaks_of_more(change: Change) -> bool:
-    """Whether there is anything in a change but events."""
+def changes_records(change: Change) -> bool:
+    """Return whether a change has anything but events."""
     return bool(
         change.session
         or change.executions

@@ -1,4 +1,4 @@
-"""The tables. Migrations make them; this says how they are used, and a test holds the two against each other."""
+"""The tables, as queries use them. Migrations create them; a test compares the two."""
 
 from sqlalchemy import (
     BigInteger,
@@ -20,18 +20,21 @@ from sqlalchemy import (
     select,
 )
 
-from .documents import JsonText
+from .json_text import JsonText, PostgresJson
 
-REVISION = "0010"
-"""The newest revision of the migrations: what this version of Callboard works with."""
+REVISION = "0011"
+"""The newest revision of the migrations, which this version of Callboard works with."""
 
 VERSION_TABLE = "callboard_version"
-"""Where a database keeps its revision. A name of our own: the database may be shared with others who use Alembic."""
+"""The table of a database's revision. Not Alembic's default: the database may be shared with other users of Alembic."""
 
 metadata = MetaData()
 
 _name = Text().with_variant(Text(collation="C"), "postgresql")
-"""Ids. They are sorted by their characters' numbers in every database, and in Python."""
+"""The type of ids. They are sorted by code points in every database, as in Python."""
+
+_json = JsonText().with_variant(PostgresJson(), "postgresql")
+_exact_json = JsonText().with_variant(PostgresJson(exact=True), "postgresql")
 
 _number = BigInteger().with_variant(Integer(), "sqlite")
 
@@ -45,7 +48,7 @@ sessions = Table(
     metadata,
     Column("id", _name, primary_key=True),
     Column("channel", Text),
-    Column("allow", JsonText()),
+    Column("allow", _json),
     Column("wake", Text),
     Column("open", Boolean, nullable=False),
     Column("writes", BigInteger, nullable=False, server_default="0"),
@@ -56,21 +59,21 @@ sessions = Table(
     Column("last_execution", BigInteger, nullable=False),
     Column("last_key", BigInteger, nullable=False, server_default="0"),
 )
-"""Whoever writes to a session locks its row here first, and takes the next numbers from it."""
+"""A writer locks the row of a session here first, and takes the next numbers from it."""
 
 session_tool_state = Table(
     "session_tool_state",
     metadata,
     Column("session_id", _name, _of_session(), primary_key=True),
     Column("user_id", _name, nullable=False),
-    Column("namespaces", JsonText()),
-    Column("available_tools", JsonText(), nullable=False),
-    Column("unconsumed_results", JsonText(), nullable=False),
+    Column("namespaces", _json),
+    Column("available_tools", _json, nullable=False),
+    Column("unconsumed_results", _json, nullable=False),
     Column("created_at", Double, nullable=False),
     Column("updated_at", Double, nullable=False),
     Index("session_tool_state_user", "user_id", "session_id"),
 )
-"""One row per session, beside it. `unconsumed_results` is the one place that knows which results wait."""
+"""The state of sessions, one row for each. Only `unconsumed_results` says which results wait."""
 
 made_at = func.coalesce(
     sessions.c.made_at,
@@ -85,7 +88,7 @@ events = Table(
     Column("seq", BigInteger, primary_key=True, autoincrement=False),
     Column("kind", Text, nullable=False),
     Column("at", Double, nullable=False),
-    Column("body", JsonText(), nullable=False),
+    Column("body", _json, nullable=False),
 )
 
 executions = Table(
@@ -100,14 +103,14 @@ executions = Table(
     Column("kind", Text, nullable=False),
     Column("document", LargeBinary),
     Column("fingerprint", Text, nullable=False),
-    Column("shown", JsonText(), nullable=False),
+    Column("shown", _json, nullable=False),
     Column("status", Text, nullable=False),
     Column("priority", BigInteger, nullable=False),
     Column("attempt", BigInteger, nullable=False),
     Column("max_attempts", BigInteger, nullable=False),
-    Column("errors", JsonText(), nullable=False),
-    Column("value", JsonText()),
-    Column("error", JsonText()),
+    Column("errors", _json, nullable=False),
+    Column("value", _json),
+    Column("error", _json),
     Column("late", Boolean, nullable=False),
     Column("parent_id", Text),
     Column("queued_at", Double, nullable=False),
@@ -120,9 +123,9 @@ executions = Table(
     UniqueConstraint("session_id", "id", name="executions_id"),
     UniqueConstraint("session_id", "call_id", name="executions_call"),
 )
-"""`place` is their order within the session. `document` is kept as bytes: what came need not even be JSON.
+"""Executions. `place` is their order within the session. `document` is kept as bytes, since it may be invalid JSON.
 
-`ready` says of an unfinished execution that no process holds whether it can go on: see `Store.recover`."""
+`ready` says whether an unfinished execution that no process owns can go on: see `Owners.recover`."""
 
 Index(
     "executions_unfinished",
@@ -149,7 +152,7 @@ Index(
 )
 stopping = and_(executions.c.cancelling, executions.c.completed_at.is_(None))
 Index("executions_stopping", executions.c.owner, sqlite_where=stopping, postgresql_where=stopping)
-"""Finds what a process was asked to stop without reading the rest of what it runs."""
+"""Finds the executions that a process is to cancel without reading all that it runs."""
 
 turns = Table(
     "turns",
@@ -197,12 +200,13 @@ requests = Table(
     Column("user_id", _name, nullable=False),
     Column("execution_id", _name, nullable=False),
     Column("kind", Text, nullable=False),
+    Column("purpose", Text, nullable=False, server_default="question"),
     Column("tool", Text, nullable=False),
-    Column("payload", JsonText(), nullable=False),
-    Column("schema", JsonText(), nullable=False),
+    Column("payload", _json, nullable=False),
+    Column("schema", _json, nullable=False),
     Column("fingerprint", Text, nullable=False),
     Column("status", Text, nullable=False),
-    Column("answer", JsonText()),
+    Column("answer", _json),
     Column("created_at", Double, nullable=False),
     Column("expires_at", Double),
     Column("answered_at", Double),
@@ -223,9 +227,9 @@ transcript = Table(
     metadata,
     Column("session_id", _name, _of_session(), primary_key=True),
     Column("position", BigInteger, primary_key=True, autoincrement=False),
-    Column("entry", JsonText(exact=True), nullable=False),
+    Column("entry", _exact_json, nullable=False),
 )
-"""Entries keep their very text: a provider's cache knows a conversation again by its bytes."""
+"""Entries keep their exact text: a provider's cache recognizes a conversation by its bytes."""
 
 idempotency_keys = Table(
     "idempotency_keys",
@@ -240,7 +244,7 @@ idempotency_keys = Table(
     UniqueConstraint("session_id", "key", name="idempotency_keys_key"),
     Index("idempotency_keys_at", "at"),
 )
-"""The clients' ids of what was written. `slot` is the session's `last_key` modulo the number of keys that are kept, so
+"""Idempotency keys. `slot` is the session's `last_key` modulo the number of keys that are kept, so
 that a new key takes the place of the oldest."""
 
 owners = Table(
@@ -261,7 +265,7 @@ batches = Table(
     Column("results", Text, nullable=False),
     Column("at", Double, nullable=False),
 )
-"""The last group that each open store wrote, with its results: how one finds out about a commit that was cut off."""
+"""The last group that each open store wrote, with its results, to resolve an interrupted commit."""
 
 notifications = Table(
     "notifications",
@@ -270,8 +274,8 @@ notifications = Table(
     Column("instance", Text, nullable=False),
     Column("session_ids", Text, nullable=False),
 )
-"""The newest groups that stores on a SQLite file wrote: by which store, and to which sessions. On PostgreSQL the table
-is empty, since NOTIFY carries the same."""
+"""Notifications between stores on a SQLite file: which store wrote to which sessions. On PostgreSQL the table is empty,
+since NOTIFY serves this purpose."""
 
 api_keys = Table(
     "api_keys",
@@ -287,4 +291,4 @@ api_keys = Table(
     Column("last_used_at", Double),
     UniqueConstraint("id", name="api_keys_id"),
 )
-"""The keys of all users. There are few, and they are looked up by their id."""
+"""The API keys of all users. They are found by their ids."""

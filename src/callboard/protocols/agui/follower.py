@@ -89,9 +89,7 @@ class Follower:
         if self._board.last_seq <= self.cursor:
             return Events(self.cursor + 1, [])
         try:
-            if self._board.remembers(self.cursor):
-                return self._board.read(self.cursor, PAGE)
-            return await self._board.recall(self.cursor)
+            return await self._board.page(self.cursor, PAGE)
         except CursorExpired:  # what matters is in the transcript, too
             self.cursor = self._board.last_seq
             return Events(self.cursor + 1, [])

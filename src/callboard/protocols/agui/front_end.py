@@ -16,7 +16,7 @@ from ...tools.definition import Tool
 from ...tools.document import shorten
 from ...tools.result import Result
 from ...tools.schema_arguments import SchemaArguments
-from ...types import Mode
+from ...types import Mode, RequestPurpose
 from .refused import RunRefused
 
 MAX_TOOLS = 64
@@ -26,7 +26,7 @@ MAX_DESCRIPTION = 4_000
 _SCHEMA = {"title": "Result of the page's tool", "description": "What the page made of the call; any JSON value."}
 
 PageAnswer = Annotated[Any, WithJsonSchema(_SCHEMA)]
-"""What a page answers: anything. Its schema says that a page is asked, and not a person."""
+"""The answer of a page: any JSON value."""
 
 
 def page_tools(given: Sequence[PageTool]) -> list[Tool]:
@@ -53,6 +53,7 @@ def _tool(given: PageTool) -> Tool:
         result=Result(),
         handler=None,
         answer=PageAnswer,
+        front_end=True,
         mode=Mode.HUMAN,
         namespace="front_end",
         tags=("front_end",),
@@ -61,7 +62,7 @@ def _tool(given: PageTool) -> Tool:
 
 def is_for_page(row: RequestRow) -> bool:
     """Whether a request waits for a page, and not for a person."""
-    return from_json(row.schema) == _SCHEMA
+    return row.purpose == RequestPurpose.FRONT_END_TOOL
 
 
 def page_answer(content: str, error: str | None) -> Any:

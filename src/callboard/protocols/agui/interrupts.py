@@ -7,18 +7,15 @@ from typing import Any, cast
 from ag_ui.core import ResumeEntry
 from pydantic_core import from_json
 
-from ...events.kinds import EventKind
-from ...sessions.answers import Approval
 from ...storage.rows import RequestRow
 from ...tools.definition import Tool
+from ...types import RequestPurpose
 from .refused import RunRefused
-
-_APPROVAL = Approval.model_json_schema()
 
 
 def wants_approval(row: RequestRow) -> bool:
     """Whether a request asks for leave to run a call."""
-    return from_json(row.schema) == _APPROVAL
+    return row.purpose == RequestPurpose.APPROVAL
 
 
 def interrupt(row: RequestRow, call_id: str | None, tool: Tool | None) -> dict[str, Any]:
@@ -34,7 +31,7 @@ def interrupt(row: RequestRow, call_id: str | None, tool: Tool | None) -> dict[s
 
 
 def _reason(row: RequestRow) -> str:
-    if row.kind == EventKind.WALLET_TX_REQUEST:
+    if row.purpose == RequestPurpose.WALLET:
         return "callboard:wallet_tx"
     return "tool_call" if wants_approval(row) else "input_required"
 
@@ -62,7 +59,7 @@ def _schema(row: RequestRow, tool: Tool | None) -> Any:
 def answer(entry: ResumeEntry, row: RequestRow) -> Any:
     """What a resume entry answers to a request. None: the call is to be given up. Raises `RunRefused`."""
     if entry.status == "cancelled":
-        if row.kind == EventKind.WALLET_TX_REQUEST:
+        if row.purpose == RequestPurpose.WALLET:
             return {"status": "rejected", "detail": "Cancelled by the person."}
         return {"approved": False, "reason": "Cancelled by the person."} if wants_approval(row) else None
     if not wants_approval(row):

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from ...errors import CallboardError, ToolError
 from ...events.event import Event
-from ...events.kinds import EventKind
+from ...events.kinds import TURN_ENDS, EventKind
 from ...sessions.session import Session
 from ...storage.errors import StoreError
 from ...storage.patience import PATIENCE, patience
@@ -34,11 +34,10 @@ HEARTBEAT = 15.0
 GLANCE = 1.0
 """The same for a run that only looks on."""
 
-_ENDS = frozenset({EventKind.TURN_FINISHED, EventKind.TURN_PAUSED, EventKind.TURN_FAILED, EventKind.TURN_INTERRUPTED})
 _STOPS = frozenset({EventKind.TURN_FAILED, EventKind.TURN_INTERRUPTED})
-_BOUNDS = _ENDS | {EventKind.TEXT, EventKind.TURN_STARTED}
+_BOUNDS = TURN_ENDS | {EventKind.TEXT, EventKind.TURN_STARTED}
 """Between two of these the model says one message, or none."""
-_CHANGES = _ENDS | {EventKind.TEXT, EventKind.TOOL_STARTED, EventKind.TOOL_RESULT}
+_CHANGES = TURN_ENDS | {EventKind.TEXT, EventKind.TOOL_STARTED, EventKind.TOOL_RESULT}
 """After these the transcript may be longer."""
 
 _UNANSWERED = ("What was said is kept, but no turn began that answers it. Try another run.", "not_answered")
@@ -166,7 +165,7 @@ class Run:
             self._taken.running.discard(event.data["execution_id"])
         elif event.kind == EventKind.TURN_STARTED:
             self._end = None
-        elif event.kind in _ENDS:
+        elif event.kind in TURN_ENDS:
             self._count(event)
             if event.seq > self._taken.since:
                 self._end = event

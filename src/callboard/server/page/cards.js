@@ -142,7 +142,7 @@ export class Card {
       if (hadFocus) document.getElementById("message")?.focus();
       return;
     }
-    const approval = call.request.schema?.properties?.approved !== undefined;
+    const approval = call.request.purpose === "approval";
     this.asked.replaceChildren(...(approval ? this.#approval(call) : this.#question(call)));
   }
 

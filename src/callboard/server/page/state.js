@@ -234,7 +234,7 @@ export class State {
   #ask(data, payload) {
     const call = this.calls.get(data.execution_id) ?? this.#call(data);
     call.status = "waiting";
-    call.request = { id: data.request_id, payload, schema: data.answer_schema ?? {}, hash: data.arguments_hash, expiresAt: data.expires_at };
+    call.request = { id: data.request_id, purpose: data.purpose, payload, schema: data.answer_schema ?? {}, hash: data.arguments_hash, expiresAt: data.expires_at };
     this.owners.set(data.request_id, call);
     this.requests.set(data.request_id, call);
     return `${call.tool} waits for your answer.`;

@@ -22,7 +22,7 @@ from .contract import Contract
 class ChangeContract(Contract):
     """A change is written whole or not at all."""
 
-    async def test_b6_probe_changes_nothing_that_counts(self, store: Store) -> None:
+    async def test_b6_probe_changes_no_records(self, store: Store) -> None:
         await commit_one(store, made())
         before = await store.sessions()
         await store.probe()
@@ -30,7 +30,7 @@ class ChangeContract(Contract):
         assert await store.sessions() == before
         assert await commit_one(store, posts(1)) == 1
 
-    async def test_e5_change_that_does_not_fit_leaves_no_trace_and_harms_nobody(self, store: Store) -> None:
+    async def test_e5_change_in_conflict_writes_nothing_and_fails_alone(self, store: Store) -> None:
         await commit_one(store, made("t"))
         misfit = Change(
             "s",

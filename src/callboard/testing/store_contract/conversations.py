@@ -28,7 +28,7 @@ from .contract import Contract
 class ConversationContract(Contract):
     """Turns and inputs are written with a change, owned by a process and recovered."""
 
-    async def test_e5_turn_comes_back_as_it_was_written(self, store: Store) -> None:
+    async def test_e5_turn_is_read_as_it_was_written(self, store: Store) -> None:
         paused = ended_turn(turn_id="t", status="paused")
         resumed = turn_row(2, turn_id="t", started_at=NOW + 5)
         await store.commit(
@@ -53,7 +53,7 @@ class ConversationContract(Contract):
         assert await store.turn("s", 1) == turn_row()
         assert (await store.events("s", 0, 9)).lines == []
 
-    async def test_x8_a_turn_that_was_asked_to_stop_stays_so(self, store: Store) -> None:
+    async def test_x8_cancelled_turn_stays_cancelled(self, store: Store) -> None:
         await store.commit([made(), starts(turn_row())])
         await store.commit([Change("s", stop_turns=[1])])
         assert await store.turn("s", 1) == turn_row(cancelling=True)
@@ -133,9 +133,7 @@ class ConversationContract(Contract):
     @pytest.mark.parametrize(
         "name", ["'; DROP TABLE turns; --", "%s %(rows)s :id ? $1", "\u00e4\u20ac\U0001f600\x7f\n", "x" * 200]
     )
-    async def test_e2_names_of_turns_and_inputs_are_never_taken_for_anything_else(
-        self, store: Store, name: str
-    ) -> None:
+    async def test_e2_names_of_turns_and_inputs_are_never_interpreted(self, store: Store, name: str) -> None:
         turn = turn_row(1, name, turn_id=name, user_id=name, owner=name)
         stored = input_row(name, name, user_id=name, owner=name)
         await store.join(owner_row(name))
@@ -146,7 +144,7 @@ class ConversationContract(Contract):
         claims = (await store.recover(name, 0, "heir")).claims
         assert claims == [Claim(name, name, name, "turn"), Claim(name, name, name, "input")]
 
-    async def test_e2_names_that_no_store_can_hold_are_refused(self, store: Store) -> None:
+    async def test_e2_unstorable_names_of_turns_and_inputs_are_refused(self, store: Store) -> None:
         await store.commit([made()])
         await refused(store, starts(turn_row(turn_id="a\0b")), "NUL")
         await refused(store, heard(input_row("i", owner="\ud800")), "lone surrogate")

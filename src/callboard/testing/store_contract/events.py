@@ -57,7 +57,7 @@ class EventLogContract(Contract):
         (line,) = (await store.events("s", 0, 9)).lines
         assert json.loads(line) == json.loads(body)
 
-    async def test_b8_oldest_events_are_forgotten_by_count(self, store: Store) -> None:
+    async def test_b8_trim_deletes_oldest_events_by_count(self, store: Store) -> None:
         await store.commit([made(), posts(1, 2, 3, 4, 5)])
         assert await store.trim("s", keep=10, before=0.0) == 1
         assert await store.trim("s", keep=2, before=0.0) == 4
@@ -72,7 +72,7 @@ class EventLogContract(Contract):
         assert numbered(await store.events("s", 5, 100)) == [event_at(6, 6)]
         assert await store.trim("unknown", keep=1, before=0.0) == 1
 
-    async def test_b8_oldest_events_are_forgotten_by_age(self, store: Store) -> None:
+    async def test_b8_trim_deletes_oldest_events_by_age(self, store: Store) -> None:
         times = [NOW, NOW + 1, NOW + 0.5, NOW + 2]
         await store.commit([made(), Change("s", events=[event(at=time) for time in times])])
         assert await store.trim("s", keep=100, before=NOW) == 1
@@ -85,7 +85,7 @@ class EventLogContract(Contract):
         assert row is not None
         assert (row.first_seq, row.last_seq) == (5, 4)
 
-    async def test_b8_nothing_is_forgotten_from_the_first_input_on_of_which_nobody_was_told(self, store: Store) -> None:
+    async def test_b8_trim_keeps_events_from_the_first_undelivered_input_on(self, store: Store) -> None:
         inputs = [input_row(f"i{number}") for number in range(3)]
         await store.commit([made(), posts(1), *(heard(row) for row in inputs), posts(5, 6)])
         await store.commit([new(execution_row("x")), Change("s", events=[event(kind="user_input")])])
@@ -98,7 +98,7 @@ class EventLogContract(Contract):
         await store.commit([Change("s", deliveries=[Delivery("i2", NOW)])])
         assert await store.trim("s", keep=1, before=0.0) == 7, "other work that goes on holds nothing up"
 
-    async def test_b1_a_page_of_events_ends_when_it_has_bytes_enough(self, store: Store) -> None:
+    async def test_b1_page_of_events_ends_at_its_size_limit(self, store: Store) -> None:
         await store.commit([made(), Change("s", events=[event(n) for n in range(40)])])
         size = len(event(10))
         page = await store.events("s", 3, 30, max_bytes=2 * size + size // 2)

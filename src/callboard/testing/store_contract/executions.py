@@ -27,7 +27,7 @@ from .contract import Contract
 class ExecutionContract(Contract):
     """Executions are written by their owner, found by id and call, and listed."""
 
-    async def test_x2_execution_comes_back_as_it_was_written(self, store: Store) -> None:
+    async def test_x2_execution_is_read_as_it_was_written(self, store: Store) -> None:
         await commit_one(store, made())
         row = ExecutionRow(
             id="x",
@@ -70,7 +70,7 @@ class ExecutionContract(Contract):
         await commit_one(store, held(bare))
         assert await store.execution("s", "y") == bare, "a time that was waited for is gone"
 
-    async def test_x10_execution_and_call_are_there_once(self, store: Store) -> None:
+    async def test_x10_ids_of_executions_and_calls_are_unique(self, store: Store) -> None:
         await store.commit([made(), made("t")])
         await commit_one(store, new(execution_row()))
         await refused(store, new(execution_row(call_id="other")), "there already")
@@ -83,7 +83,7 @@ class ExecutionContract(Contract):
         assert [isinstance(result, Conflict) for result in results] == [False, True], "also within a group"
         assert [row.id for row in await store.executions("s")] == ["x", "a"]
 
-    async def test_e2_executions_of_another_session_are_not_there(self, store: Store) -> None:
+    async def test_e2_executions_of_another_session_are_not_found(self, store: Store) -> None:
         await store.commit([made(), made("t")])
         await commit_one(store, new(execution_row()))
         assert await store.execution("t", "x") is None
@@ -94,7 +94,7 @@ class ExecutionContract(Contract):
         await refused(store, Change("t", late=["x"]), "no execution x")
         assert await store.execution("s", "x") == execution_row()
 
-    async def test_e5_execution_is_written_only_by_who_holds_it(self, store: Store) -> None:
+    async def test_e5_execution_is_written_only_by_its_owner(self, store: Store) -> None:
         await store.commit([made(), new(execution_row())])
         await refused(store, held(finished_row(), by="p2"), "not held by p2")
         assert await store.execution("s", "x") == execution_row()
@@ -124,7 +124,7 @@ class ExecutionContract(Contract):
         assert [isinstance(result, Conflict) for result in results] == [False, False, False, True, False, False]
         assert await store.executions("s") == [finished_row(value=b"2"), finished_row("y")]
 
-    async def test_executions_are_listed_in_the_order_of_their_coming(self, store: Store) -> None:
+    async def test_executions_are_listed_in_the_order_of_queueing(self, store: Store) -> None:
         await commit_one(store, made())
         names = ["d", "b", "e", "a", "c"]
         await store.commit([new(execution_row(name)) for name in names[:3]])
@@ -140,7 +140,7 @@ class ExecutionContract(Contract):
         assert await store.executions("s", ids=[]) == []
         assert await store.executions("unknown") == []
 
-    async def test_x8_who_was_asked_to_stop_stays_asked(self, store: Store) -> None:
+    async def test_x8_cancelled_execution_stays_cancelled(self, store: Store) -> None:
         await store.commit([made(), new(execution_row()), new(execution_row("y")), new(finished_row("z"))])
         await commit_one(store, Change("s", cancel=["x", "z"]))
         assert await store.execution("s", "x") == execution_row(cancelling=True)
@@ -169,7 +169,7 @@ class ExecutionContract(Contract):
         assert await store.requests(executions=keys, status="used") == []
         assert await store.requests(executions=[]) == []
 
-    async def test_h1_calls_are_listed_from_the_newest_back(self, store: Store) -> None:
+    async def test_h1_newest_calls_are_listed_in_pages(self, store: Store) -> None:
         rows = [finished_row(f"x{n}") for n in range(5)]
         writes = [ExecutionWrite(row, row.owner, new=True) for row in rows]
         await store.commit([made(), made("other"), Change("s", executions=writes)])
@@ -187,7 +187,7 @@ class ExecutionContract(Contract):
         assert await listed(unfinished=True) == []
         assert await store.brief_executions("other", before="x3", limit=9, longest=9) == []
 
-    async def test_h1_what_is_long_in_a_call_is_left_out_of_lists(self, store: Store) -> None:
+    async def test_h1_long_fields_of_calls_are_left_out_of_lists(self, store: Store) -> None:
         short = finished_row("short", value=b'{"a": 1}')
         long = finished_row("long", value=LONG, shown=b'{"text": %b}' % LONG, document=LONG)
         await store.commit([made(), new(short), new(long)])

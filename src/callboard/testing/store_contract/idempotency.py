@@ -17,7 +17,7 @@ def keyed_event(number: int, key: str = "k", fingerprint: str = "f", session_id:
 class IdempotencyContract(Contract):
     """A change with a known idempotency key is not written again."""
 
-    async def test_h6_what_comes_again_under_a_key_is_written_once(self, store: Store) -> None:
+    async def test_h6_repeated_change_is_written_once(self, store: Store) -> None:
         assert await store.commit([made(), keyed_event(1), posts(2)]) == [0, 1, 2]
         for _ in range(2):
             (again,) = await store.commit([keyed_event(1)])
@@ -31,7 +31,7 @@ class IdempotencyContract(Contract):
         assert await store.idempotency("s", "other") is None
         assert await store.idempotency("other", "k") is None
 
-    async def test_h6_a_key_comes_twice_in_one_group(self, store: Store) -> None:
+    async def test_h6_key_repeated_in_one_group_is_written_once(self, store: Store) -> None:
         await store.commit([made()])
         first, again, other, free = await store.commit(
             [keyed_event(1), keyed_event(1), keyed_event(1, fingerprint="g"), keyed_event(2, key="another")]
@@ -41,16 +41,14 @@ class IdempotencyContract(Contract):
         assert again.row.seq == 1
         assert isinstance(other, IdempotencyConflict)
 
-    async def test_h6_a_key_is_of_one_session_and_goes_with_it(self, store: Store) -> None:
+    async def test_h6_key_belongs_to_one_session_and_is_deleted_with_it(self, store: Store) -> None:
         await store.commit([made("s"), made("t")])
         assert await store.commit([keyed_event(1), keyed_event(1, session_id="t")]) == [1, 1]
         assert await store.delete("s")
         assert await store.idempotency("s", "k") is None
         assert await store.commit([made("s"), keyed_event(1)]) == [0, 1], "the new session of that id never heard of it"
 
-    async def test_h6_a_key_comes_before_every_other_reason_but_not_before_whose_session_it_is(
-        self, store: Store
-    ) -> None:
+    async def test_h6_known_key_precedes_every_other_conflict_but_that_of_the_user(self, store: Store) -> None:
         row = request_row()
         await store.commit([made(), new(execution_row()), asks(row)])
         closed = replace(
@@ -67,18 +65,18 @@ class IdempotencyContract(Contract):
         assert not isinstance(gone, AlreadyWritten | int)
         assert "deleted" in str(gone)
 
-    async def test_h6_a_key_of_a_change_that_does_not_fit_is_free(self, store: Store) -> None:
+    async def test_h6_key_of_a_change_in_conflict_can_be_used_again(self, store: Store) -> None:
         await store.commit([made()])
         (refused,) = await store.commit([Change("s", taken=["x"], idempotency=keyed())])
         assert isinstance(refused, Conflict)
         assert await store.idempotency("s", "k") is None
         assert await store.commit([keyed_event(1)]) == [1]
 
-    async def test_h6_a_repeat_is_answered_with_the_number_of_the_first_event(self, store: Store) -> None:
+    async def test_h6_repeated_change_has_the_number_of_the_first_event(self, store: Store) -> None:
         assert await store.commit([made(), posts(1), replace(posts(2, 3), idempotency=keyed())]) == [0, 1, 3]
         assert await store.idempotency("s", "k") == keyed(seq=2)
 
-    async def test_h6_a_change_with_a_key_alone_is_written_and_a_given_number_is_kept(self, store: Store) -> None:
+    async def test_h6_change_with_only_a_key_is_written_and_keeps_a_given_number(self, store: Store) -> None:
         assert await store.commit([made(), Change("s", idempotency=keyed(seq=7))]) == [0, 0]
         assert await store.idempotency("s", "k") == keyed(seq=7)
         made_with_one = replace(made("t"), idempotency=keyed("first"))
@@ -86,7 +84,7 @@ class IdempotencyContract(Contract):
         (again,) = await store.commit([made_with_one])
         assert isinstance(again, AlreadyWritten), "a session that is made under a key is made once"
 
-    async def test_h6_old_keys_are_forgotten_by_age(self, store: Store) -> None:
+    async def test_h6_old_keys_are_deleted_by_age(self, store: Store) -> None:
         await store.commit([made("s"), made("t")])
         for number, name in enumerate("st"):
             await store.commit(
@@ -97,7 +95,7 @@ class IdempotencyContract(Contract):
         assert await store.forget_keys(NOW - 10) == 0
         assert await store.commit([Change("s", idempotency=keyed("20", "other"))]) == [0], "it can be used again"
 
-    async def test_h6_a_session_keeps_so_many_keys_and_no_more(self, store: Store) -> None:
+    async def test_h6_session_keeps_a_limited_number_of_keys(self, store: Store) -> None:
         await store.commit([made()])
         await store.commit([Change("s", idempotency=keyed(str(number))) for number in range(MAX_KEYS)])
         assert await store.idempotency("s", "0") is not None

@@ -17,7 +17,7 @@ from .contract import Contract
 class KeyContract(Contract):
     """API keys are unique, listed, revoked and never deleted."""
 
-    async def test_h5_key_comes_back_as_it_was_written(self, store: Store) -> None:
+    async def test_h5_key_is_read_as_it_was_written(self, store: Store) -> None:
         full = key_row(
             "a", user_id="bob", name="lap\u00adtop", expires_at=NOW + 0.125, revoked_at=NOW, last_used_at=NOW
         )
@@ -28,7 +28,7 @@ class KeyContract(Contract):
         assert await store.key("b") == bare
         assert await store.key("c") is None
 
-    async def test_h5_keys_are_listed_in_their_order_and_by_user(self, store: Store) -> None:
+    async def test_h5_keys_are_listed_in_order_and_by_user(self, store: Store) -> None:
         assert await store.keys() == []
         for name, user in (("z", "ann"), ("a", "bob"), ("m", "ann")):
             await store.add_key(key_row(name, user_id=user))
@@ -37,15 +37,15 @@ class KeyContract(Contract):
         assert [row.id for row in await store.keys(limit=1)] == ["z"]
         assert await store.keys("ANN") == []
 
-    async def test_h5_id_of_a_key_is_taken_once(self, store: Store) -> None:
+    async def test_h5_id_of_a_key_is_unique(self, store: Store) -> None:
         row = key_row("a")
         await store.add_key(row)
-        await store.add_key(row)  # as after a commit of which nobody knows how it ended
+        await store.add_key(row)  # as after a commit with an unknown result
         with pytest.raises(Conflict, match="a key a already"):
             await store.add_key(replace(row, digest="e" * 64))
         assert await store.keys() == [row]
 
-    async def test_h5_of_several_who_take_an_id_one_has_it(self, store: Store) -> None:
+    async def test_h5_id_is_given_to_one_of_several_concurrent_keys(self, store: Store) -> None:
         rows = [key_row("a", digest=str(number)) for number in range(5)]
         results = await asyncio.gather(*(store.add_key(row) for row in rows), return_exceptions=True)
         assert sorted(type(result).__name__ for result in results) == ["Conflict"] * 4 + ["NoneType"]
@@ -60,7 +60,7 @@ class KeyContract(Contract):
         assert await store.keys() == [revoked, key_row("b")]
         assert await store.revoke_key("c", NOW) is None
 
-    async def test_h5_use_of_a_key_is_noted_and_never_goes_back(self, store: Store) -> None:
+    async def test_h5_last_use_of_a_key_never_goes_back(self, store: Store) -> None:
         await store.add_key(key_row("a"))
         await store.key_used("a", NOW + 5)
         await store.key_used("a", NOW + 3)
@@ -68,7 +68,7 @@ class KeyContract(Contract):
         assert await store.keys() == [key_row("a", last_used_at=NOW + 5)]
 
     @pytest.mark.parametrize("name", ["", "\x00", "x" * 100_000, "\ud800", "' OR 1=1 --"])
-    async def test_h5_names_that_no_key_has_are_not_found(self, store: Store, name: str) -> None:
+    async def test_h5_unknown_keys_are_not_found(self, store: Store, name: str) -> None:
         await store.add_key(key_row("a"))
         assert await store.key(name) is None
         assert await store.revoke_key(name, NOW) is None

@@ -32,7 +32,7 @@ from .contract import Contract
 class OwnerContract(Contract):
     """Processes register and beat; the work of dead ones is given to one heir."""
 
-    async def test_e5_what_a_process_was_asked_to_stop(self, store: Store) -> None:
+    async def test_e5_work_that_a_process_is_to_cancel_is_found(self, store: Store) -> None:
         await store.commit([made(), made("t"), new(execution_row("x")), starts(turn_row(turn_id="y"))])
         await store.commit([new(execution_row("x", "t")), new(execution_row("z", "t", owner="p2"))])
         assert await store.stopping("p1") == []
@@ -59,7 +59,7 @@ class OwnerContract(Contract):
         assert store.beat("p1") is False
         await store.leave("nobody")
 
-    async def test_e5_work_of_a_dead_process_is_given_to_one_heir(self, store: Store) -> None:
+    async def test_e5_work_of_a_dead_process_is_recovered_by_one_heir(self, store: Store) -> None:
         await store.join(owner_row("dead"))
         await store.join(owner_row("alive"))
         await store.commit([made("b"), made("a")])
@@ -85,7 +85,7 @@ class OwnerContract(Contract):
         await refused(store, held(finished_row("2", "b"), by="dead"), "not held by dead")
         await commit_one(store, held(finished_row("2", "b"), by="heir"))
 
-    async def test_e5_work_of_a_dead_process_is_given_in_steps(self, store: Store) -> None:
+    async def test_e5_work_of_a_dead_process_is_recovered_in_steps(self, store: Store) -> None:
         await store.join(owner_row("dead"))
         rows = [execution_row(f"x{number}", owner="dead") for number in range(5)]
         await store.commit([made(), *(new(row) for row in rows)])
@@ -98,7 +98,7 @@ class OwnerContract(Contract):
         assert await store.owners() == []
         assert [row.owner for row in await store.executions("s")] == ["p1", "p1", "p2", "p2", "p1"]
 
-    async def test_e5_a_process_that_enters_again_keeps_what_was_not_taken(self, store: Store) -> None:
+    async def test_e5_process_that_joins_again_keeps_what_was_not_recovered(self, store: Store) -> None:
         await store.join(owner_row("dead"))
         await store.commit([made(), *(new(execution_row(f"x{number}", owner="dead")) for number in range(3))])
         await store.recover("dead", 0, "heir", limit=1)
@@ -106,7 +106,7 @@ class OwnerContract(Contract):
         assert await store.recover("dead", TAKEN, "heir") == Recovered([])
         assert [row.owner for row in await store.executions("s")] == ["heir", "dead", "dead"]
 
-    async def test_e5_what_waits_for_a_person_needs_no_process(self, store: Store) -> None:
+    async def test_e5_execution_that_waits_for_a_person_needs_no_owner(self, store: Store) -> None:
         await store.join(owner_row("dead"))
         waits: dict[str, Any] = {"status": "waiting", "owner": "dead"}
         rows = [
@@ -126,7 +126,7 @@ class OwnerContract(Contract):
         await commit_one(store, closes(request_row("r-asks", execution_id="asks", status="refused")))
         assert (await store.recover(None, 0, "heir")).claims == claims(rows[0])
 
-    async def test_e5_what_is_left_without_a_process_after_its_answer_is_ready(self, store: Store) -> None:
+    async def test_e5_execution_without_owner_is_ready_after_its_answer(self, store: Store) -> None:
         row = execution_row(status="waiting", owner="p1")
         await store.commit([made(), new(row), asks(request_row())])
         await commit_one(store, closes(request_row(status="answered")))
@@ -134,7 +134,7 @@ class OwnerContract(Contract):
         await commit_one(store, held(replace(row, owner=None), by="p1"))
         assert (await store.recover(None, 0, "heir")).claims == claims(row)
 
-    async def test_e5_what_is_ready_is_given_in_steps(self, store: Store) -> None:
+    async def test_e5_ready_executions_are_recovered_in_steps(self, store: Store) -> None:
         rows = [execution_row(f"x{number}", owner=None, cancelling=True) for number in range(3)]
         await store.commit([made(), *(new(row) for row in rows)])
         first = await store.recover(None, 0, "heir", limit=2)
@@ -142,7 +142,7 @@ class OwnerContract(Contract):
         second = await store.recover(None, 0, "heir", limit=2)
         assert (second.claims, second.more) == (claims(rows[2]), False)
 
-    async def test_e5_process_that_leaves_work_behind_can_be_inherited_at_once(self, store: Store) -> None:
+    async def test_e5_process_that_leaves_work_behind_is_recovered_at_once(self, store: Store) -> None:
         await store.join(owner_row("p1", beat=3))
         await store.commit([made(), new(execution_row(owner="p1"))])
         await store.leave("p1")
@@ -152,7 +152,7 @@ class OwnerContract(Contract):
         assert await store.recover("p1", LEFT, "heir") == Recovered(claims(execution_row()), found=True)
         assert await store.owners() == []
 
-    async def test_e5_a_lock_is_held_from_entering_until_leaving(self, store: Store) -> None:
+    async def test_e5_lock_is_held_from_join_to_leave(self, store: Store) -> None:
         assert not any((await store.living(["p1"])).values())
         await store.join(owner_row("p1"))
         assert await store.living(["p1"]) == {"p1": True}
@@ -175,7 +175,7 @@ class OwnerContract(Contract):
             (["withdrawn", "used"], True),
         ],
     )
-    async def test_m3_what_nobody_holds_goes_on_when_its_person_has_answered(
+    async def test_m3_execution_without_owner_is_ready_when_its_person_has_answered(
         self, store: Store, statuses: list[str], goes_on: bool
     ) -> None:
         await store.commit([made(), made("t")])
@@ -189,7 +189,7 @@ class OwnerContract(Contract):
         assert [each.owner for each in await store.executions("s", ids=["x"])] == ["heir" if goes_on else None]
         assert (await store.recover(None, 0, "other")).claims == [], "it is held now"
 
-    async def test_x8_what_nobody_holds_is_recovered_to_be_stopped(self, store: Store) -> None:
+    async def test_x8_cancelled_execution_without_owner_is_recovered(self, store: Store) -> None:
         row = execution_row(status="waiting", owner=None)
         await store.commit([made(), new(row), asks(request_row())])
         assert (await store.recover(None, 0, "heir")).claims == []

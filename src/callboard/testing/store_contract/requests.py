@@ -14,7 +14,7 @@ from .contract import Contract
 class RequestContract(Contract):
     """Requests change only from the status that they have, and are listed."""
 
-    async def test_m3_requests_that_are_closed_among_others(self, store: Store) -> None:
+    async def test_m3_closed_requests_are_found_among_others(self, store: Store) -> None:
         rows = [request_row(f"r{number}") for number in range(4)]
         await store.commit([made(), *(asks(row) for row in rows)])
         assert await store.closed_requests([row.id for row in rows]) == []
@@ -24,10 +24,11 @@ class RequestContract(Contract):
         assert await store.closed_requests(["r0", "r2"]) == closed[:1]
         assert await store.closed_requests([]) == []
 
-    async def test_requests_come_back_as_they_were_written(self, store: Store) -> None:
+    async def test_requests_are_read_as_they_were_written(self, store: Store) -> None:
         await commit_one(store, made())
         row = request_row(
             kind="wallet_tx_request",
+            purpose="wallet",
             payload=b"[1]",
             answer=b"null",
             status="answered",
@@ -42,7 +43,7 @@ class RequestContract(Contract):
         assert replace(stored, schema=row.schema) == row
         assert await store.request("other") is None
 
-    async def test_request_is_changed_only_from_the_status_that_it_has(self, store: Store) -> None:
+    async def test_request_is_changed_only_from_its_current_status(self, store: Store) -> None:
         await store.commit([made(), made("t"), asks(request_row())])
         await refused(store, asks(request_row()), "there already")
         await refused(store, asks(request_row("r", "t")), "there already")
@@ -60,7 +61,7 @@ class RequestContract(Contract):
         await commit_one(store, Change("s", requests=used))
         assert await store.request("n") == request_row("n", status="used")
 
-    async def test_requests_are_listed_in_the_order_of_their_making(self, store: Store) -> None:
+    async def test_requests_are_listed_oldest_first(self, store: Store) -> None:
         await store.commit([made("a"), made("b", user_id="bob")])
         rows = [
             request_row("3", "b", user_id="bob"),
@@ -80,7 +81,7 @@ class RequestContract(Contract):
         assert await store.requests(session_id="a", user_id="bob") == []
         assert await store.requests(limit=2) == rows[:2]
 
-    async def test_m3_requests_whose_time_is_over_are_found_among_any_number_of_others(self, store: Store) -> None:
+    async def test_m3_due_requests_are_found_among_any_number_of_others(self, store: Store) -> None:
         await store.commit([made("a")])
         rows = [
             request_row(f"{number}", "a", expires_at=at) for number, at in enumerate([None, NOW + 2, NOW + 1, None])
@@ -92,7 +93,7 @@ class RequestContract(Contract):
         assert await store.requests(due=NOW + 5, limit=1) == [rows[1]]
         assert await store.requests(due=NOW + 5, status="used") == []
 
-    async def test_m3_the_next_request_to_expire_is_known(self, store: Store) -> None:
+    async def test_m3_next_expiry_is_that_of_the_first_open_request(self, store: Store) -> None:
         assert await store.next_expiry() is None
         await store.commit([made(), asks(request_row("r1")), asks(request_row("r2", expires_at=NOW + 7))])
         await store.commit([asks(request_row("r3", expires_at=NOW + 5)), asks(request_row("r4", expires_at=NOW + 6))])
@@ -100,7 +101,7 @@ class RequestContract(Contract):
         await commit_one(store, closes(request_row("r3", expires_at=NOW + 5, status="expired")))
         assert await store.next_expiry() == NOW + 6
 
-    async def test_h1_requests_are_listed_by_pages(self, store: Store) -> None:
+    async def test_h1_requests_are_listed_in_pages(self, store: Store) -> None:
         await store.commit([made(), made("s2"), made("theirs", user_id="bob")])
         for n in range(5):
             await store.commit([new(execution_row(f"x{n}")), asks(request_row(f"r{n}", execution_id=f"x{n}"))])

@@ -14,7 +14,7 @@ from .contract import Contract
 class SessionContract(Contract):
     """Sessions are created once, listed, and deleted with all their records."""
 
-    async def test_e7_session_comes_back_as_it_was_written(self, store: Store) -> None:
+    async def test_e7_session_is_read_as_it_was_written(self, store: Store) -> None:
         row = session_row(
             namespaces=("a", "b"), channel="voice", allow=("x",), tools=("x", "y"), open=False, updated_at=NOW + 0.125
         )
@@ -25,11 +25,11 @@ class SessionContract(Contract):
         assert await store.session("bare") == bare, "no namespaces are not all of them"
         assert await store.session("other") is None
 
-    async def test_e7_where_its_board_stands_is_not_the_writers_to_say(self, store: Store) -> None:
+    async def test_e7_fields_that_the_store_sets_are_ignored_in_writes(self, store: Store) -> None:
         await commit_one(store, Change("s", session=session_row(last_seq=9, first_seq=4, unconsumed=("x",), writes=9)))
         assert await store.session("s") == session_row()
 
-    async def test_e7_a_session_says_when_its_newest_event_was_posted(self, store: Store) -> None:
+    async def test_e7_session_has_the_time_of_its_newest_event(self, store: Store) -> None:
         await commit_one(store, made(updated_at=NOW + 1))
         row = await store.session("s")
         assert row is not None
@@ -42,7 +42,7 @@ class SessionContract(Contract):
         [row, _] = await store.sessions()
         assert (row.active_at, row.last_activity) == (None, NOW + 1), "nothing is known of what is forgotten"
 
-    async def test_e2_session_is_written_again_by_its_user_alone(self, store: Store) -> None:
+    async def test_e2_session_is_written_only_for_its_user(self, store: Store) -> None:
         await commit_one(store, made())
         later = session_row(tools=("x",), open=False, created_at=NOW + 5, updated_at=NOW + 5)
         await commit_one(store, Change("s", session=later))
@@ -50,9 +50,7 @@ class SessionContract(Contract):
         await refused(store, Change("s", session=session_row(user_id="bob"), events=[event()]), "another user")
         assert await store.session("s") == replace(later, created_at=NOW, writes=2)
 
-    async def test_e2_of_two_rows_of_a_session_the_newer_has_more_writes_whatever_the_clocks_say(
-        self, store: Store
-    ) -> None:
+    async def test_e2_newer_row_of_a_session_has_more_writes_whatever_the_clocks_say(self, store: Store) -> None:
         async def writes() -> int:
             row = await store.session("s")
             assert row is not None
@@ -69,7 +67,7 @@ class SessionContract(Contract):
         await commit_one(store, made())
         assert await writes() == 1
 
-    async def test_e2_change_of_a_session_that_is_not_there(self, store: Store) -> None:
+    async def test_e2_change_of_an_unknown_session_is_refused(self, store: Store) -> None:
         await refused(store, posts(1), "no session s")
         results = await store.commit([posts(1), made(), posts(2)])
         assert [isinstance(result, Conflict) for result in results] == [True, False, False]
@@ -86,7 +84,7 @@ class SessionContract(Contract):
         assert [row.id for row in await store.sessions("ann", after="a b", limit=2)] == ["ä", "€"]
         assert await store.sessions("nobody") == []
 
-    async def test_e2_deleted_session_takes_along_what_is_its_own_and_nothing_else(self, store: Store) -> None:
+    async def test_e2_session_is_deleted_with_all_its_records_and_no_others(self, store: Store) -> None:
         for name in ("s", "t"):
             await commit_one(store, made(name))
             await commit_one(store, new(execution_row(f"x{name}", name)))
@@ -107,7 +105,7 @@ class SessionContract(Contract):
         await commit_one(store, made())
         assert await commit_one(store, posts(1)) == 1, "a new one begins anew"
 
-    async def test_e7_what_is_meant_for_a_session_is_not_written_to_another_that_has_its_id(self, store: Store) -> None:
+    async def test_e7_change_for_a_deleted_session_is_not_written_to_its_successor(self, store: Store) -> None:
         await store.commit([made()])
         meant = Change("s", executions=[ExecutionWrite(execution_row(), "p1", new=True)], events=[event()], made_at=NOW)
         assert await commit_one(store, Change("s", events=[event()], made_at=NOW)) == 1

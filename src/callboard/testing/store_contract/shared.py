@@ -81,7 +81,7 @@ class SharedStoreContract(Contract):
             await there.revoke_key("a", NOW + 1)
             assert await here.key("a") == key_row("a", revoked_at=NOW + 1)
 
-    async def test_h6_of_several_processes_with_one_key_one_writes(self, open_store: OpenStore) -> None:
+    async def test_h6_one_of_several_processes_with_one_key_writes(self, open_store: OpenStore) -> None:
         async with open_store() as first, open_store() as second:
             await first.commit([made()])
             for round_ in range(20):
@@ -94,7 +94,7 @@ class SharedStoreContract(Contract):
                 assert repeated.row.seq == written
             assert len((await second.events("s", 0, 99)).lines) == 20
 
-    async def test_d2_other_process_is_woken_with_what_was_written(self, open_store: OpenStore) -> None:
+    async def test_d2_other_process_is_notified_of_written_sessions(self, open_store: OpenStore) -> None:
         mine, theirs = Notifications(), Notifications()
         async with open_store(mine) as first, open_store(theirs) as second:
             await first.commit([made("a"), made("b")])
@@ -107,7 +107,7 @@ class SharedStoreContract(Contract):
             await theirs.until(lambda: bool(theirs.calls))
             assert set(theirs.calls) <= {"b", None}, "a change that was not written is nothing to wake for"
             assert len((await second.events("b", 0, 9)).lines) == 1
-            assert mine.calls == [], "nobody is woken by himself"
+            assert mine.calls == [], "a store is not notified of its own writes"
             await second.commit([posts(2, session_id="b")])
             await mine.until(lambda: bool(mine.calls))
             theirs.calls.clear()
@@ -115,7 +115,7 @@ class SharedStoreContract(Contract):
             await theirs.until(lambda: bool(theirs.calls))
             assert await second.session("b") is None
 
-    async def test_d2_closed_store_is_not_woken(self, open_store: OpenStore) -> None:
+    async def test_d2_closed_store_gets_no_notifications(self, open_store: OpenStore) -> None:
         mine, other = Notifications(), Notifications()
         async with open_store() as first, open_store(other):
             async with open_store(mine):
@@ -124,7 +124,7 @@ class SharedStoreContract(Contract):
             await other.until(lambda: bool(other.calls))
         assert mine.calls == []
 
-    async def test_b1_numbers_have_no_gaps_whoever_writes(self, open_store: OpenStore) -> None:
+    async def test_b1_numbers_have_no_gaps_with_two_writers(self, open_store: OpenStore) -> None:
         async with open_store() as first, open_store() as second:
             ids = [f"s{number}" for number in range(6)]
             await first.commit([made(session_id) for session_id in ids])
@@ -150,7 +150,7 @@ class SharedStoreContract(Contract):
                 page = await first.events(session_id, 0, 100)
                 assert (page.first_seq, page.last_seq, len(page.lines)) == (1, 45, 45)
 
-    async def test_e2_session_made_by_two_at_once_is_one_users(self, open_store: OpenStore) -> None:
+    async def test_e2_session_created_by_two_users_at_once_belongs_to_one(self, open_store: OpenStore) -> None:
         async with open_store() as first, open_store() as second:
             for number in range(10):
                 name = f"s{number}"
@@ -162,7 +162,7 @@ class SharedStoreContract(Contract):
                 assert row is not None
                 assert row.user_id == ("bob" if isinstance(commit_one, Conflict) else "ann")
 
-    async def test_e5_one_of_two_heirs_inherits(self, open_store: OpenStore) -> None:
+    async def test_e5_one_of_two_heirs_recovers_a_process(self, open_store: OpenStore) -> None:
         async with open_store() as first, open_store() as second:
             await first.commit([made(f"s{number}") for number in range(5)])
             for turn in range(5):
@@ -176,7 +176,7 @@ class SharedStoreContract(Contract):
                 assert await first.executions_by_key(keys) == [replace(row, owner=heir) for row in rows]
                 assert await second.owners() == []
 
-    async def test_m3_one_of_two_carries_an_answered_call_on(self, open_store: OpenStore) -> None:
+    async def test_m3_one_of_two_processes_continues_an_answered_call(self, open_store: OpenStore) -> None:
         async with open_store() as first, open_store() as second:
             await first.commit([made()])
             for turn in range(5):
@@ -186,7 +186,7 @@ class SharedStoreContract(Contract):
                 given = await asyncio.gather(first.recover(None, 0, "p1"), second.recover(None, 0, "p2"))
                 assert sorted(len(each.claims) for each in given) == [0, 1]
 
-    async def test_e5_end_and_inheritance_exclude_each_other(self, open_store: OpenStore) -> None:
+    async def test_e5_execution_is_either_finished_or_recovered(self, open_store: OpenStore) -> None:
         """A process that was thought dead ends its execution while it is taken from it: one of the two has it."""
         async with open_store() as zombie, open_store() as heir:
             await heir.commit([made()])
@@ -218,7 +218,7 @@ class SharedStoreContract(Contract):
                 assert sorted([isinstance(commit_one, Conflict), isinstance(other, Conflict)]) == [False, True]
                 assert await first.request(row.id) == answers[isinstance(commit_one, Conflict)]
 
-    async def test_x10_one_call_id_is_one_execution_whoever_is_first(self, open_store: OpenStore) -> None:
+    async def test_x10_call_id_has_one_execution_with_two_writers(self, open_store: OpenStore) -> None:
         async with open_store() as first, open_store() as second:
             await first.commit([made()])
             for turn in range(10):
@@ -228,7 +228,7 @@ class SharedStoreContract(Contract):
                 )
                 assert sorted([isinstance(commit_one, Conflict), isinstance(other, Conflict)]) == [False, True]
 
-    async def test_d2_cancel_arrives_from_anywhere(self, open_store: OpenStore) -> None:
+    async def test_d2_execution_is_cancelled_by_another_process(self, open_store: OpenStore) -> None:
         async with open_store() as holder, open_store() as other:
             await holder.commit([made(), new(execution_row())])
             await asyncio.gather(
@@ -236,7 +236,7 @@ class SharedStoreContract(Contract):
             )
             assert await holder.execution("s", "x") == execution_row(attempt=2, cancelling=True)
 
-    async def test_e5_what_a_database_does_not_take_fails_alone(self, store: Store) -> None:
+    async def test_e5_change_that_a_database_does_not_accept_fails_alone(self, store: Store) -> None:
         unfit = [
             new(execution_row("x", priority=2**70)),
             new(execution_row("x", queued_at=math.nan)),
@@ -256,7 +256,7 @@ class SharedStoreContract(Contract):
             assert len((await store.events("s", 0, 9)).lines) == 2
             assert await store.delete("s")
 
-    async def test_e5_large_group_with_some_that_are_unfit(self, store: Store) -> None:
+    async def test_e5_unacceptable_changes_of_a_large_group_fail_alone(self, store: Store) -> None:
         changes = [made(f"s{number:03}") for number in range(100)]
         group = [
             new(execution_row("x", f"s{number:03}", priority=2**70 if number in (0, 42, 99) else 1))
@@ -269,7 +269,7 @@ class SharedStoreContract(Contract):
         assert await store.executions("s042") == []
         assert len(await store.executions("s041")) == 1
 
-    async def test_d2_beats_of_many_processes_are_seen_by_all(self, open_store: OpenStore) -> None:
+    async def test_d2_heartbeats_are_seen_by_all_processes(self, open_store: OpenStore) -> None:
         async with open_store() as first, open_store() as second:
             await first.join(owner_row("p1"))
             await second.join(owner_row("p2"))
@@ -278,7 +278,7 @@ class SharedStoreContract(Contract):
             assert (await second.recover("p1", 1, "p2")).found
             assert first.beat("p1") is False, "it was taken for dead"
 
-    async def test_d2_everything_is_there_after_a_restart(self, open_store: OpenStore) -> None:
+    async def test_d2_records_survive_a_restart(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await store.commit([made(), posts(1, 2), new(execution_row()), Change("s", late=["x"], transcript=[b"1"])])
             await store.join(owner_row())

@@ -12,9 +12,7 @@ from .contract import Contract
 class TranscriptContract(Contract):
     """Late results are consumed once; a transcript only grows."""
 
-    async def test_c5_entries_are_taken_only_where_the_transcript_is_as_long_as_its_writer_knows_it(
-        self, store: Store
-    ) -> None:
+    async def test_c5_entries_are_appended_only_to_a_transcript_of_the_expected_length(self, store: Store) -> None:
         unknown = Change("a", session=session_row("a"), transcript=[b"{}"], entries=1)
         (result,) = await store.commit([unknown])
         assert isinstance(result, Conflict)
@@ -29,7 +27,7 @@ class TranscriptContract(Contract):
         (result,) = await store.commit([Change("a", events=[event()], entries=2)])
         assert isinstance(result, Conflict), "also where nothing is added to it"
 
-    async def test_e3_late_results_wait_in_order_and_are_taken_once(self, store: Store) -> None:
+    async def test_e3_late_results_are_consumed_once_in_order(self, store: Store) -> None:
         await store.commit([made(), *(new(execution_row(name)) for name in "cab")])
         await commit_one(store, Change("s", late=["c"]))
         await commit_one(store, Change("s", late=["a", "b", "c"]))
@@ -47,7 +45,7 @@ class TranscriptContract(Contract):
         assert [isinstance(result, Conflict) for result in results] == [False, True, False]
         assert await unconsumed(store) == ()
 
-    async def test_e3_result_can_be_late_and_taken_in_one_change(self, store: Store) -> None:
+    async def test_e3_result_can_be_late_and_consumed_in_one_change(self, store: Store) -> None:
         await commit_one(store, made())
         written = [ExecutionWrite(finished_row(), new=True)]
         await commit_one(store, Change("s", executions=written, late=["x"], taken=["x"], transcript=[b'"x"']))
@@ -57,7 +55,7 @@ class TranscriptContract(Contract):
         )
         assert await unconsumed(store) == ("x",)
 
-    async def test_c5_transcript_only_grows_and_keeps_its_bytes(self, store: Store) -> None:
+    async def test_c5_transcript_is_append_only_and_keeps_its_bytes(self, store: Store) -> None:
         first, second, third = b'{"b": 1, "a":1.0}', b'["\\u0000", 1e400,  -0.0]', '"ä"'.encode()
         await store.commit([made(), Change("s", transcript=[first]), Change("s", transcript=[second, third])])
         assert await store.transcript("s") == [first, second, third]

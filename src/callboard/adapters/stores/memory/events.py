@@ -4,7 +4,7 @@ from collections.abc import Collection
 from itertools import accumulate
 
 from ....storage.event_log import PAGE_BYTES, Head, Page
-from ..encoded import input_of, posted
+from ..event_header import event_header, input_id
 from .state import MemoryPart
 
 
@@ -31,11 +31,11 @@ class MemoryEventLog(MemoryPart):
         if session is None:
             return 1
         gone = max(0, len(session.events) - keep)
-        while gone < len(session.events) and posted(session.events[gone]).at < before:
+        while gone < len(session.events) and event_header(session.events[gone]).at < before:
             gone += 1
         pending = {row.id for row in session.inputs.values() if row.delivered_at is None}
         if pending:
-            gone = next((place for place, line in enumerate(session.events[:gone]) if input_of(line) in pending), gone)
+            gone = next((place for place, line in enumerate(session.events[:gone]) if input_id(line) in pending), gone)
         del session.events[:gone]
         session.first_seq += gone
         return session.first_seq

@@ -7,8 +7,8 @@ from ....storage.change import Change
 from ....storage.errors import Conflict
 from ....storage.idempotency_records import MAX_KEYS
 from ....storage.rows import ExecutionRow, IdempotencyRow, InputRow, KeyRow, OwnerRow, RequestRow, SessionRow, TurnRow
-from ..conflicts import refusal
-from ..encoded import posted
+from ..conflicts import find_conflict
+from ..event_header import event_header
 
 CLOSED_REQUESTS = 10_000
 """The number of closed requests that are kept. A database keeps all of them."""
@@ -57,7 +57,7 @@ class MemorySession:
             last_seq=self.last_seq,
             first_seq=self.first_seq,
             unconsumed=tuple(self.unconsumed),
-            active_at=posted(self.events[-1]).at if self.events else None,
+            active_at=event_header(self.events[-1]).at if self.events else None,
         )
 
     def write(self, change: Change) -> None:
@@ -120,7 +120,7 @@ class MemoryState:
     def write(self, change: Change) -> int | Conflict:
         """Apply a change if it fits. Return the session's last number, or the conflict."""
         session = self.sessions.get(change.session_id)
-        conflict = refusal(change, session, self.requests)
+        conflict = find_conflict(change, session, self.requests)
         if conflict is not None:
             return conflict
         if session is None:

@@ -1,4 +1,4 @@
-"""The history of the tables: one file per revision in `versions`, applied by Alembic inside of a given transaction."""
+"""The history of the tables: one file per revision in `versions`, which Alembic applies inside a given transaction."""
 
 from pathlib import Path
 
@@ -11,12 +11,12 @@ _FOLDER = Path(__file__).parent
 
 
 def revisions() -> list[str]:
-    """All revisions that this version knows, oldest first."""
+    """Return all revisions that this version knows, oldest first."""
     return [script.revision for script in reversed(list(ScriptDirectory(_FOLDER).walk_revisions()))]
 
 
 def migrate_to(connection: Connection, revision: str) -> None:
-    """Apply what lies between the revision of a database and a newer one. The caller commits."""
+    """Apply the migrations from the revision of a database to a newer one. The caller commits."""
     config = Config()
     config.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
     config.attributes["connection"] = connection

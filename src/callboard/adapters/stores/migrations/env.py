@@ -1,4 +1,4 @@
-"""Run by Alembic for every command: it works on the connection that it was given, in the transaction that is open."""
+"""Run by Alembic for every command, on the given connection and in its open transaction."""
 
 from alembic import context
 

@@ -1,14 +1,13 @@
-"""What can be asked of a database: one statement each, so that every answer is of one moment."""
+"""Queries of a store, one statement each, so that every result is of one moment."""
 
 import json
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
-    Dialect,
     Row,
     Select,
     and_,
@@ -22,7 +21,7 @@ from sqlalchemy import (
 from ...storage.event_log import Head, Page
 from ...storage.owners import Stopping
 from ...storage.rows import TURN, ExecutionRow, IdempotencyRow, InputRow, OwnerRow, RequestRow, SessionRow, TurnRow
-from .bulk_statements import among, keys
+from .statements import key_document
 from .tables import (
     events,
     executions,
@@ -63,25 +62,25 @@ _REQUEST = select(*(requests.c[name] for name in RequestRow.__dataclass_fields__
 
 
 _FEW = 8
-"""How many events of a page are read first, before anything is known of their size."""
+"""The number of events of a page that are read first, before their size is known."""
 
 
-class Reading:
-    """The statements by which one kind of database is read."""
+class Queries:
+    """The queries of `SqlStore`, for one kind of database."""
 
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, key_filter: Callable[..., ColumnElement[bool]]) -> None:
         self._session = _SESSION.where(sessions.c.id == bindparam("id"))
         self._events = self._page()
-        self._heads = select(sessions.c.id, sessions.c.last_seq, made_at).where(among(dialect, sessions.c.id))
+        self._heads = select(sessions.c.id, sessions.c.last_seq, made_at).where(key_filter(sessions.c.id))
         self._execution = select(*EXECUTION).where(
             executions.c.session_id == bindparam("session_id"), executions.c.id == bindparam("id")
         )
         self._of_call = select(*EXECUTION).where(
             executions.c.session_id == bindparam("session_id"), executions.c.call_id == bindparam("call_id")
         )
-        self._among = among(dialect, executions.c.id)
-        self._by_key = select(*EXECUTION).where(among(dialect, executions.c.session_id, executions.c.id))
-        self._of_executions = among(dialect, requests.c.session_id, requests.c.execution_id)
+        self._among = key_filter(executions.c.id)
+        self._by_key = select(*EXECUTION).where(key_filter(executions.c.session_id, executions.c.id))
+        self._of_executions = key_filter(requests.c.session_id, requests.c.execution_id)
         self._next_expiry = select(func.min(requests.c.expires_at)).where(requests.c.status == "open")
         self._stopping = select(executions.c.session_id, executions.c.id, executions.c.kind).where(
             executions.c.owner == bindparam("owner"), stopping
@@ -90,16 +89,14 @@ class Reading:
             turns.c.owner == bindparam("owner"), stopping_turns
         )
         self._turn = _TURN.where(turns.c.session_id == bindparam("session_id"), turns.c.number == bindparam("number"))
-        self._running_turns = _TURN.where(among(dialect, turns.c.session_id), running).order_by(
+        self._running_turns = _TURN.where(key_filter(turns.c.session_id), running).order_by(
             turns.c.session_id, turns.c.number
         )
-        self._inputs = _INPUT.where(
-            inputs.c.session_id == bindparam("session_id"), among(dialect, inputs.c.id)
-        ).order_by(inputs.c.id)
-        self._request = _REQUEST.where(requests.c.id == bindparam("id"))
-        self._closed = _REQUEST.where(among(dialect, requests.c.id), requests.c.status != "open").order_by(
-            requests.c.place
+        self._inputs = _INPUT.where(inputs.c.session_id == bindparam("session_id"), key_filter(inputs.c.id)).order_by(
+            inputs.c.id
         )
+        self._request = _REQUEST.where(requests.c.id == bindparam("id"))
+        self._closed = _REQUEST.where(key_filter(requests.c.id), requests.c.status != "open").order_by(requests.c.place)
         self._transcript = (
             select(transcript.c.entry)
             .where(transcript.c.session_id == bindparam("session_id"), transcript.c.position > bindparam("after"))
@@ -128,14 +125,14 @@ class Reading:
         return [_session(row) for row in connection.execute(statement)]
 
     def events(self, connection: Connection, session_id: str, after: int, limit: int, max_bytes: int) -> Page:
-        """A page, read in parts: how many events the rest of its bytes can hold, the first few tell."""
+        """Read a page in parts: the size of the first few events says how many more to read."""
         first, first_seq, last_seq = after + 1, 1, 0
         lines: list[bytes] = []
         size, count = 0, min(limit, _FEW)
         while True:
             start = first + len(lines) - 1
             rows = connection.execute(self._events, {"id": session_id, "after": start, "limit": max(0, count)}).all()
-            if not rows or (lines and rows[0].first_seq > start + 1):  # some were forgotten: a page has no gaps
+            if not rows or (lines and rows[0].first_seq > start + 1):  # some were trimmed: a page has no gaps
                 break
             first_seq, last_seq = rows[0].first_seq, rows[0].last_seq
             first = first if lines else max(first, first_seq)
@@ -151,7 +148,7 @@ class Reading:
         return Page(first, lines, first_seq, last_seq)
 
     def heads(self, connection: Connection, session_ids: Collection[str]) -> dict[str, Head]:
-        rows = connection.execute(self._heads, {"keys": keys(zip(session_ids))})
+        rows = connection.execute(self._heads, {"keys": key_document(zip(session_ids))})
         return {row.id: Head(row.last_seq, row.made_at) for row in rows}
 
     def execution(self, connection: Connection, session_id: str, execution_id: str) -> ExecutionRow | None:
@@ -171,14 +168,14 @@ class Reading:
         parameters: dict[str, str] = {}
         if ids is not None:
             statement = statement.where(self._among)
-            parameters["keys"] = keys(zip(ids))
+            parameters["keys"] = key_document(zip(ids))
         if unfinished:
             statement = statement.where(executions.c.completed_at.is_(None))
         newest = connection.execute(statement.order_by(executions.c.place.desc()).limit(limit), parameters)
         return [ExecutionRow(**row) for row in reversed(newest.mappings().all())]
 
     def executions_by_key(self, connection: Connection, wanted: Collection[tuple[str, str]]) -> list[ExecutionRow]:
-        rows = connection.execute(self._by_key, {"keys": keys(wanted)}).mappings()
+        rows = connection.execute(self._by_key, {"keys": key_document(wanted)}).mappings()
         found = {(row["session_id"], row["id"]): ExecutionRow(**row) for row in rows}
         return [found[key] for key in dict.fromkeys(wanted) if key in found]
 
@@ -191,15 +188,15 @@ class Reading:
         return next((TurnRow(**row) for row in rows), None)
 
     def running_turns(self, connection: Connection, session_ids: Collection[str]) -> list[TurnRow]:
-        rows = connection.execute(self._running_turns, {"keys": keys(zip(session_ids))}).mappings()
+        rows = connection.execute(self._running_turns, {"keys": key_document(zip(session_ids))}).mappings()
         return [TurnRow(**row) for row in rows]
 
     def inputs(self, connection: Connection, session_id: str, ids: Collection[str]) -> list[InputRow]:
-        wanted = {"session_id": session_id, "keys": keys(zip(ids))}
+        wanted = {"session_id": session_id, "keys": key_document(zip(ids))}
         return [InputRow(**row) for row in connection.execute(self._inputs, wanted).mappings()]
 
     def closed_requests(self, connection: Connection, request_ids: Collection[str]) -> list[RequestRow]:
-        rows = connection.execute(self._closed, {"keys": keys(zip(request_ids))}).mappings()
+        rows = connection.execute(self._closed, {"keys": key_document(zip(request_ids))}).mappings()
         return [RequestRow(**row) for row in rows]
 
     def request(self, connection: Connection, request_id: str) -> RequestRow | None:
@@ -222,7 +219,7 @@ class Reading:
         parameters: dict[str, str] = {}
         if of is not None:
             wheres.append(self._of_executions)
-            parameters["keys"] = keys(of)
+            parameters["keys"] = key_document(of)
         rows = connection.execute(_REQUEST.where(*wheres).order_by(requests.c.place).limit(limit), parameters)
         return [RequestRow(**row) for row in rows.mappings()]
 
@@ -248,7 +245,7 @@ class Reading:
         return [OwnerRow(**row) for row in connection.execute(self._owners).mappings()]
 
     def _page(self) -> Select[*tuple[Any, ...]]:
-        """A session with its events after a number; numbers have no gaps, so that a limit is a number too."""
+        """Return the query of a session with its events after a number. Numbers have no gaps, so a limit is one."""
         after, limit = bindparam("after", type_=BigInteger()), bindparam("limit", type_=BigInteger())
         first = case((sessions.c.first_seq > after, sessions.c.first_seq), else_=after + 1)
         wanted = and_(events.c.session_id == sessions.c.id, events.c.seq > after, events.c.seq < first + limit)

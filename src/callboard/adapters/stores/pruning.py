@@ -1,29 +1,29 @@
-"""What is forgotten: whole sessions, and old events."""
+"""Deletes sessions, old events and old idempotency keys."""
 
 from sqlalchemy import Connection, delete, select, update
 
 from ...events.kinds import EventKind
-from .encoded import input_of
+from .event_header import input_id
 from .tables import events, idempotency_keys, inputs, made_at, sessions, undelivered
 
 
-def remove(connection: Connection, session_id: str, when: float | None) -> bool:
-    """Remove a session, if it was made at that time; all that is its own goes with it."""
+def delete_session(connection: Connection, session_id: str, created_at: float | None) -> bool:
+    """Delete a session with all its records, unless it was created at another time."""
     removed = delete(sessions).where(sessions.c.id == session_id)
-    if when is not None:
-        removed = removed.where(made_at == when)
+    if created_at is not None:
+        removed = removed.where(made_at == created_at)
     return connection.execute(removed).rowcount == 1
 
 
 def forget_keys(connection: Connection, before: float) -> int:
-    """Forget the idempotency keys that are older than a time."""
+    """Delete the idempotency keys that are older than a time."""
     return connection.execute(delete(idempotency_keys).where(idempotency_keys.c.at < before)).rowcount
 
 
 def trim(connection: Connection, session_id: str, keep: int, before: float) -> int:
-    """Forget the oldest events: those beyond the newest `keep`, then those up to the first that is not from before.
+    """Delete the oldest events: those beyond the newest `keep`, and older ones up to the first that is new enough.
 
-    An input that is not delivered to the model stays, and all that comes after it.
+    An input that is not delivered to the model stays, with all events after it.
     """
     board = select(sessions.c.first_seq, sessions.c.last_seq).where(sessions.c.id == session_id).with_for_update()
     row = connection.execute(board).one_or_none()
@@ -40,7 +40,7 @@ def trim(connection: Connection, session_id: str, keep: int, before: float) -> i
 
 
 def _first_undelivered(connection: Connection, session_id: str, end: int) -> int:
-    """The number of the first undelivered input before an event; else that of the event."""
+    """Return the number of the first undelivered input before an event; else that of the event."""
     ids = select(inputs.c.id).where(inputs.c.session_id == session_id, undelivered)
     waiting = set(connection.execute(ids).scalars())
     if not waiting:
@@ -49,5 +49,5 @@ def _first_undelivered(connection: Connection, session_id: str, end: int) -> int
         events.c.session_id == session_id, events.c.seq < end, events.c.kind == EventKind.USER_INPUT
     )
     return next(
-        (seq for seq, body in connection.execute(posted.order_by(events.c.seq)) if input_of(body) in waiting), end
+        (seq for seq, body in connection.execute(posted.order_by(events.c.seq)) if input_id(body) in waiting), end
     )

@@ -1,8 +1,8 @@
 """Locks of processes beside a SQLite file: one empty file per process, locked with `flock` as long as it lives.
 
-The kernel holds such a lock, so it needs neither the interpreter nor the disk to stay, and it ends with the process. It
-is seen from every container on the machine that has the folder mounted. Where the file system or the platform has no
-such locks, nothing is known of any process, and callers have to go by something else.
+The kernel holds such a lock: it needs neither the interpreter nor the disk, and ends with the process. Every container
+on the machine that has the folder mounted sees it. Without such locks on the file system or the platform, nothing is
+known of any process, and callers have to rely on heartbeats.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ except ModuleNotFoundError:  # Windows
     fcntl = None
 
 ATTEMPTS = 3
-"""How often a lock file is made again if another process removes it before it is locked."""
+"""How often a lock file is created again if another process removes it before it is locked."""
 
 _open: "WeakSet[FileLocks]" = WeakSet()
 
@@ -33,7 +33,7 @@ class FileLocks:
         self._path = os.path.realpath(path)  # as SQLite names its own files beside it
         self._guard = threading.Lock()
         self._files: dict[str, int] = {}
-        """The locked files of processes that are entered here, by their owner ids."""
+        """The locked files of the processes that joined through this object, by owner id."""
         _open.add(self)
 
     def hold(self, connection: Connection, owner_id: str) -> None:
@@ -95,11 +95,11 @@ class FileLocks:
         return f"{self._path}-owner-{hashlib.sha256(owner_id.encode(errors='replace')).hexdigest()[:16]}"
 
     def _locked(self, name: str) -> int | None:
-        """A new locked file of that name; None where another process removed it meanwhile."""
+        """Create and lock a file; None if another process removed it meanwhile."""
         assert fcntl is not None
         file = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            with suppress(OSError):  # users of the database may look at the lock
+            with suppress(OSError):  # other users of the database may check the lock
                 os.fchmod(file, os.stat(self._path).st_mode & 0o666)
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_at(file, name):

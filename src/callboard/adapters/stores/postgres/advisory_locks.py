@@ -1,8 +1,8 @@
-"""Locks of processes in PostgreSQL: session-level advisory locks, each held by the connection that its beats go over.
+"""Locks of processes in PostgreSQL: session-level advisory locks, held by the connection of their heartbeats.
 
-The server holds such a lock as long as the connection is there, whatever the process does meanwhile. A connection that
-broke is made again by the next beat, which takes the lock again. `SESSION` sees to it that the server ends the
-connection of a machine that is gone, and does not end one that is merely silent.
+The server holds such a lock as long as the connection exists, whatever the process does. The next heartbeat replaces a
+broken connection and takes the lock again. With the settings of `SESSION` the server ends the connection of a machine
+that is gone, but not one that is merely silent.
 
 A connection pooler between the two must give each client a server connection of its own (PgBouncer: session pooling).
 """
@@ -28,7 +28,7 @@ SESSION = (
     "SET idle_session_timeout = 0",
     "SET idle_in_transaction_session_timeout = 0",
 )
-"""How the server treats the connection that holds a lock. A setting that a server does not have is left out."""
+"""Settings of the connection that holds a lock. A setting that a server does not have is skipped."""
 
 _take = select(func.pg_try_advisory_lock(bindparam("key", type_=BigInteger())))
 _give_back = select(func.pg_advisory_unlock(bindparam("key", type_=BigInteger())))
@@ -60,11 +60,11 @@ class AdvisoryLocks:
         if owner_id not in self._ids:
             try:
                 if connection.execute(_take, {"key": lock_key(owner_id)}).scalar_one():
-                    self._ids.add(owner_id)  # otherwise a connection that broke still holds it, for a while
+                    self._ids.add(owner_id)  # otherwise a broken connection still holds it, for a while
             except DBAPIError as error:
                 if error.connection_invalidated:
                     raise
-                log.warning("this process gets no advisory lock, and lives by its beats alone", exc_info=True)
+                log.warning("this process gets no advisory lock, and relies on its heartbeats alone", exc_info=True)
 
     def held(self, connection: Connection, owner_ids: Collection[str]) -> dict[str, bool]:
         held = set(connection.execute(_held).scalars())
@@ -76,13 +76,13 @@ class AdvisoryLocks:
         self._ids.discard(owner_id)
 
     def forget(self, owner_id: str) -> None:
-        """Nothing is left of a lock whose connection is gone."""
+        """Do nothing: a lock ends with its connection."""
 
     def close(self) -> None:
         self._connection, self._ids = None, set()
 
     def drop(self) -> None:
-        """Take a parent's connection from its forked child: otherwise it would keep a dead parent's locks."""
+        """Detach the parent's connection in a forked child, which would otherwise keep a dead parent's locks."""
         connection, self._connection = self._connection, None
         if connection is not None and not connection.closed:
             with suppress(OSError):
@@ -92,7 +92,7 @@ class AdvisoryLocks:
 
 
 def lock_key(owner_id: str) -> int:
-    """The number of a process's advisory lock: a signed 64-bit hash of its id."""
+    """Return the number of a process's advisory lock: a signed 64-bit hash of its id."""
     digest = hashlib.sha256(b"callboard owner " + owner_id.encode(errors="replace")).digest()
     return int.from_bytes(digest[:8], signed=True)
 

@@ -1,19 +1,22 @@
-"""The statements about API keys. Each is harmless when it is carried out twice, as after a commit that was cut off."""
+"""Queries of API keys. Each is safe to repeat, as after a commit with an unknown result."""
 
-from sqlalchemy import Connection, or_, select, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, or_, select, text, update
 
 from ...storage.errors import Conflict
 from ...storage.rows import KeyRow
 from .tables import api_keys
 
-_KEY = select(*(api_keys.c[name] for name in KeyRow.__dataclass_fields__))
+_FIELDS = tuple(KeyRow.__dataclass_fields__)
+_KEY = select(*(api_keys.c[name] for name in _FIELDS))
+_INSERT = text(
+    "INSERT INTO api_keys (id, user_id, name, digest, created_at, expires_at, revoked_at, last_used_at)"
+    " VALUES (:id, :user_id, :name, :digest, :created_at, :expires_at, :revoked_at, :last_used_at)"
+    " ON CONFLICT DO NOTHING"
+)
 
 
 def add(connection: Connection, row: KeyRow) -> None:
-    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-    values = {name: getattr(row, name) for name in KeyRow.__dataclass_fields__}
-    connection.execute(dialect.insert(api_keys).values(values).on_conflict_do_nothing())
+    connection.execute(_INSERT, {name: getattr(row, name) for name in _FIELDS})
     if find(connection, row.id) != row:
         raise Conflict(f"There is a key {row.id} already.")
 

@@ -1,12 +1,11 @@
-"""Which process owns executions, turns and inputs, and who gets them when that process dies."""
+"""Queries of the processes that own executions, turns and inputs, and the recovery of what dead ones leave behind."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Dialect,
     Row,
     and_,
     delete,
@@ -14,7 +13,6 @@ from sqlalchemy import (
     false,
     literal,
     not_,
-    or_,
     select,
     tuple_,
     update,
@@ -22,51 +20,48 @@ from sqlalchemy import (
 
 from ...storage.owners import LEFT, TAKEN, Claim, Recovered
 from ...storage.rows import INPUT, TURN, OwnerRow
-from .bulk_statements import BulkStatement, among, keys
+from .statements import Statements, key_document
 from .tables import executions, inputs, owners, requests, running, turns, undelivered
 
 _unfinished = executions.c.completed_at.is_(None)
-_asked = and_(requests.c.session_id == executions.c.session_id, requests.c.execution_id == executions.c.id)
-_is_open = exists().where(_asked, requests.c.status == "open")
-_is_answered = exists().where(_asked, requests.c.status == "answered")
+_of_execution = and_(requests.c.session_id == executions.c.session_id, requests.c.execution_id == executions.c.id)
+_is_open = exists().where(_of_execution, requests.c.status == "open")
+_is_answered = exists().where(_of_execution, requests.c.status == "answered")
 
-UNHELD = and_(executions.c.owner.is_(None), _unfinished)
-"""Whether no process holds an execution that has not ended."""
-GOES_ON = or_(executions.c.cancelling, _is_answered, and_(exists().where(_asked), not_(_is_open)))
-"""Whether an execution that no process holds has something to go on with."""
-
-_rests = and_(
+_unowned = and_(executions.c.owner.is_(None), _unfinished)
+_waits_for_person = and_(
     executions.c.status == "waiting",
     executions.c.parent_id.is_(None),
     not_(executions.c.cancelling),
     _is_open,
     not_(_is_answered),
 )
-"""Whether an execution of a dead process waits for a person, and needs no process until it is answered."""
+"""Whether an execution of a dead process needs no process until a person answers."""
 
 _CLAIM = tuple(executions.c[name] for name in Claim._fields)
 _IN_ORDER = (executions.c.session_id, executions.c.id)
 """The order in which writers lock executions."""
 
 
-class Heartbeat:
-    """The statements about processes and what they hold."""
+class OwnerQueries:
+    """The queries of `Owners`, for one kind of database."""
 
-    def __init__(self, dialect: Dialect) -> None:
-        self._join = BulkStatement(dialect, "replace", owners, *OwnerRow.__dataclass_fields__, key=["id"])
-        self._listed = among(dialect, executions.c.session_id, executions.c.id)
-        self._listed_turns = among(dialect, turns.c.session_id, turns.c.turn_id)
-        self._listed_inputs = among(dialect, inputs.c.session_id, inputs.c.id)
+    def __init__(self, statements: Statements, key_filter: Callable[..., ColumnElement[bool]]) -> None:
+        self._statements = statements
+        self._listed = key_filter(executions.c.session_id, executions.c.id)
+        self._listed_turns = key_filter(turns.c.session_id, turns.c.turn_id)
+        self._listed_inputs = key_filter(inputs.c.session_id, inputs.c.id)
         self._given: set[Claim] = set()
-        """What was given away by a transaction of which it is not known whether it was committed."""
+        """Work that was given by a transaction with an unknown result."""
 
     @property
     def settled(self) -> bool:
-        """Whether the heir has heard of everything that was given to it."""
+        """Whether the heir knows of everything that was given to it."""
         return not self._given
 
     def join(self, connection: Connection, owner: OwnerRow) -> None:
-        self._join.write(connection, [(owner.id, owner.host, owner.pid, owner.started, owner.beat)])
+        row = (owner.id, owner.host, owner.pid, owner.started, owner.beat)
+        self._statements.write(connection, "write_owners", [row])
 
     def beat(self, connection: Connection, owner_id: str) -> bool:
         lives = update(owners).where(owners.c.id == owner_id, owners.c.beat >= 0).values(beat=owners.c.beat + 1)
@@ -79,46 +74,48 @@ class Heartbeat:
             connection.execute(delete(owners).where(owners.c.id == owner_id))
 
     def any_ready(self, connection: Connection) -> bool:
-        """Whether there is an execution that no process holds and that can go on."""
-        found = select(literal(1)).select_from(executions).where(executions.c.ready, UNHELD).limit(1)
+        """Return whether there is an execution that no process owns and that can go on."""
+        found = select(literal(1)).select_from(executions).where(executions.c.ready, _unowned).limit(1)
         return connection.execute(found).first() is not None
 
     def recover(self, connection: Connection, owner_id: str | None, beat: int, heir: str, limit: int) -> Recovered:
-        """See `Store.recover`. Of two heirs that come for the same, the second finds nothing left.
+        """See `Owners.recover`. Of two heirs that recover the same process, the second finds nothing left.
 
-        `settle` follows when it is committed. Where that is not known, the next one finds out: the heir must hear of
-        whatever it holds.
+        Call `settle` when it is committed. If the result is unknown, the next call finds out: the heir must learn of
+        everything that it owns.
         """
-        unheard = self._unheard(connection, heir) if self._given else []
+        unreported = self._unreported(connection, heir) if self._given else []
         if owner_id is None:
-            found = self._locked(connection, limit, UNHELD, executions.c.ready)
+            found = self._locked(connection, limit, _unowned, executions.c.ready)
             claims = _claims(found)
             self._give(connection, claims, heir)
-            given = [*unheard, *claims]
+            given = [*unreported, *claims]
             return Recovered(given, more=len(found) == limit, found=bool(given))
         stored = select(owners.c.beat).where(owners.c.id == owner_id).with_for_update()
         if connection.execute(stored).scalar_one_or_none() != beat:
-            return Recovered(unheard, found=bool(unheard))
+            return Recovered(unreported, found=bool(unreported))
         held = and_(executions.c.owner == owner_id, _unfinished)
-        running = self._locked(connection, limit, held, executions.c.status != "waiting")  # what waits can wait longer
+        running = self._locked(
+            connection, limit, held, executions.c.status != "waiting"
+        )  # waiting executions are less urgent
         waiting = self._locked(connection, limit - len(running), held, executions.c.status == "waiting")
         found = _claims([*running, *waiting])
-        rest = self._resting(connection, held, waiting)
-        claims = [claim for claim in found if claim.key not in rest]
-        resting = [claim for claim in found if claim.key in rest]
+        idle = self._waiting_for_people(connection, held, waiting)
+        claims = [claim for claim in found if claim.key not in idle]
+        idle_claims = [claim for claim in found if claim.key in idle]
         claims += self._locked_turns(connection, owner_id, limit - len(found))
-        claims += self._locked_inputs(connection, owner_id, limit - len(claims) - len(resting))
+        claims += self._locked_inputs(connection, owner_id, limit - len(claims) - len(idle_claims))
         self._give(connection, claims, heir)
-        self._rest(connection, resting)
+        self._release(connection, idle_claims)
         more = self._holds_any(connection, owner_id)
         if more:
             connection.execute(update(owners).where(owners.c.id == owner_id).values(beat=TAKEN))
         else:
             connection.execute(delete(owners).where(owners.c.id == owner_id))
-        return Recovered([*unheard, *claims], len(resting), more, found=True)
+        return Recovered([*unreported, *claims], len(idle_claims), more, found=True)
 
     def settle(self) -> None:
-        """What was given away is committed, and the heir hears of it."""
+        """Note that what was given is committed, and that the heir learns of it."""
         self._given.clear()
 
     def _holds_any(self, connection: Connection, owner_id: str) -> bool:
@@ -139,33 +136,32 @@ class Heartbeat:
         ).all()
 
     def _locked_turns(self, connection: Connection, owner_id: str, limit: int) -> list[Claim]:
-        """The running turns of a process, locked."""
+        """Lock and return the running turns of a process."""
         columns = turns.c.session_id, turns.c.turn_id, turns.c.user_id, literal(TURN)
         held = select(*columns).where(turns.c.owner == owner_id, running)
         ordered = held.order_by(turns.c.session_id, turns.c.number).limit(limit).with_for_update(of=turns)
         return [Claim(*row) for row in connection.execute(ordered)]
 
     def _locked_inputs(self, connection: Connection, owner_id: str, limit: int) -> list[Claim]:
-        """The undelivered inputs of a process, locked."""
+        """Lock and return the undelivered inputs of a process."""
         columns = inputs.c.session_id, inputs.c.id, inputs.c.user_id, literal(INPUT)
         held = select(*columns).where(inputs.c.owner == owner_id, undelivered)
         ordered = held.order_by(inputs.c.session_id, inputs.c.id).limit(limit).with_for_update(of=inputs)
         return [Claim(*row) for row in connection.execute(ordered)]
 
-    def _resting(
+    def _waiting_for_people(
         self, connection: Connection, held: ColumnElement[bool], waiting: Sequence[Row[Any]]
     ) -> set[tuple[str, str]]:
-        """Those of the locked executions that wait, the first ones that are held, that need no process until a person
-        answers.
+        """Return those of the locked executions, the first of their process, that wait for a person.
 
-        This is a statement of its own: the one that locks them may have waited for an answer that is committed by now,
-        and does not see it.
+        This is a query of its own: the one that locks them may have waited for an answer that is committed by now, and
+        does not see it.
         """
         if not waiting:
             return set()
         last = tuple_(literal(waiting[-1].session_id), literal(waiting[-1].id))
-        resting = select(*_IN_ORDER).where(held, _rests, tuple_(*_IN_ORDER) <= last)
-        return {(row[0], row[1]) for row in connection.execute(resting)}
+        query = select(*_IN_ORDER).where(held, _waits_for_person, tuple_(*_IN_ORDER) <= last)
+        return {(row[0], row[1]) for row in connection.execute(query)}
 
     def _give(self, connection: Connection, claims: list[Claim], heir: str) -> None:
         self._given.update(claims)
@@ -175,18 +171,18 @@ class Heartbeat:
             (update(inputs).where(self._listed_inputs).values(owner=heir), _keys_of(claims, INPUT)),
         ):
             if listed:
-                connection.execute(update_owner, {"keys": keys(listed)})
+                connection.execute(update_owner, {"keys": key_document(listed)})
 
-    def _rest(self, connection: Connection, claims: list[Claim]) -> None:
+    def _release(self, connection: Connection, claims: list[Claim]) -> None:
         """Leave executions without a process until their request closes."""
         if claims:
             without_owner = update(executions).where(self._listed).values(owner=None, ready=false())
-            connection.execute(without_owner, {"keys": keys(claim.key for claim in claims)})
+            connection.execute(without_owner, {"keys": key_document(claim.key for claim in claims)})
 
-    def _unheard(self, connection: Connection, heir: str) -> list[Claim]:
-        """What was given to the heir without its knowing."""
+    def _unreported(self, connection: Connection, heir: str) -> list[Claim]:
+        """Return what was given to the heir without its knowledge."""
         held = select(*_CLAIM, executions.c.place).where(executions.c.owner == heir, _unfinished, self._listed)
-        found = _claims(connection.execute(held, {"keys": keys(_executions_of(self._given))}).all())
+        found = _claims(connection.execute(held, {"keys": key_document(_executions_of(self._given))}).all())
         for query, kind in (
             (select(turns.c.session_id, turns.c.turn_id).where(turns.c.owner == heir, running), TURN),
             (select(inputs.c.session_id, inputs.c.id).where(inputs.c.owner == heir, undelivered), INPUT),
@@ -206,6 +202,6 @@ def _keys_of(claims: Iterable[Claim], kind: str) -> set[tuple[str, str]]:
 
 
 def _claims(rows: Iterable[Row[Any]]) -> list[Claim]:
-    """Claims in the order of their sessions, and of their queueing within these."""
+    """Return claims by session, and in the order of queueing within a session."""
     placed = sorted(rows, key=lambda row: (row.session_id, row.place))
     return [Claim(*row[: len(Claim._fields)]) for row in placed]

@@ -1,4 +1,4 @@
-"""Hears over PostgreSQL's LISTEN what other processes wrote to."""
+"""Receives notifications of other processes through PostgreSQL's LISTEN."""
 
 import json
 import logging
@@ -11,22 +11,22 @@ from contextlib import suppress
 import psycopg
 from sqlalchemy import Connection
 
-from .connections import Database
+from ..connections import Database
 
 log = logging.getLogger("callboard.stores")
 
 CHANNEL = "callboard"
-"""Where writers say what they wrote to: `<who>:<session ids>`, a JSON list; an empty one: any."""
+"""The channel of notifications `<instance>:<session ids>`. The ids are a JSON list; an empty one stands for all."""
 
 LONGEST = 7_900
-"""The longest message, in bytes; PostgreSQL takes 7,999."""
+"""The longest notification, in bytes. PostgreSQL accepts 7,999."""
 
 DELAYS = (0.1, 0.2, 0.5, 1.0, 2.0)
-"""How many seconds to wait before each attempt to be connected again; the last one for all that follow."""
+"""Seconds before each attempt to reconnect; the last one for all that follow."""
 
 
-def written(instance: str, session_ids: Sequence[str]) -> list[str]:
-    """What to say about sessions that were written to: as few messages as there is room in."""
+def notifications(instance: str, session_ids: Sequence[str]) -> list[str]:
+    """Return notifications of sessions that were written, as few as possible."""
     if not session_ids:
         return []
     message = f"{instance}:{json.dumps(session_ids)}"
@@ -35,11 +35,11 @@ def written(instance: str, session_ids: Sequence[str]) -> list[str]:
     if len(session_ids) == 1:
         return [f"{instance}:[]"]
     middle = len(session_ids) // 2
-    return [*written(instance, session_ids[:middle]), *written(instance, session_ids[middle:])]
+    return [*notifications(instance, session_ids[:middle]), *notifications(instance, session_ids[middle:])]
 
 
 class Listener:
-    """A thread with a connection of its own. After the connection broke, it makes another, and wakes everybody."""
+    """A thread with a connection of its own. After a reconnection it reports that any session may have changed."""
 
     def __init__(
         self,
@@ -84,24 +84,24 @@ class Listener:
     def _run(self) -> None:
         while not self._ended.is_set():
             try:
-                self._hear()
+                self._receive()
             except Exception:
-                log.warning("the connection that hears of other processes broke; it is made again", exc_info=True)
+                log.warning("the connection that receives notifications broke; it is opened again", exc_info=True)
             with suppress(Exception):
                 self._connection.close()
             if self._reconnect():
                 self._woken(None)
 
-    def _hear(self) -> None:
+    def _receive(self) -> None:
         driver = self._connection.connection.driver_connection
         assert isinstance(driver, psycopg.Connection)
         with selectors.DefaultSelector() as selector:
             selector.register(driver.fileno(), selectors.EVENT_READ)
             selector.register(self._interrupted, selectors.EVENT_READ)
             while not self._ended.is_set():
-                for heard in driver.notifies(timeout=0):
-                    if not heard.payload.startswith(self._prefix):
-                        for session_id in json.loads(heard.payload.partition(":")[2]) or [None]:
+                for received in driver.notifies(timeout=0):
+                    if not received.payload.startswith(self._prefix):
+                        for session_id in json.loads(received.payload.partition(":")[2]) or [None]:
                             self._woken(session_id)
                 selector.select()
 
@@ -112,7 +112,7 @@ class Listener:
             try:
                 self._connection = self._connected()
             except Exception:
-                log.debug("still not connected", exc_info=True)
+                log.debug("the connection that receives notifications could not be opened", exc_info=True)
             else:
                 return True
         return False

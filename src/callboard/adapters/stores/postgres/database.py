@@ -1,45 +1,32 @@
-"""A PostgreSQL database: how it is reached, what its errors mean, and how groups that were cut off are found again."""
+"""A PostgreSQL database: how it is reached, what its errors mean, and how interrupted commits are resolved."""
 
 import json
 import os
 import re
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import psycopg
-from sqlalchemy import (
-    URL,
-    Connection,
-    NullPool,
-    Text,
-    bindparam,
-    cast,
-    create_engine,
-    delete,
-    func,
-    literal,
-    select,
-    table,
-)
-from sqlalchemy.dialects.postgresql import JSONB, insert
+from sqlalchemy import URL, Connection, NullPool, create_engine, delete, func, insert, select, text
 from sqlalchemy.exc import DBAPIError
 
-from ...storage.errors import AlreadyWritten, Conflict, IdempotencyConflict, StoreError, StoreUnavailable
-from ...storage.migration import Migrated, StoreStatus
-from ...storage.rows import IdempotencyRow
-from .addresses import postgres_url
+from ....storage.errors import AlreadyWritten, Conflict, IdempotencyConflict, StoreError, StoreUnavailable
+from ....storage.migration import Migrated, StoreStatus
+from ....storage.rows import IdempotencyRow
+from ..addresses import postgres_url
+from ..connections import PinnedConnection
+from ..revisions import is_empty, require_known, stored_revision, upgrade
+from ..statements import Batch
+from ..tables import REVISION, VERSION_TABLE, batches
 from .advisory_locks import AdvisoryLocks
-from .bulk_statements import StatementBatch, driver
-from .connections import PinnedConnection
-from .listening import CHANNEL, Listener, written
-from .revisions import is_empty, require_known, stored_revision, upgrade
-from .tables import REVISION, VERSION_TABLE, batches
+from .listener import Listener, notifications
+from .statements import PostgresStatements, key_filter
 
 MIGRATING = 0x63616C6C626F6172
-"""The advisory lock of those who migrate."""
+"""The advisory lock of migrations."""
 
 PATIENCE = {
     "connect_timeout": "10",
@@ -48,20 +35,17 @@ PATIENCE = {
     "keepalives_count": "3",
     "tcp_user_timeout": "20000",
 }
-"""How a server is noticed that has gone without a word. What an address says itself comes first."""
+"""Options that detect an unreachable server. Options in the address take precedence."""
 
 IDLE = 3_000
-"""After how many milliseconds the server ends a transaction whose process says nothing more: it was stopped, or its
-machine is gone, and others wait for the rows that it has locked."""
+"""Milliseconds after which the server ends the transaction of a silent process: it was stopped, or its machine is gone,
+and others wait for the rows that it has locked."""
 
 FORGOTTEN = 86_400.0
 """Seconds after which the row of a store that was not closed may be removed, if no process holds its advisory lock."""
 
 ALIVE = 0x63616C6C
 """The seed of the advisory locks of open stores."""
-
-NOTED = "noted"
-"""The name under which the statement that notifies finds the one that notes the group."""
 
 _SILENT = "does not answer. See that its server runs, and that this is its address"
 
@@ -76,7 +60,7 @@ _UNAVAILABLE = {
     "57": "stopped while it was used. Try again when its server runs",
     "58": "cannot be used: its server reports an error of the system. Its log says which",
 }
-"""What may be over after a while, by PostgreSQL's codes and classes of codes."""
+"""Conditions that may be temporary, by PostgreSQL's error codes and classes of codes."""
 
 _UNUSABLE = {
     "3D000": "does not exist. Make it first: createdb",
@@ -86,25 +70,14 @@ _UNUSABLE = {
     "XX002": "is damaged. Restore it from a backup",
 }
 
-_messages = func.jsonb_array_elements_text(cast(bindparam("messages", type_=Text()), JSONB)).table_valued("value")
-_notified = select(func.count(func.pg_notify(CHANNEL, _messages.c.value)))
-
-_batch = insert(batches).values(
-    instance=bindparam("who"), number=bindparam("group"), results=bindparam("found"), at=bindparam("now")
+_seen = text(
+    "INSERT INTO batches (instance, number, results, at) VALUES (:instance, 0, '[]', :at)"
+    " ON CONFLICT (instance) DO UPDATE SET at = excluded.at"
 )
-_noted = _batch.on_conflict_do_update(
-    index_elements=["instance"],
-    set_={name: _batch.excluded[name] for name in ("number", "results", "at")},
-    where=batches.c.number < _batch.excluded.number,
-).returning(literal(1))
-"""Notes a group in the row of its store, which is made again if it was removed. A group is never noted twice."""
-_row = insert(batches).values(instance=bindparam("who"), number=0, results="[]", at=bindparam("now"))
-_seen = _row.on_conflict_do_update(index_elements=["instance"], set_={"at": _row.excluded.at})
-_told = select(select(func.count()).select_from(table(NOTED)).scalar_subquery(), _notified.scalar_subquery())
-"""Notifies other processes, whatever `_noted` found. It gives the number of rows that were noted, 1 or 0."""
+"""Stores when a store was last seen."""
 
 _alive = func.hashtextextended(batches.c.instance, ALIVE)
-"""The advisory lock that an open store holds, for the row of its instance."""
+"""The advisory lock of an open store, for the row of its instance."""
 
 
 class _WrittenBefore(StoreUnavailable):
@@ -112,34 +85,33 @@ class _WrittenBefore(StoreUnavailable):
 
 
 class PostgresDatabase:
-    """One database of a server, which any number of processes may use. Errors say where it is, and never for whom."""
+    """A database of a server, which any number of processes may use. Errors say where it is, but name no user."""
 
     def __init__(self, address: str) -> None:
         url = postgres_url(address)
-        self._telling: tuple[str, str, Mapping[str, Any]] | None = None
-        """The statements that note a group and notify others, and their parameters. Compiled once."""
         self.name = " ".join(filter(None, ("The PostgreSQL database", url.database, _place(url))))
         self._unusable = f"{self.name} cannot be used. Its server's log says why."
         self.instance = uuid.uuid4().hex
-        """Who writes, as others see it."""
+        """The id of this store in notifications and in its row of `batches`."""
         self._engine = create_engine(
             url.set(query={**PATIENCE, **url.query, "client_encoding": "utf8"}),
             poolclass=NullPool,
-            isolation_level="READ COMMITTED",  # what is read after a lock is what was there when it was given
+            isolation_level="READ COMMITTED",  # a query after a lock sees all earlier commits
             hide_parameters=True,
             use_native_hstore=False,
         )
-        self.dialect = self._engine.dialect
+        self.statements = PostgresStatements()
+        self.key_filter = key_filter
         self.is_certain = False
 
     def prepare(self) -> None:
-        """Make sure of the tables. In an empty database they are made; others are migrated only by `migrate`."""
+        """Check the tables. They are created in an empty database; otherwise only `migrate` changes them."""
         try:
             with self._engine.connect() as connection:
                 revision = stored_revision(connection)
                 empty = revision is None and is_empty(connection)
         except DBAPIError as error:
-            raise self.explained(error) or StoreError(self._unusable) from error
+            raise self.translate_error(error) or StoreError(self._unusable) from error
         if empty:
             self.migrate()
         elif revision != REVISION:
@@ -157,7 +129,7 @@ class PostgresDatabase:
                     connection.exec_driver_sql(f"LOCK TABLE sessions, {VERSION_TABLE} IN ACCESS EXCLUSIVE MODE")
                 return upgrade(connection, self.name)
         except DBAPIError as error:
-            raise self.explained(error) or StoreError(self._unusable) from error
+            raise self.translate_error(error) or StoreError(self._unusable) from error
 
     def status(self) -> StoreStatus:
         try:
@@ -165,7 +137,7 @@ class PostgresDatabase:
                 revision = stored_revision(connection)
                 now = connection.execute(select(func.extract("epoch", func.clock_timestamp()))).scalar_one()
         except DBAPIError as error:
-            raise self.explained(error) or StoreError(self._unusable) from error
+            raise self.translate_error(error) or StoreError(self._unusable) from error
         if revision is not None:
             require_known(revision, self.name)
         return StoreStatus(revision, REVISION, float(now))
@@ -179,18 +151,18 @@ class PostgresDatabase:
         return connection
 
     def begin(self, connection: Connection) -> None:
-        """SQLAlchemy is to know of it; the driver begins by itself, with the first statement."""
+        """Begin for SQLAlchemy; the driver begins with the first statement."""
         connection.begin()
 
-    def broken(self, error: Exception) -> bool:
+    def is_connection_error(self, error: Exception) -> bool:
         if isinstance(error, DBAPIError):
             return error.connection_invalidated
         return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
 
-    def contended(self, error: Exception) -> bool:
+    def is_contention(self, error: Exception) -> bool:
         return isinstance(error, _WrittenBefore) or (_state(error) or "").startswith("40")
 
-    def explained(self, error: Exception) -> StoreError | None:
+    def translate_error(self, error: Exception) -> StoreError | None:
         if isinstance(error, StoreError):
             return error
         cause = error.orig if isinstance(error, DBAPIError) else error
@@ -205,74 +177,75 @@ class PostgresDatabase:
         return StoreUnavailable(f"{self.name} {words}.") if words else None
 
     def probe(self, connection: Connection) -> None:
-        """Write the time into this store's own row: a server that is full, or a standby, takes not even that."""
-        connection.execute(_seen, {"who": self.instance, "now": time.time()})
+        """Write the time into this store's own row, which a full server or a standby refuses."""
+        connection.execute(_seen, {"instance": self.instance, "at": time.time()})
 
-    def beats(self, writer: PinnedConnection) -> PinnedConnection:
-        """Whose line a beat goes over: one of its own, so that it never waits for a group.
+    def heartbeat_connection(self, writer: PinnedConnection) -> PinnedConnection:
+        """Return a connection of its own for heartbeats, so that they never wait for a group.
 
-        Each statement is a transaction: a process that is held up in the middle of a beat keeps its connection, and
-        with it its lock.
+        Each statement is a transaction: a process that is blocked in the middle of a heartbeat keeps its connection,
+        and with it its lock.
         """
         return PinnedConnection(self, writes=False)
 
     def locks(self) -> AdvisoryLocks:
         return AdvisoryLocks()
 
-    def watch(self, writer: PinnedConnection, woken: Callable[[str | None], None]) -> Listener:
+    def watch(self, woken: Callable[[str | None], None]) -> Listener:
         return Listener(self, self.instance, woken, self._hold)
 
     def _hold(self, connection: Connection) -> None:
-        """Mark this store as open for as long as a connection lives, so that no process removes its row."""
+        """Mark this store as open as long as a connection lives, so that no process removes its row."""
         mine = func.hashtextextended(self.instance, ALIVE)
         connection.execute(select(func.pg_advisory_lock_shared(mine)))
 
-    def entered(self, connection: Connection) -> None:
-        """Make the row that counts this store's groups, and remove old rows of stores that no process has open."""
+    def register(self, connection: Connection) -> None:
+        """Create the row that counts this store's groups, and delete old rows of stores that no process has open."""
         now = time.time()
         old = select(batches.c.instance).where(batches.c.at < now - FORGOTTEN).scalar_subquery()
         abandoned = batches.c.instance.in_(old) & func.pg_try_advisory_xact_lock(_alive)
         connection.execute(delete(batches).where((batches.c.instance == self.instance) | abandoned))
         connection.execute(insert(batches).values(instance=self.instance, number=0, results="[]", at=now))
 
-    def left(self, connection: Connection) -> None:
+    def unregister(self, connection: Connection) -> None:
         connection.execute(delete(batches).where(batches.c.instance == self.instance))
 
-    def earlier(self, connection: Connection, number: int) -> list[int | Conflict] | None:
-        """The results of a group if it was written after all. Waits for a commit that is still on its way."""
+    def written_results(self, connection: Connection, number: int) -> list[int | Conflict] | None:
+        """Return the results of a group if it was written. Waits for a commit that is still under way."""
         mine = select(batches.c.number, batches.c.results).where(batches.c.instance == self.instance).with_for_update()
         row = connection.execute(mine).one_or_none()
         if row is None or row.number != number:
             return None
         return [_result(noted) for noted in json.loads(row.results)]
 
-    def tell(
+    def finish_group(
         self,
         connection: Connection,
         number: int,
         results: Sequence[int | Conflict],
         session_ids: Sequence[str],
-        batch: StatementBatch,
+        batch: Batch,
     ) -> None:
-        """Note a group with its results, and say to other processes what it is about, when it is committed."""
-        noted = json.dumps([_note(result) for result in results])
-        messages = json.dumps(written(self.instance, session_ids))
-        values = {"who": self.instance, "group": number, "found": noted, "now": time.time(), "messages": messages}
-        if self._telling is None:
-            noting, telling = _noted.compile(dialect=self.dialect), _told.compile(dialect=self.dialect)
-            self._telling = str(noting), str(telling), {**noting.params, **telling.params}
-        noting, telling, parameters = self._telling
-        batch.join(NOTED, noting)
-        [(is_noted, _)] = driver(connection).execute(*batch.before(telling, {**parameters, **values})).fetchall()
+        """Send the batch, record the group with its results, and notify other processes when it is committed."""
+        parameters = {
+            "instance": self.instance,
+            "number": number,
+            "results": json.dumps([_note(result) for result in results]),
+            "at": time.time(),
+            "messages": json.dumps(notifications(self.instance, session_ids)),
+        }
+        names = ("note_group", "notify_group")
+        [(is_noted, _)] = self.statements.run_batch(connection, batch, names, parameters)
         if not is_noted:
             raise _WrittenBefore(f"{self.name} has this group already.")
 
     def notify(self, connection: Connection, session_ids: Sequence[str]) -> None:
-        connection.execute(_notified, {"messages": json.dumps(written(self.instance, session_ids))})
+        messages = json.dumps(notifications(self.instance, session_ids))
+        self.statements.run(connection, "notify", {"messages": messages})
 
 
 def _note(result: int | Conflict) -> Any:
-    """A result of a change as JSON data, from which `_result` makes it again."""
+    """Encode the result of a change as JSON data for `_result`."""
     match result:
         case int():
             return result
@@ -302,7 +275,7 @@ def _state(error: Exception) -> str | None:
 
 
 def _place(url: URL) -> str:
-    """Where its server is, as the address says it: `at host:port`, or at the folder of its socket."""
+    """Return the place of the server, as the address says it: `at host:port`, or at the folder of its socket."""
     given = url.normalized_query
     port = str(url.port or ",".join(given.get("port", ())) or os.environ.get("PGPORT", "5432"))
     if url.host:
@@ -312,6 +285,6 @@ def _place(url: URL) -> str:
 
 
 def _refused(cause: Exception) -> str:
-    """Why there is no connection: in the server's own words where it gave any."""
+    """Return why there is no connection, in the server's own words if it gave any."""
     said = re.search(r"FATAL:\s+(.+)", str(cause))
     return f"refused: {said[1]}" if said else _SILENT

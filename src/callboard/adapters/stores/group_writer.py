@@ -1,0 +1,212 @@
+"""Writes a group of changes inside a transaction.
+
+The rows of the sessions are locked first, in the order of their ids, so that no other process writes to them. Then the
+records that the changes name are read; each change is checked and staged, in order; and the result is written with one
+statement per table, however many changes there are.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from itertools import chain
+
+from sqlalchemy import Connection
+
+from ...storage.change import Change
+from ...storage.errors import Conflict
+from ...storage.rows import IdempotencyRow, SessionRow
+from ...storage.text import is_storable
+from .conflicts import has_storable_text
+from .revisions import require_current
+from .staging import (
+    StagedExecution,
+    StagedGroup,
+    StagedRequest,
+    StagedSession,
+    StagedTurn,
+    changes_records,
+)
+from .statements import Batch, Row, Statements
+
+SEPARATE = frozenset({"update_sessions", "write_states", "cancel_executions", "cancel_turns"})
+"""Statements that are not sent with others: one statement must not update a row twice."""
+
+
+class GroupWriter:
+    """Writes groups of changes with the statements of one kind of database."""
+
+    def __init__(self, statements: Statements) -> None:
+        self._statements = statements
+
+    def lock(self, connection: Connection, session_ids: Iterable[str]) -> dict[str, StagedSession]:
+        """Lock the rows of these sessions until the transaction ends, and return those that exist.
+
+        Raises `StoreOutdated` if another version has migrated the database: a migration locks the sessions too, so
+        that a writer sees either the old tables or the new revision.
+        """
+        rows = self._statements.query(connection, "lock_sessions", zip(filter(is_storable, session_ids)))
+        if rows:
+            require_current(rows[0][-1])
+        return {row[0]: StagedSession(*row[:-1]) for row in rows}
+
+    def write(
+        self, connection: Connection, changes: Sequence[Change], *, careful: bool = False, batch: Batch | None = None
+    ) -> list[int | Conflict]:
+        """Write the changes that fit, and return a number or a conflict for each.
+
+        Raises the database's error if it does not accept the data; the caller then rolls everything back.
+        """
+        group = StagedGroup(self.lock(connection, {change.session_id for change in changes}))
+        named = [change for change in changes if changes_records(change) and has_storable_text(change)]
+        created = {
+            change.session_id: change.session.created_at
+            for change in reversed(named)  # the first change creates the session
+            if change.session
+        }
+        missing = sorted(created.keys() - group.sessions.keys())
+        if missing:
+            rows = [(session_id, created[session_id], True, 1, 0, 0, 0, 0) for session_id in missing]
+            self._statements.write(connection, "create_sessions", rows)
+            group.sessions |= self.lock(connection, missing)
+        if named:
+            known = [change for change in named if change.session_id in group.sessions]
+            self._read_sessions(connection, group, known)
+            self._read_executions(connection, group, known)
+            self._read_conversations(connection, group, known)
+            self._read_requests(connection, group, known)
+        results = [group.stage(change) for change in changes]
+        self._flush(connection, group, careful, batch)
+        unused = [session_id for session_id in missing if not group.sessions[session_id].exists]
+        if unused:
+            self._statements.execute(connection, "delete_sessions", zip(unused))
+        return results
+
+    def _read_sessions(self, connection: Connection, group: StagedGroup, changes: Sequence[Change]) -> None:
+        """Read the users, unconsumed results and idempotency keys that changes are checked against."""
+        states = {change.session_id for change in changes if change.session or change.late or change.taken}
+        if states:
+            for session_id in states:
+                group.sessions[session_id].exists = False
+            for session_id, user_id, unconsumed in self._statements.query(connection, "read_states", zip(states)):
+                session = group.sessions[session_id]
+                session.exists = True
+                session.user_id = user_id
+                session.unconsumed_before = tuple(json.loads(unconsumed))
+                session.unconsumed = dict.fromkeys(session.unconsumed_before)
+        keys = {(change.session_id, change.idempotency.key) for change in changes if change.idempotency}
+        if keys:
+            for session_id, key, fingerprint, seq, answer, at in self._statements.query(
+                connection, "read_idempotency_keys", keys
+            ):
+                group.sessions[session_id].idempotency[key] = IdempotencyRow(
+                    key=key, fingerprint=fingerprint, at=at, answer=answer.encode(), seq=seq
+                )
+
+    def _read_executions(self, connection: Connection, group: StagedGroup, changes: Sequence[Change]) -> None:
+        """Read the executions that changes name, and the call ids that new executions must not repeat."""
+        named = {
+            (change.session_id, execution_id)
+            for change in changes
+            for execution_id in chain((write.row.id for write in change.executions), change.late, change.cancel)
+        } | {
+            (change.session_id, write.row.execution_id)
+            for change in changes
+            for write in change.requests
+            if is_storable(write.row.execution_id)
+        }
+        if named:
+            for session_id, execution_id, place, call_id, owner, completed_at, cancelling in self._statements.query(
+                connection, "lock_executions", named
+            ):
+                group.sessions[session_id].executions[execution_id] = StagedExecution(
+                    place, call_id, owner, completed_at is not None, bool(cancelling)
+                )
+        calls = {
+            (change.session_id, write.row.call_id) for change in changes for write in change.executions if write.new
+        }
+        if calls:
+            for session_id, call_id in self._statements.query(connection, "read_calls", calls):
+                group.sessions[session_id].calls.add(call_id)
+
+    def _read_conversations(self, connection: Connection, group: StagedGroup, changes: Sequence[Change]) -> None:
+        """Read the turns and inputs that changes name."""
+        turns = {
+            (change.session_id, number)
+            for change in changes
+            for number in chain((write.row.number for write in change.turns), change.stop_turns)
+        }
+        if turns:
+            for session_id, number, owner, completed_at, cancelling in self._statements.query(
+                connection, "lock_turns", turns
+            ):
+                group.sessions[session_id].turns[number] = StagedTurn(
+                    number, owner, completed_at is not None, bool(cancelling)
+                )
+        inputs = {
+            (change.session_id, input_id)
+            for change in changes
+            for input_id in chain((row.id for row in change.inputs), (each.input_id for each in change.deliveries))
+        }
+        if inputs:
+            for session_id, input_id in self._statements.query(connection, "lock_inputs", inputs):
+                group.sessions[session_id].inputs.add(input_id)
+
+    def _read_requests(self, connection: Connection, group: StagedGroup, changes: Sequence[Change]) -> None:
+        """Read the statuses of the requests that changes name."""
+        ids = {write.row.id for change in changes for write in change.requests}
+        if ids:
+            for request_id, session_id, status in self._statements.query(connection, "read_requests", zip(ids)):
+                group.known_requests[request_id] = StagedRequest(session_id, status)
+
+    def _flush(self, connection: Connection, group: StagedGroup, careful: bool, batch: Batch | None) -> None:
+        """Write the staged rows."""
+        sessions = [session for session in group.sessions.values() if session.exists]
+        rows = [(session, session.row) for session in sessions if session.row is not None]
+        executions = [(session.id, execution) for session in sessions for execution in session.executions.values()]
+        turns = [(session.id, turn) for session in sessions for turn in session.turns.values()]
+        unowned = [
+            (session.id, execution_id)
+            for session in sessions
+            for execution_id, execution in session.executions.items()
+            if execution.owner is None and not execution.finished
+        ]
+        if unowned:
+            batch = None  # `mark_ready` reads what these statements write
+        for name, written in (
+            ("update_sessions", [_settings(session, row) for session, row in rows]),
+            ("write_states", [_state(session, row) for session, row in rows]),
+            ("update_unconsumed", [(each.id, _names(each.unconsumed)) for each in sessions if _is_consumed(each)]),
+            ("write_executions", [each.row() for _, each in executions if each.values is not None]),
+            ("cancel_executions", [(owner, each.place, True) for owner, each in executions if each.only_cancelled]),
+            ("write_requests", list(group.requests.values())),
+            ("write_turns", [each.row() for _, each in turns if each.values is not None]),
+            ("cancel_turns", [(owner, each.number, True) for owner, each in turns if each.only_cancelled]),
+            ("insert_inputs", list(group.inputs.values())),
+            ("deliver_inputs", list(group.deliveries.values())),
+            ("write_idempotency_keys", list(group.keys.values())),
+            ("insert_transcript", group.transcript),
+            ("insert_events", group.events),
+            ("update_counters", [each.counters() for each in sessions if each.counted]),
+        ):
+            if written:
+                separate = name in SEPARATE or (name == "update_counters" and rows)
+                self._statements.write(connection, name, written, careful=careful, batch=None if separate else batch)
+        if unowned:
+            self._statements.execute(connection, "mark_ready", unowned)
+
+
+def _is_consumed(session: StagedSession) -> bool:
+    """Return whether unconsumed results changed without a change of the session itself."""
+    return session.row is None and tuple(session.unconsumed) != session.unconsumed_before
+
+
+def _names(names: Iterable[str] | None) -> str | None:
+    return None if names is None else json.dumps(list(names))
+
+
+def _settings(session: StagedSession, row: SessionRow) -> Row:
+    return row.id, row.channel, _names(row.allow), row.wake, row.open, session.writes
+
+
+def _state(session: StagedSession, row: SessionRow) -> Row:
+    unconsumed = _names(session.unconsumed)
+    return row.id, row.user_id, _names(row.namespaces), _names(row.tools), unconsumed, row.created_at, row.updated_at

@@ -1,0 +1,5 @@
+"""A store in a PostgreSQL database."""
+
+from .database import PostgresDatabase
+
+__all__ = ["PostgresDatabase"]

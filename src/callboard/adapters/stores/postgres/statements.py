@@ -1,0 +1,113 @@
+"""Statements for PostgreSQL: rows are sent as one JSON document per statement, and several statements as one.
+
+Every value in a document is a string or a number, also JSON, so that no content can be mistaken for structure.
+"""
+
+import re
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import to_json
+from sqlalchemy import ColumnElement, Connection, Text, bindparam, cast, column, func, literal_column, select, tuple_
+from sqlalchemy.dialects.postgresql import JSONB
+
+from ..json_text import is_wrapped, storable, wrapped
+from ..statements import Batch, Row, driver, key_document, read_statements
+
+Encoder = Callable[[Any, bool], str]
+"""Encodes a value for a document, given whether the write is careful."""
+
+_CAST = re.compile(r"\(r->>(\d+)\)::(jsonb?)\b|decode\(r->>(\d+),")
+"""A value that has to be encoded: its position, and what the statement makes of it."""
+
+
+class PostgresStatements:
+    """Runs the statements of `statements.sql`."""
+
+    def __init__(self) -> None:
+        self._texts, self._encoders = _read()
+
+    def query(self, connection: Connection, name: str, keys: Iterable[Sequence[str | int]]) -> list[Any]:
+        return driver(connection).execute(self._texts[name], {"keys": key_document(keys)}).fetchall()
+
+    def execute(self, connection: Connection, name: str, keys: Iterable[Sequence[str | int]]) -> None:
+        driver(connection).execute(self._texts[name], {"keys": key_document(keys)})
+
+    def run(self, connection: Connection, name: str, parameters: Mapping[str, Any]) -> list[Any]:
+        """Run a statement with parameters of its own, and return its rows."""
+        return driver(connection).execute(self._texts[name], parameters).fetchall()
+
+    def write(
+        self,
+        connection: Connection,
+        name: str,
+        rows: Sequence[Row],
+        *,
+        careful: bool = False,
+        batch: Batch | None = None,
+    ) -> None:
+        document = to_json(self._encoded(name, rows, careful)).decode()
+        if batch is None:
+            driver(connection).execute(self._texts[name], {name: document})
+        else:
+            batch[name] = document
+
+    def run_batch(
+        self, connection: Connection, batch: Batch, names: Sequence[str], parameters: Mapping[str, Any]
+    ) -> list[Any]:
+        """Send a batch and some more statements as one, and return the rows of the last.
+
+        A statement costs as much as its round trip. The last one sees the rows of the others under their names.
+        """
+        *others, last = names
+        common = ", ".join(f"{name} AS ({self._texts[name]})" for name in (*batch, *others))
+        return driver(connection).execute(f"WITH {common} {self._texts[last]}", {**batch, **parameters}).fetchall()
+
+    def _encoded(self, name: str, rows: Sequence[Row], careful: bool) -> Sequence[Sequence[Any]]:
+        encoders = self._encoders[name]
+        if not encoders:
+            return rows
+        encoded = [list(row) for row in rows]
+        for values in encoded:
+            for place, encode in encoders:
+                if values[place] is not None:
+                    values[place] = encode(values[place], careful)
+        return encoded
+
+
+def key_filter(*columns: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Return the condition that these columns equal one of the keys in the parameter `keys`."""
+    document = cast(bindparam("keys", type_=Text()), JSONB)
+    listed = func.jsonb_array_elements(document).table_valued(column("value", JSONB), name="listed")
+    values: list[ColumnElement[Any]] = []
+    for place, each in enumerate(columns):
+        text = listed.c.value.op("->>", return_type=Text())(literal_column(str(place)))
+        values.append(text if isinstance(each.type, Text) else cast(text, each.type))
+    return tuple_(*columns).in_(select(*values))
+
+
+@cache
+def _read() -> tuple[dict[str, str], dict[str, list[tuple[int, Encoder]]]]:
+    """Return the statements, and the encoders of their values by position."""
+    texts = read_statements(Path(__file__).with_suffix(".sql"))
+    kinds = {"jsonb": _json, "json": _exact_json, "": _binary}
+    encoders = {
+        name: [(int(place or binary), kinds[kind]) for place, kind, binary in _CAST.findall(text)]
+        for name, text in texts.items()
+    }
+    return texts, encoders
+
+
+def _json(value: str, careful: bool) -> str:
+    return wrapped(value) if careful else storable(value)
+
+
+def _exact_json(value: str, careful: bool) -> str:
+    return wrapped(value) if careful or is_wrapped(value) else value
+
+
+def _binary(value: bytes, careful: bool) -> str:
+    return b64encode(value).decode()

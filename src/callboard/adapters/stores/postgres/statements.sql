@@ -1,0 +1,223 @@
+-- Statements that write groups of changes to PostgreSQL. Keys and rows come as one JSON document each, a list of lists:
+-- that is far cheaper than a message or an array element per value. A statement that takes rows has a parameter of its
+-- own name, so that several statements can be sent as one. `statements.py` encodes the values that a statement casts to
+-- `jsonb` or `json`, or decodes.
+
+-- lock_sessions: Lock sessions in the order of their ids. Read their counters, and the revision of the tables.
+SELECT id, last_seq, last_entry, last_execution, last_key, writes,
+    coalesce(made_at, (SELECT created_at FROM session_tool_state WHERE session_id = sessions.id)),
+    (SELECT version_num FROM callboard_version)
+FROM sessions
+WHERE id IN (SELECT k->>0 FROM jsonb_array_elements(%(keys)s::jsonb) AS listed(k))
+ORDER BY id
+FOR UPDATE OF sessions;
+
+-- read_states: Read the users of sessions, and their unconsumed results.
+SELECT session_id, user_id, unconsumed_results::text
+FROM session_tool_state
+WHERE session_id IN (SELECT k->>0 FROM jsonb_array_elements(%(keys)s::jsonb) AS listed(k));
+
+-- lock_executions: Lock and read the fields of executions that a change is checked against.
+SELECT session_id, id, place, call_id, owner, completed_at, cancelling
+FROM executions
+WHERE (session_id, id) IN (SELECT k->>0, k->>1 FROM jsonb_array_elements(%(keys)s::jsonb) AS listed(k))
+ORDER BY session_id, id
+FOR UPDATE;
+
+-- read_calls: Read which call ids are in use.
+SELECT session_id, call_id
+FROM executions
+WHERE (session_id, call_id) IN (SELECT k->>0, k->>1 FROM jsonb_array_elements(%(keys)s::jsonb) AS listed(k));
+
+-- lock_turns: Lock and read the fields of turns that a change is checked against.
+SELECT session_id, number, owner, completed_at, cancelling
+FROM turns
+WHERE (session_id, number) IN (SELECT k->>0, (k->>1)::bigint FROM jsonb_array_elements(%(keys)s::jsonb) AS listed(k))
+ORDER BY session_id, number
+FOR UPDATE;
+
+-- lock_inputs: Lock inputs, and read which exist.
+SELECT session_id, id
+FROM inputs
+WHERE (session_id, id) IN (SELECT k->>0, k->>1 FROM jsonb_array_elements(%(keys)s::jsonb) AS listed(k))
+ORDER BY session_id, id
+FOR UPDATE;
+
+-- read_requests: Read the sessions and statuses of requests.
+SELECT id, session_id, status
+FROM requests
+WHERE id IN (SELECT k->>0 FROM jsonb_array_elements(%(keys)s::jsonb) AS listed(k));
+
+-- read_idempotency_keys: Read the idempotency keys that are in use.
+SELECT session_id, key, fingerprint, seq, answer, at
+FROM idempotency_keys
+WHERE (session_id, key) IN (SELECT k->>0, k->>1 FROM jsonb_array_elements(%(keys)s::jsonb) AS listed(k));
+
+-- create_sessions: Insert rows of new sessions, so that they can be locked. Existing rows stay.
+INSERT INTO sessions (id, made_at, open, first_seq, last_seq, last_entry, last_execution, last_key)
+SELECT
+    r->>0, (r->>1)::float8, (r->>2)::boolean, (r->>3)::bigint, (r->>4)::bigint, (r->>5)::bigint, (r->>6)::bigint,
+    (r->>7)::bigint
+FROM jsonb_array_elements(%(create_sessions)s::jsonb) AS listed(r)
+ON CONFLICT (id) DO NOTHING;
+
+-- delete_sessions: Delete rows of sessions whose creation did not fit.
+DELETE FROM sessions WHERE id IN (SELECT k->>0 FROM jsonb_array_elements(%(keys)s::jsonb) AS listed(k));
+
+-- update_sessions: Update the settings of sessions that their owners change.
+UPDATE sessions SET
+    channel = r->>1, allow = (r->>2)::jsonb, wake = r->>3, open = (r->>4)::boolean, writes = (r->>5)::bigint
+FROM jsonb_array_elements(%(update_sessions)s::jsonb) AS listed(r)
+WHERE sessions.id = (r->>0);
+
+-- write_states: Insert or update the state of sessions. The user and the time of creation stay.
+INSERT INTO session_tool_state
+    (session_id, user_id, namespaces, available_tools, unconsumed_results, created_at, updated_at)
+SELECT
+    r->>0, r->>1, (r->>2)::jsonb, (r->>3)::jsonb, (r->>4)::jsonb, (r->>5)::float8, (r->>6)::float8
+FROM jsonb_array_elements(%(write_states)s::jsonb) AS listed(r)
+ON CONFLICT (session_id) DO UPDATE SET
+    namespaces = excluded.namespaces, available_tools = excluded.available_tools,
+    unconsumed_results = excluded.unconsumed_results, updated_at = excluded.updated_at;
+
+-- update_unconsumed: Update the unconsumed results of sessions.
+UPDATE session_tool_state SET unconsumed_results = (r->>1)::jsonb
+FROM jsonb_array_elements(%(update_unconsumed)s::jsonb) AS listed(r)
+WHERE session_tool_state.session_id = (r->>0);
+
+-- write_executions: Insert or update executions. Their place in the session stays.
+INSERT INTO executions (
+    session_id, id, user_id, call_id, tool, kind, fingerprint, status, priority, attempt, max_attempts, late, parent_id,
+    queued_at, started_at, completed_at, owner, retry_at, document, shown, errors, value, error, place, cancelling
+)
+SELECT
+    r->>0, r->>1, r->>2, r->>3, r->>4, r->>5, r->>6, r->>7, (r->>8)::bigint, (r->>9)::bigint, (r->>10)::bigint,
+    (r->>11)::boolean, r->>12, (r->>13)::float8, (r->>14)::float8, (r->>15)::float8, r->>16, (r->>17)::float8,
+    decode(r->>18, 'base64'), (r->>19)::jsonb, (r->>20)::jsonb, (r->>21)::jsonb, (r->>22)::jsonb, (r->>23)::bigint,
+    (r->>24)::boolean
+FROM jsonb_array_elements(%(write_executions)s::jsonb) AS listed(r)
+ON CONFLICT (session_id, id) DO UPDATE SET
+    user_id = excluded.user_id, call_id = excluded.call_id, tool = excluded.tool, kind = excluded.kind,
+    fingerprint = excluded.fingerprint, status = excluded.status, priority = excluded.priority,
+    attempt = excluded.attempt, max_attempts = excluded.max_attempts, late = excluded.late,
+    parent_id = excluded.parent_id, queued_at = excluded.queued_at, started_at = excluded.started_at,
+    completed_at = excluded.completed_at, owner = excluded.owner, retry_at = excluded.retry_at,
+    document = excluded.document, shown = excluded.shown, errors = excluded.errors, value = excluded.value,
+    error = excluded.error, cancelling = excluded.cancelling;
+
+-- cancel_executions: Mark executions to be cancelled.
+UPDATE executions SET cancelling = (r->>2)::boolean
+FROM jsonb_array_elements(%(cancel_executions)s::jsonb) AS listed(r)
+WHERE executions.session_id = (r->>0) AND executions.place = (r->>1)::bigint;
+
+-- mark_ready: Mark those of the given executions without an owner that can go on: see `Owners.recover`.
+UPDATE executions SET ready = (
+    cancelling
+    OR EXISTS (
+        SELECT 1 FROM requests
+        WHERE session_id = executions.session_id AND execution_id = executions.id AND status = 'answered'
+    )
+    OR (
+        EXISTS (SELECT 1 FROM requests WHERE session_id = executions.session_id AND execution_id = executions.id)
+        AND NOT EXISTS (
+            SELECT 1 FROM requests
+            WHERE session_id = executions.session_id AND execution_id = executions.id AND status = 'open'
+        )
+    )
+)
+WHERE owner IS NULL AND completed_at IS NULL
+    AND (session_id, id) IN (SELECT k->>0, k->>1 FROM jsonb_array_elements(%(keys)s::jsonb) AS listed(k));
+
+-- write_requests: Insert or update requests.
+INSERT INTO requests (
+    id, session_id, user_id, execution_id, kind, purpose, tool, fingerprint, status,
+    created_at, expires_at, answered_at, payload, schema, answer
+)
+SELECT
+    r->>0, r->>1, r->>2, r->>3, r->>4, r->>5, r->>6, r->>7, r->>8, (r->>9)::float8, (r->>10)::float8, (r->>11)::float8,
+    (r->>12)::jsonb, (r->>13)::jsonb, (r->>14)::jsonb
+FROM jsonb_array_elements(%(write_requests)s::jsonb) AS listed(r)
+ON CONFLICT (id) DO UPDATE SET
+    session_id = excluded.session_id, user_id = excluded.user_id, execution_id = excluded.execution_id,
+    kind = excluded.kind, purpose = excluded.purpose, tool = excluded.tool, fingerprint = excluded.fingerprint,
+    status = excluded.status, created_at = excluded.created_at, expires_at = excluded.expires_at,
+    answered_at = excluded.answered_at, payload = excluded.payload, schema = excluded.schema, answer = excluded.answer;
+
+-- write_turns: Insert or update turns.
+INSERT INTO turns (session_id, number, turn_id, user_id, status, started_at, completed_at, owner, cancelling)
+SELECT
+    r->>0, (r->>1)::bigint, r->>2, r->>3, r->>4, (r->>5)::float8, (r->>6)::float8, r->>7, (r->>8)::boolean
+FROM jsonb_array_elements(%(write_turns)s::jsonb) AS listed(r)
+ON CONFLICT (session_id, number) DO UPDATE SET
+    turn_id = excluded.turn_id, user_id = excluded.user_id, status = excluded.status, started_at = excluded.started_at,
+    completed_at = excluded.completed_at, owner = excluded.owner, cancelling = excluded.cancelling;
+
+-- cancel_turns: Mark turns to be cancelled.
+UPDATE turns SET cancelling = (r->>2)::boolean
+FROM jsonb_array_elements(%(cancel_turns)s::jsonb) AS listed(r)
+WHERE turns.session_id = (r->>0) AND turns.number = (r->>1)::bigint;
+
+-- insert_inputs: Insert new inputs.
+INSERT INTO inputs (session_id, id, user_id, received_at, owner, delivered_at)
+SELECT
+    r->>0, r->>1, r->>2, (r->>3)::float8, r->>4, (r->>5)::float8
+FROM jsonb_array_elements(%(insert_inputs)s::jsonb) AS listed(r);
+
+-- deliver_inputs: Store when inputs entered the transcript.
+UPDATE inputs SET delivered_at = (r->>2)::float8
+FROM jsonb_array_elements(%(deliver_inputs)s::jsonb) AS listed(r)
+WHERE inputs.session_id = (r->>0) AND inputs.id = (r->>1);
+
+-- write_idempotency_keys: Insert idempotency keys, each in a slot of its session, or replace the oldest.
+INSERT INTO idempotency_keys (session_id, slot, key, fingerprint, seq, answer, at)
+SELECT
+    r->>0, (r->>1)::bigint, r->>2, r->>3, (r->>4)::bigint, r->>5, (r->>6)::float8
+FROM jsonb_array_elements(%(write_idempotency_keys)s::jsonb) AS listed(r)
+ON CONFLICT (session_id, slot) DO UPDATE SET
+    key = excluded.key, fingerprint = excluded.fingerprint, seq = excluded.seq, answer = excluded.answer,
+    at = excluded.at;
+
+-- insert_transcript: Append entries to transcripts.
+INSERT INTO transcript (session_id, position, entry)
+SELECT
+    r->>0, (r->>1)::bigint, (r->>2)::json
+FROM jsonb_array_elements(%(insert_transcript)s::jsonb) AS listed(r);
+
+-- insert_events: Append events to boards.
+INSERT INTO events (session_id, seq, kind, at, body)
+SELECT
+    r->>0, (r->>1)::bigint, r->>2, (r->>3)::float8, (r->>4)::jsonb
+FROM jsonb_array_elements(%(insert_events)s::jsonb) AS listed(r);
+
+-- update_counters: Store the last numbers of sessions.
+UPDATE sessions SET
+    last_seq = (r->>1)::bigint, last_entry = (r->>2)::bigint, last_execution = (r->>3)::bigint,
+    last_key = (r->>4)::bigint
+FROM jsonb_array_elements(%(update_counters)s::jsonb) AS listed(r)
+WHERE sessions.id = (r->>0);
+
+-- write_owners: Register processes.
+INSERT INTO owners (id, host, pid, started, beat)
+SELECT
+    r->>0, r->>1, (r->>2)::bigint, r->>3, (r->>4)::bigint
+FROM jsonb_array_elements(%(write_owners)s::jsonb) AS listed(r)
+ON CONFLICT (id) DO UPDATE SET
+    host = excluded.host, pid = excluded.pid, started = excluded.started, beat = excluded.beat;
+
+-- note_group: Record a group and its results in the row of its store. Return no row if it is recorded already.
+INSERT INTO batches (instance, number, results, at)
+VALUES (%(instance)s, %(number)s::bigint, %(results)s, %(at)s::float8)
+ON CONFLICT (instance) DO UPDATE SET number = excluded.number, results = excluded.results, at = excluded.at
+WHERE batches.number < excluded.number
+RETURNING 1;
+
+-- notify_group: Return the number of rows of `note_group`, 1 or 0, and notify other processes in any case.
+SELECT
+    (SELECT count(*) FROM note_group),
+    (
+        SELECT count(pg_notify('callboard', message))
+        FROM jsonb_array_elements_text(%(messages)s::jsonb) AS listed(message)
+    );
+
+-- notify: Notify other processes.
+SELECT count(pg_notify('callboard', message)) FROM jsonb_array_elements_text(%(messages)s::jsonb) AS listed(message);

@@ -1,0 +1,46 @@
+"""Statements for SQLite: rows are written by the driver's `executemany`."""
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Text, bindparam, func, select, tuple_
+
+from ..statements import Batch, Row, driver, key_document, read_statements
+
+
+class SqliteStatements:
+    """Runs the statements of `statements.sql`."""
+
+    def __init__(self) -> None:
+        self.texts = _texts()
+
+    def query(self, connection: Connection, name: str, keys: Iterable[Sequence[str | int]]) -> list[Any]:
+        return driver(connection).execute(self.texts[name], (key_document(keys),)).fetchall()
+
+    def execute(self, connection: Connection, name: str, keys: Iterable[Sequence[str | int]]) -> None:
+        driver(connection).execute(self.texts[name], (key_document(keys),))
+
+    def write(
+        self,
+        connection: Connection,
+        name: str,
+        rows: Sequence[Row],
+        *,
+        careful: bool = False,
+        batch: Batch | None = None,
+    ) -> None:
+        driver(connection).executemany(self.texts[name], rows)
+
+
+def key_filter(*columns: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Return the condition that these columns equal one of the keys in the parameter `keys`."""
+    listed = func.json_each(bindparam("keys", type_=Text())).table_valued("value", name="listed")
+    values = [func.json_extract(listed.c.value, f"$[{place}]") for place in range(len(columns))]
+    return tuple_(*columns).in_(select(*values))
+
+
+@cache
+def _texts() -> dict[str, str]:
+    return read_statements(Path(__file__).with_suffix(".sql"))

@@ -1,0 +1,59 @@
+"""Named SQL statements. Each database has a file of them, `statements.sql`, and a class that runs them."""
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from pydantic_core import to_json
+from sqlalchemy import Connection
+
+Row = tuple[Any, ...]
+"""Values in the order of a statement's columns; JSON as text."""
+
+Batch = dict[str, str]
+"""Documents of rows by the names of the statements that write them: they are sent together with a later statement."""
+
+_NAMED = re.compile(r"^-- (\w+): .+\n((?:(?!^-- ).*\n?)+)", re.MULTILINE)
+
+
+class Statements(Protocol):
+    """The statements that write groups of changes, for one kind of database."""
+
+    def query(self, connection: Connection, name: str, keys: Iterable[Sequence[str | int]]) -> list[Any]:
+        """Run a statement for these keys, and return its rows."""
+        ...
+
+    def execute(self, connection: Connection, name: str, keys: Iterable[Sequence[str | int]]) -> None:
+        """Run a statement for these keys."""
+        ...
+
+    def write(
+        self,
+        connection: Connection,
+        name: str,
+        rows: Sequence[Row],
+        *,
+        careful: bool = False,
+        batch: Batch | None = None,
+    ) -> None:
+        """Write rows, at least one. A database that sends statements together adds them to `batch` instead.
+
+        `careful` stores JSON in a form that the database accepts whatever it contains.
+        """
+        ...
+
+
+def read_statements(file: Path) -> dict[str, str]:
+    """Read the statements of a file by their names. Each begins with `-- name: sentence` and ends with a semicolon."""
+    return {name: text.strip().removesuffix(";") for name, text in _NAMED.findall(file.read_text())}
+
+
+def key_document(keys: Iterable[Sequence[str | int]]) -> str:
+    """Encode keys, each a sequence of as many values as the statement compares columns."""
+    return to_json(list(keys)).decode()
+
+
+def driver(connection: Connection) -> Any:
+    """Return the driver's own connection: through SQLAlchemy a small statement costs twice as much."""
+    return connection.connection.driver_connection

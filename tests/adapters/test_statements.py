@@ -1,0 +1,35 @@
+"""The statements of both databases are written in files, each under a name and with a sentence (E7)."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from callboard.adapters import stores
+from callboard.adapters.stores.statements import read_statements
+
+FILES = {name: Path(stores.__path__[0]) / name / "statements.sql" for name in ("sqlite", "postgres")}
+OWN = {
+    "sqlite": {"notify", "forget_notifications", "last_notification", "read_notifications"},
+    "postgres": {"note_group", "notify_group", "notify"},
+}
+
+
+@pytest.mark.parametrize("database", FILES)
+def test_e7_every_statement_has_a_name_and_a_sentence(database: str) -> None:
+    text = FILES[database].read_text()
+    statements = read_statements(FILES[database])
+    assert len(statements) == text.count(";\n")
+    for name in statements:
+        assert re.search(rf"^-- {name}: [A-Z].+\.$", text, re.MULTILINE), name
+
+
+def test_e7_both_databases_have_the_same_statements() -> None:
+    sqlite, postgres = (read_statements(FILES[name]).keys() - OWN[name] for name in FILES)
+    assert sqlite == postgres
+
+
+def test_e7_a_statement_that_takes_rows_has_a_parameter_of_its_own_name() -> None:
+    for name, text in read_statements(FILES["postgres"]).items():
+        if "AS listed(r)" in text:
+            assert set(re.findall(r"%\((\w+)\)s", text)) == {name}
