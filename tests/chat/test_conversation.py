@@ -53,7 +53,7 @@ async def test_m3_the_same_turn_goes_on_when_the_person_has_answered() -> None:
         await check(session)
 
 
-async def test_m7_whoever_writes_while_a_person_is_asked_is_answered() -> None:
+async def test_m7_input_while_a_request_is_open_gets_a_reply() -> None:
     async with Runtime(TOOLS, model="offline") as runtime:
         session = await runtime.open("s", user_id="u")
         await session.say('pay {"amount": 5}')
@@ -67,7 +67,7 @@ async def test_m7_whoever_writes_while_a_person_is_asked_is_answered() -> None:
         await check(session)
 
 
-async def test_m7_whoever_writes_while_a_long_call_runs_is_answered() -> None:
+async def test_m7_input_while_a_long_call_runs_gets_a_reply() -> None:
     async with Runtime(TOOLS, model="offline") as runtime:
         session = await runtime.open("s", user_id="u")
         first = asyncio.ensure_future(session.say("slow"))

@@ -121,7 +121,7 @@ async def test_c3_two_interrupts_at_once_are_one(store_url: str) -> None:
         await _goes_on(session)
 
 
-async def test_c4_what_was_written_before_the_interrupt_is_told_after_it(store_url: str) -> None:
+async def test_c4_input_before_an_interrupt_is_delivered_after_it(store_url: str) -> None:
     reached = asyncio.Event()
     script = Script(["Well, ", reached.set, gate("never")])
     async with Runtime(TOOLS, model=script.model(), store=store_url) as runtime:

@@ -230,7 +230,7 @@ async def test_c6_a_tool_that_is_not_there_is_named_with_those_that_are() -> Non
 
 
 @pytest.mark.anyio
-async def test_c6_every_mode_can_be_used_and_a_failure_is_told() -> None:
+async def test_c6_every_mode_can_be_used_and_a_failure_is_reported() -> None:
     async with Runtime(TOOLS, model="offline") as runtime:
         session = await runtime.open("s", user_id="u")
         turn = await session.say("what is 6 * 7 and calculate 1/0 and what is 1 + 1")
@@ -262,9 +262,7 @@ async def test_c6_more_calls_than_it_makes_at_once_are_not_made() -> None:
         ("groq:llama", "needs the package groq"),
     ],
 )
-def test_c6_a_model_that_cannot_be_had_says_what_is_missing(
-    model: str, said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_c6_an_unavailable_model_names_what_is_missing(model: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     with pytest.raises(ModelUnavailable, match=said):
         choose_model(model)

@@ -47,7 +47,7 @@ async def test_d2_what_is_written_elsewhere_joins_the_turn_that_runs(shared_url:
         await check(mine)
 
 
-async def test_m7_whoever_writes_elsewhere_while_a_call_takes_long_is_answered(shared_url: str) -> None:
+async def test_m7_input_in_another_process_during_a_long_call_gets_a_reply(shared_url: str) -> None:
     script = Script([("slow", "{}")])
     async with (
         Runtime(TOOLS, model=script.model(), store=shared_url) as here,
@@ -79,7 +79,7 @@ async def test_d3_an_interrupt_reaches_the_turn_wherever_it_runs(shared_url: str
         assert (await theirs.say("And now?")).status == "finished"
 
 
-async def test_c4_many_inputs_in_two_processes_are_told_once_each_and_in_order(shared_url: str) -> None:
+async def test_c4_inputs_in_two_processes_are_delivered_once_and_in_order(shared_url: str) -> None:
     scripts = [Script(), Script()]
     async with (
         Runtime(TOOLS, model=scripts[0].model(), store=shared_url) as here,
@@ -213,7 +213,7 @@ async def test_e5_long_work_goes_on_after_an_ordinary_restart(shared_url: str) -
         await check(session)
 
 
-async def test_c5_what_is_written_while_a_process_ends_is_told_by_the_next(shared_url: str) -> None:
+async def test_c5_input_while_a_process_ends_is_delivered_by_the_next(shared_url: str) -> None:
     async with Runtime(TOOLS, model=Script().model(), store=shared_url) as runtime:
         session = await runtime.open("s", "u")
         assert runtime._conversations is not None
@@ -232,7 +232,7 @@ async def _rests(session: Session) -> None:
         await asyncio.wait([task])
 
 
-async def test_m4_an_input_is_told_once_also_if_a_turn_elsewhere_ends_while_one_looks(
+async def test_m4_input_is_delivered_once_if_another_process_ends_its_turn_meanwhile(
     shared_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other process delivers the input and ends its turn between two reads here: transcript, then turn."""
@@ -304,7 +304,7 @@ async def test_m5_a_late_result_wakes_the_session_when_the_store_answers_again(
         assert told(script.asked[-1]) == ["built a"]
 
 
-async def test_b6_that_the_store_is_gone_is_said_once_and_once_that_it_is_back(
+async def test_b6_an_unavailable_store_is_logged_once_and_so_is_its_return(
     shared_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock, look = ManualClock(), ConversationScope.written_after
@@ -343,7 +343,7 @@ async def _waits_for_others(session: Session) -> None:
             await asyncio.sleep(0)
 
 
-async def test_d2_whoever_waits_for_a_turn_goes_on_with_it_when_its_process_ends(shared_url: str) -> None:
+async def test_d2_a_waiting_process_takes_over_a_turn_whose_process_ends(shared_url: str) -> None:
     reached, script = asyncio.Event(), Script()
     async with Runtime(TOOLS, model=script.model(), store=shared_url) as there:
         theirs = await there.open("s", "u")
@@ -365,7 +365,7 @@ async def test_d2_whoever_waits_for_a_turn_goes_on_with_it_when_its_process_ends
         assert (await turn).status == "interrupted"
 
 
-async def test_e2_nobody_waits_for_anything_of_a_session_that_is_deleted_elsewhere(shared_url: str) -> None:
+async def test_e2_all_waits_end_when_a_session_is_deleted_elsewhere(shared_url: str) -> None:
     script = Script([("slow", "{}")])
     async with (
         Runtime(TOOLS, model=script.model(), store=shared_url) as here,
@@ -394,7 +394,7 @@ async def _read_to_the_end(session: Session) -> list[str]:
     return [event.kind async for event in session.events(0)]
 
 
-async def test_e2_an_interrupt_ends_also_if_the_session_is_deleted_before_one_waits_for_its_turn(
+async def test_e2_an_interrupt_ends_if_the_session_is_deleted_meanwhile(
     shared_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reached = asyncio.Event()

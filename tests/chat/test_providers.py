@@ -169,7 +169,7 @@ async def test_m4_a_late_result_with_thinking_on(double: type[Double]) -> None:
         await _end(session, provider)
 
 
-async def test_m4_work_that_code_began_is_told_before_anything_was_said(double: type[Double]) -> None:
+async def test_m4_late_result_before_the_first_input_is_delivered(double: type[Double]) -> None:
     script = [Turn(Text("Hello; here it is."))]
     async with double(script) as provider, Runtime(TOOLS, model=provider.model()) as runtime:
         session = await runtime.open("s", "u")

@@ -80,7 +80,7 @@ def test_m4_a_late_result_is_a_call_and_its_result_after_what_the_model_said_las
     assert (answer.content, answer.tool_call_id) == ("done", call.tool_call_id)
 
 
-def test_m4_a_result_that_comes_twice_is_told_once() -> None:
+def test_m4_a_repeated_late_result_is_rendered_once() -> None:
     once: list[Entry] = [Input("go"), said("a"), Late("x1-1", 1)]
     assert _shape(render([*once, Late("x1-1", 2)])) == _shape(render(once))
 

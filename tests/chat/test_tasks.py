@@ -11,7 +11,7 @@ from callboard.chat.sentences import sentence
 pytestmark = pytest.mark.anyio
 
 
-async def test_x9_a_call_that_waits_for_a_place_is_told_as_queued(store_url: str) -> None:
+async def test_x9_a_call_that_waits_for_a_slot_is_reported_as_queued(store_url: str) -> None:
     go = asyncio.Event()
 
     @tool(mode="background", concurrency=1)

@@ -101,7 +101,7 @@ async def test_c1_the_models_own_conversation_reads_what_a_tool_asks_for_too() -
         assert outcome.error.to_model() == {"category": "validation", "message": "Not no: use another word."}
 
 
-async def test_c1_a_failure_that_a_tool_reports_is_told_in_its_words() -> None:
+async def test_c1_the_message_of_a_tool_failure_reaches_the_agent() -> None:
     @tool
     async def broken() -> str:
         """Fail."""
@@ -146,7 +146,7 @@ async def _shown(session: Session) -> set[str]:
     return {each.name for each in model.last_model_request_parameters.function_tools}
 
 
-async def test_m4_agents_can_look_after_work_that_goes_on_without_a_model_of_the_runtime() -> None:
+async def test_m4_agents_can_manage_background_work_without_a_model_of_the_runtime() -> None:
     async with Runtime(TOOLS) as runtime:
         one, other = await runtime.open("s", "u"), await runtime.open("other", "v")
         assert {"task_status", "task_list", "task_result", "cancel_task", "build"} <= await _shown(one)

@@ -132,15 +132,15 @@ async def test_c5_a_model_that_dies_in_the_middle_of_a_call_leaves_a_valid_trans
             ModelHTTPError.for_category(ModelAuthenticationError, status_code=401, model_name="m", body="sk-1"),
             "the key",
         ),
-        (ModelHTTPError.for_category(ModelNotFoundError, status_code=404, model_name="m"), "no model of that name"),
-        (ModelHTTPError.for_category(ModelRateLimitError, status_code=429, model_name="m"), "too often"),
+        (ModelHTTPError.for_category(ModelNotFoundError, status_code=404, model_name="m"), "no model of this name"),
+        (ModelHTTPError.for_category(ModelRateLimitError, status_code=429, model_name="m"), "limits the rate"),
         (ModelHTTPError.for_category(ModelOverloadedError, status_code=529, model_name="m"), "overloaded"),
         (ModelConnectionError("m", "refused"), "cannot be reached"),
         (ModelTimeoutError("m", "slow"), "in time"),
         (ModelHTTPError(418, "m"), "(ModelHTTPError)"),
     ],
 )
-async def test_c2_why_a_provider_could_not_be_asked_is_told_in_words(
+async def test_c2_the_reason_of_a_failed_model_request_is_reported(
     error: Exception, reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with Runtime(TOOLS, model=Script([error]).model()) as runtime:
@@ -149,11 +149,11 @@ async def test_c2_why_a_provider_could_not_be_asked_is_told_in_words(
     assert turn.error is not None
     assert reason in turn.error
     assert "sk-1" not in turn.error
-    assert "Traceback" not in caplog.text, "where it happened says nothing to anybody"
+    assert "Traceback" not in caplog.text, "a traceback does not help with an error of the provider"
     assert type(error).__name__ in caplog.text
 
 
-async def test_x4_what_went_wrong_with_the_model_is_not_told_in_its_words(caplog: pytest.LogCaptureFixture) -> None:
+async def test_x4_the_text_of_a_model_error_is_not_reported(caplog: pytest.LogCaptureFixture) -> None:
     script = Script([RuntimeError("the key sk-secret at /home/alice is wrong")])
     async with Runtime(TOOLS, model=script.model()) as runtime:
         session = await runtime.open("s", "u")
@@ -252,7 +252,7 @@ async def test_g4_what_the_model_saw_is_what_runs() -> None:
         assert told(script.asked[2]) == ["version 2"]
 
 
-async def test_b3_what_the_system_wants_the_model_to_know_is_told_with_the_next_input() -> None:
+async def test_b3_a_system_error_for_the_model_is_delivered_with_the_next_input() -> None:
     script = Script()
     async with Runtime(TOOLS, model=script.model()) as runtime:
         session = await runtime.open("s", "u")
@@ -282,7 +282,7 @@ async def test_c4_inputs_that_arrive_during_a_turn_keep_their_order(store_url: s
         await check(session)
 
 
-async def test_b8_an_input_is_kept_until_the_model_is_told_of_it(store_url: str) -> None:
+async def test_b8_an_input_is_kept_until_it_is_delivered(store_url: str) -> None:
     reached, clock = asyncio.Event(), ManualClock()
     script = Script([reached.set, gate("speak"), "One."])
     async with Runtime(TOOLS, model=script.model(), store=store_url, clock=clock, keep_events=4) as runtime:

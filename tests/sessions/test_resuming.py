@@ -83,7 +83,7 @@ async def test_e5_call_with_which_process_after_process_ends_is_not_begun_for_ev
             result = await ended(session, outcome.execution_id)
             assert result.error is not None
             assert (result.status, result.error.category) == ("failed", "interrupted")
-            assert f"begun {MOST_INTERRUPTIONS} times" in result.error.message
+            assert f"started {MOST_INTERRUPTIONS} times" in result.error.message
             assert not begun.is_set()
 
 

@@ -233,7 +233,7 @@ class Board:
                     yield event
 
     async def page(self, after: int, limit: int | None = None) -> Events:
-        """The next events after a cursor: those in memory, else a page from the archive. Raises `CursorExpired`."""
+        """Return the next events after a cursor, from memory or the archive. Raises `CursorExpired`."""
         return self.read(after, limit) if self.remembers(after) else await self.recall(after)
 
     def remembers(self, after: int) -> bool:

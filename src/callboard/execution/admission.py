@@ -129,8 +129,9 @@ class Admission:
             if was_queued:
                 execution.set_phase_time(self._clock.time())
             else:
-                for observer in self._observers:
-                    observer.called(execution)
+                if self._observers:
+                    for observer in self._observers:
+                        observer.called(execution)
                 if tool.total_timeout is not None:
                     execution.set_timeout(tool.total_timeout)
                 try:

@@ -6,6 +6,7 @@ passes the table of `lifecycle`, and an end is final. `ExecutionRecord` is the i
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from enum import IntEnum
 from sys import getsizeof
 from typing import Any, TypeAlias, cast
@@ -43,95 +44,52 @@ _new_outcome: Callable[[type[Outcome], tuple[Any, ...]], Outcome] = cast("Any", 
 """Makes an outcome faster than `Outcome(…)`, for the path of every call."""
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Execution(TimeLimits, OptionalState):
     """One call. `queued`, `started`, `ended` and deadlines are monotonic times; `queued_at` and `at` times of day."""
 
-    __slots__ = (
-        "arguments",
-        "at",
-        "attempt",
-        "call_id",
-        "children",
-        "display_arguments",
-        "document",
-        "ended",
-        "event_ids",
-        "extras",
-        "has_slot",
-        "id",
-        "late",
-        "max_attempts",
-        "name",
-        "parent",
-        "phase",
-        "priority",
-        "promoted",
-        "queued",
-        "queued_at",
-        "reported_phase",
-        "result_json",
-        "scope",
-        "started",
-        "status",
-        "stop_reason",
-        "task",
-        "tool",
-        "waiters",
-    )
-
-    def __init__(
-        self,
-        execution_id: str,
-        call_id: str,
-        tool: Tool,
-        name: str,
-        scope: Scope,
-        document: bytes,
-        now: float,
-        at: float,
-        max_attempts: int = 1,
-    ) -> None:
-        self.id = execution_id
-        self.call_id = call_id
-        self.tool = tool
-        self.name = name
-        """The name that the caller used, which may not be the name of any tool."""
-        self.scope = scope
-        self.document = document
-        """The arguments as JSON, as the caller sent them."""
-        self.queued = now
-        self.queued_at = at
-        self.extras: Extras | None = None
-        self.status = _PENDING
-        self.priority = _NORMAL
-        self.max_attempts = max_attempts
-        self.attempt = 0
-        self.has_slot = False
-        """Whether it holds a slot of the limiter."""
-        self.phase = self.reported_phase = _NEW
-        """How far it has begun, and how much of that its events have reported."""
-        self.at: float | None = None
-        """When it reached its phase, if that is later than the call."""
-        self.event_ids = b""
-        """The ids in each of its events, encoded once. See `lifecycle_events.event_ids`."""
-        self.display_arguments = b"null"
-        """The arguments as JSON with secret fields masked, once they were read."""
-        self.arguments: Any = None
-        """The validated input of the next attempt."""
-        self.result_json: bytes | None = None
-        self.started: float | None = None
-        self.ended: float | None = None
-        self.task: asyncio.Task[None] | None = None
-        self.stop_reason: ToolError | None = None
-        """Why the current attempt was asked to stop."""
-        self.late = False
-        """Whether its caller does not wait, so that its result is kept until it is taken."""
-        self.promoted = False
-        """Whether its caller stopped waiting because the inline budget was used up."""
-        self.parent: Execution | None = None
-        self.children: tuple[Execution, ...] | None = None
-        self.waiters: tuple[asyncio.Future[None], ...] | None = None
-        self.deadline = self.attempt_deadline = self.budget_at = self.forced_at = None
+    id: str
+    call_id: str
+    tool: Tool
+    name: str
+    """The name that the caller used, which may not be the name of any tool."""
+    scope: Scope
+    document: bytes
+    """The arguments as JSON, as the caller sent them."""
+    queued: float
+    queued_at: float
+    max_attempts: int = 1
+    extras: Extras | None = field(default=None, init=False)
+    status: Status = field(default=_PENDING, init=False)
+    priority: Priority = field(default=_NORMAL, init=False)
+    attempt: int = field(default=0, init=False)
+    has_slot: bool = field(default=False, init=False)
+    """Whether it holds a slot of the limiter."""
+    phase: Phase = field(default=_NEW, init=False)
+    """How far it has begun."""
+    reported_phase: Phase = field(default=_NEW, init=False)
+    """How much of that its events have reported."""
+    at: float | None = field(default=None, init=False)
+    """When it reached its phase, if that is later than the call."""
+    event_ids: bytes = field(default=b"", init=False)
+    """The ids in each of its events, encoded once. See `lifecycle_events.event_ids`."""
+    display_arguments: bytes = field(default=b"null", init=False)
+    """The arguments as JSON with secret fields masked, once they were read."""
+    arguments: Any = field(default=None, init=False)
+    """The validated input of the next attempt."""
+    result_json: bytes | None = field(default=None, init=False)
+    started: float | None = field(default=None, init=False)
+    ended: float | None = field(default=None, init=False)
+    task: asyncio.Task[None] | None = field(default=None, init=False)
+    stop_reason: ToolError | None = field(default=None, init=False)
+    """Why the current attempt was asked to stop."""
+    late: bool = field(default=False, init=False)
+    """Whether its caller does not wait, so that its result is kept until it is taken."""
+    promoted: bool = field(default=False, init=False)
+    """Whether its caller stopped waiting because the inline budget was used up."""
+    parent: "Execution | None" = field(default=None, init=False)
+    children: "tuple[Execution, ...] | None" = field(default=None, init=False)
+    waiters: tuple[asyncio.Future[None], ...] | None = field(default=None, init=False)
 
     @property
     def parent_id(self) -> str | None:

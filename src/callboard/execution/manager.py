@@ -79,38 +79,19 @@ class ExecutionManager:
         self._live: dict[str, Execution] = {}
         """The executions that wait: for a slot, their handler, a person or their next attempt."""
         self._observers: list[Observer] = []
+        live, observers = self._live, self._observers
         self._breakers = breakers = Breakers(breaker or BreakerPolicy(), registry, clock)
         self._slots = slots = SlotLimiter(self._limits, self.begin)
         self._reporting = reporting = Reporting(clock)
         self._finishing = finishing = Finishing(
-            registry, clock, clock_ms, breakers, slots, self._live, self._observers, self.cancel
+            registry, clock, clock_ms, breakers, slots, live, observers, self.cancel
         )
-        self._stopping = stopping = Stopping(clock, breakers, slots, finishing, self._live, grace)
-        self._runner = Runner(
-            registry,
-            clock,
-            breakers,
-            slots,
-            reporting,
-            finishing,
-            stopping,
-            self._observers,
-            retry,
-            chance,
-            self._reporter,
+        self._stopping = stopping = Stopping(clock, breakers, slots, finishing, live, grace)
+        self._runner = runner = Runner(
+            registry, clock, breakers, slots, reporting, finishing, stopping, observers, retry, chance, self._reporter
         )
         self._admission = Admission(
-            registry,
-            clock,
-            clock_ms,
-            slots,
-            self._runner,
-            reporting,
-            finishing,
-            stopping,
-            self._live,
-            self._observers,
-            retry,
+            registry, clock, clock_ms, slots, runner, reporting, finishing, stopping, live, observers, retry
         )
         self._new, self._begin = self._admission.new, self._admission.begin  # looked up once: on every call's path
         self._yield_at = STREAK

@@ -80,8 +80,9 @@ class Runner:
                 return
             while True:
                 execution.next_attempt()
-                for observer in self._observers:
-                    observer.attempting(execution)
+                if self._observers:
+                    for observer in self._observers:
+                        observer.attempting(execution)
                 try:
                     if tool.breaker is not None or self._breakers.remember:
                         self._breakers.admit(execution)

@@ -1,5 +1,6 @@
 """The time limits of one execution, as plain fields: one timer watches those of all executions (see `deadlines`)."""
 
+from dataclasses import dataclass, field
 from enum import Enum, auto
 
 
@@ -16,18 +17,17 @@ class Due(Enum):
     """The inline budget, for which the caller waits."""
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class TimeLimits:
     """The part of an execution's state that the timer reads. All times are monotonic."""
 
-    __slots__ = ("attempt_deadline", "budget_at", "deadline", "forced_at")
-
-    deadline: float | None
+    deadline: float | None = field(default=None, init=False)
     """When the whole execution must have ended."""
-    attempt_deadline: float | None
+    attempt_deadline: float | None = field(default=None, init=False)
     """When the current attempt must have ended."""
-    budget_at: float | None
+    budget_at: float | None = field(default=None, init=False)
     """When the caller stops waiting for an inline call."""
-    forced_at: float | None
+    forced_at: float | None = field(default=None, init=False)
     """When a handler that ignores its cancellation is given up."""
 
     @property

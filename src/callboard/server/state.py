@@ -194,7 +194,8 @@ async def _is_silent(session: Session, after: int) -> bool:
 
 
 async def _page(session: Session, after: int) -> Events:
-    return await session.board.page(after, PAGE)
+    board = session.board
+    return board.read(after, PAGE) if board.remembers(after) else await board.recall(after)
 
 
 def _board_event(event: Event) -> BoardEvent:

@@ -59,7 +59,8 @@ class EventStream:
 
     async def page(self, after: int) -> Events:
         """The next events after a number. Raises `CursorExpired`."""
-        return await self._session.board.page(after, PAGE)
+        board = self._session.board
+        return board.read(after, PAGE) if board.remembers(after) else await board.recall(after)
 
     async def snapshot(self, name: str) -> tuple[int, bytes]:
         """How things stand, and after which number to go on."""

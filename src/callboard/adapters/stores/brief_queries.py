@@ -1,12 +1,13 @@
 """Queries of brief rows for lists: the database leaves long fields out, so that they are never read into memory."""
 
+from collections.abc import Callable
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, LargeBinary, Text, and_, cast, func, null, select, type_coerce
+from sqlalchemy import Column, ColumnElement, Connection, LargeBinary, Text, and_, cast, func, null, select, type_coerce
 
 from ...storage.brief import EXCERPT, Brief, Cut, R, nothing
 from ...storage.rows import ExecutionRow, RequestRow
-from .json_text import is_wrapped, unwrapped
+from .json_text import JsonText, is_wrapped
 from .tables import executions, requests
 
 
@@ -27,7 +28,8 @@ def brief_executions(
         known = and_(executions.c.session_id == session_id, executions.c.id == before)
         statement = statement.where(executions.c.place < select(executions.c.place).where(known).scalar_subquery())
     newest = connection.execute(statement.order_by(executions.c.place.desc()).limit(limit)).mappings().all()
-    return [_brief(ExecutionRow, dict(row), longest, "shown", "value") for row in reversed(newest)]
+    read = _reader(connection, executions.c.value)
+    return [_brief(ExecutionRow, dict(row), longest, read, "shown", "value") for row in reversed(newest)]
 
 
 def brief_requests(
@@ -40,7 +42,8 @@ def brief_requests(
         known = select(requests.c.place).where(requests.c.id == after).scalar_subquery()
         statement = statement.where(requests.c.place > known)
     rows = connection.execute(statement.order_by(requests.c.place).limit(limit)).mappings()
-    return [_brief(RequestRow, dict(row), longest, "payload") for row in rows]
+    read = _reader(connection, requests.c.payload)
+    return [_brief(RequestRow, dict(row), longest, read, "payload") for row in rows]
 
 
 def _columns(kind: type[Any], table: Any, longest: int, *names: str) -> list[ColumnElement[Any]]:
@@ -58,7 +61,14 @@ def _columns(kind: type[Any], table: Any, longest: int, *names: str) -> list[Col
     return columns
 
 
-def _brief(kind: type[R], found: dict[str, Any], longest: int, *names: str) -> Brief[R]:
+def _reader(connection: Connection, column: Column[Any]) -> Callable[[str], bytes]:
+    """Return the function that reads the stored text of a JSON column in this database."""
+    kind = column.type.dialect_impl(connection.dialect)
+    assert isinstance(kind, JsonText)
+    return kind.read
+
+
+def _brief(kind: type[R], found: dict[str, Any], longest: int, read: Callable[[str], bytes], *names: str) -> Brief[R]:
     cut: dict[str, Cut] = {}
     for name in names:
         text, length = found[name], found.pop(f"{name}_length")
@@ -68,5 +78,5 @@ def _brief(kind: type[R], found: dict[str, Any], longest: int, *names: str) -> B
             cut[name] = Cut(length, "" if is_wrapped(text) else text[:EXCERPT])
             found[name] = nothing(name)
         else:
-            found[name] = unwrapped(text)
+            found[name] = read(text)
     return Brief(kind(**found), cut)

@@ -89,7 +89,9 @@ class Follower:
         if self._board.last_seq <= self.cursor:
             return Events(self.cursor + 1, [])
         try:
-            return await self._board.page(self.cursor, PAGE)
+            if self._board.remembers(self.cursor):
+                return self._board.read(self.cursor, PAGE)
+            return await self._board.recall(self.cursor)
         except CursorExpired:  # what matters is in the transcript, too
             self.cursor = self._board.last_seq
             return Events(self.cursor + 1, [])

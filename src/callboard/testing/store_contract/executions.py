@@ -187,6 +187,13 @@ class ExecutionContract(Contract):
         assert await listed(unfinished=True) == []
         assert await store.brief_executions("other", before="x3", limit=9, longest=9) == []
 
+    async def test_h1_json_with_a_reserved_key_is_listed_unaltered(self, store: Store) -> None:
+        document = b'{"$json":"{}"}'
+        await store.commit([made(), new(finished_row(value=document, shown=document))])
+        (listed,) = await store.brief_executions("s", limit=1, longest=1_000)
+        assert listed.row.value is not None
+        assert (json.loads(listed.row.value), json.loads(listed.row.shown)) == ({"$json": "{}"}, {"$json": "{}"})
+
     async def test_h1_long_fields_of_calls_are_left_out_of_lists(self, store: Store) -> None:
         short = finished_row("short", value=b'{"a": 1}')
         long = finished_row("long", value=LONG, shown=b'{"text": %b}' % LONG, document=LONG)

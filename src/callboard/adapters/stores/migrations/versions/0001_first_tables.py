@@ -1,4 +1,4 @@
-"""The first tables: sessions and what is theirs, and the processes that work on them."""
+"""The first tables: sessions with their records, and the processes that own executions."""
 
 import sqlalchemy as sa
 from alembic import op

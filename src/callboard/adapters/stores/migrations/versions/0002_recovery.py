@@ -1,4 +1,4 @@
-"""What is unfinished is found without reading what is finished; groups that were cut off can be asked for."""
+"""Indexes that find unfinished executions, and the results of the last group of each store."""
 
 import sqlalchemy as sa
 from alembic import op

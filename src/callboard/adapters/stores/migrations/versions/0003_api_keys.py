@@ -1,4 +1,4 @@
-"""API keys, by which users are known to a server."""
+"""API keys, by which a server identifies users."""
 
 import sqlalchemy as sa
 from alembic import op

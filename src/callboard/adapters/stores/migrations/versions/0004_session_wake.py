@@ -1,4 +1,4 @@
-"""What late results do to a session while it is idle."""
+"""The effect of late results on an idle session."""
 
 import sqlalchemy as sa
 from alembic import op

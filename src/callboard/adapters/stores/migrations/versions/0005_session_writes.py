@@ -1,4 +1,4 @@
-"""How often a session was written, and when it was made, beside its counters: whoever locks it knows which it is."""
+"""The number of writes and the creation time of a session, in the row that writers lock."""
 
 import sqlalchemy as sa
 from alembic import op

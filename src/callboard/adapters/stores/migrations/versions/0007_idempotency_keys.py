@@ -1,4 +1,4 @@
-"""The clients' ids of what was written, so that a repeated request is not carried out twice."""
+"""Idempotency keys, so that a repeated request is not carried out twice."""
 
 import sqlalchemy as sa
 from alembic import op

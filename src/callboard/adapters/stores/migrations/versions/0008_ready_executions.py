@@ -1,4 +1,4 @@
-"""Executions that no process holds and that can go on are found by an index, whatever else waits for people."""
+"""An index that finds executions without an owner that can go on, however many others wait for people."""
 
 import sqlalchemy as sa
 from alembic import op

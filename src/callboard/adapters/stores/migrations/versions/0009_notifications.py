@@ -1,4 +1,4 @@
-"""Which sessions were written, for other processes on a SQLite file; executions that were asked to stop, by process."""
+"""Notifications between processes on a SQLite file, and an index of executions to cancel by process."""
 
 import sqlalchemy as sa
 from alembic import op
