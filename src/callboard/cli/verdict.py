@@ -11,8 +11,9 @@ from ..sessions.answers import AnswerInvalid
 from ..sessions.ids import SessionNotFound
 from ..storage.rows import RequestRow
 from ..tools.document import shorten
-from ..tools.problems import Problem, path_of, shown
+from ..tools.problems import path_of, shown
 from ..tools.schema_arguments import validator
+from ..types import Violation
 
 EXAMPLE = '{"status": "confirmed", "transaction_hash": "0x12ab"}'
 
@@ -57,7 +58,7 @@ def _properties(row: RequestRow) -> Mapping[str, Any]:
     return from_json(row.schema).get("properties", {})
 
 
-def _problem(error: Any) -> Problem:
+def _problem(error: Any) -> Violation:
     location: list[int | str] = list(error.instance_path)
     message, received = f"{shorten(error.message)}.", shown(error.instance)
     kind = type(error.kind).__name__.rpartition("_")[2]
@@ -67,4 +68,4 @@ def _problem(error: Any) -> Problem:
     elif kind in ("AdditionalProperties", "UnevaluatedProperties"):
         names = ", ".join(map(repr, error.kind.unexpected))
         message, received = f"There is no such property: {shorten(names)}. Leave it out.", None
-    return Problem(path=path_of(location), message=message, received=received)
+    return Violation(path=path_of(location), message=message, received=received)

@@ -6,12 +6,13 @@ it holds, and so is the work of finding it.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, TypeAlias, TypedDict, cast
+from typing import Any, TypeAlias, cast
 
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from ..errors import CallboardError
+from ..types import Violation
 
 MAX_DEPTH = 100
 """How deep lists and objects may lie in each other. Every reader of JSON has a limit, and some have a low one."""
@@ -27,21 +28,12 @@ Path: TypeAlias = tuple[int | str, ...]
 _CONTAINERS = (Mapping, list, tuple)
 
 
-class Problem(TypedDict):
-    """One thing that is wrong with an event, and where."""
-
-    path: str
-    message: str
-    received: str | None
-    """The value there, shortened."""
-
-
 class EventInvalid(CallboardError):
     """An event is not what its kind says. `problems` lists what is wrong, the first `MAX_PROBLEMS` of it."""
 
     code = "event_invalid"
 
-    def __init__(self, *problems: Problem, more: int = 0) -> None:
+    def __init__(self, *problems: Violation, more: int = 0) -> None:
         self.problems = list(problems)
         lines = [_line(problem) for problem in problems]
         if more:
@@ -56,14 +48,14 @@ class EventTooLarge(EventInvalid):
 
     def __init__(self, size: int, limit: int) -> None:
         message = f"It is too large: {size:,} bytes as JSON, and at most {limit:,} are taken."
-        super().__init__(Problem(path="", message=message, received=None))
+        super().__init__(Violation(path="", message=message, received=None))
         self.size = size
         self.limit = limit
 
 
-def problem(path: Path, message: str, value: Any) -> Problem:
+def problem(path: Path, message: str, value: Any) -> Violation:
     """A problem with a value."""
-    return Problem(path=_written(path), message=message, received=_received(value))
+    return Violation(path=_written(path), message=message, received=_received(value))
 
 
 def misshapen(error: ValidationError, names: Iterable[str]) -> EventInvalid:
@@ -83,10 +75,10 @@ def unwritable(event: Mapping[Any, Any], otherwise: str = "Something in it canno
             return EventInvalid(problem(path[:-1], "It has a name that is not valid Unicode.", path[-1]))
         if isinstance(value, _CONTAINERS):
             if len(path) >= MAX_DEPTH:
-                return EventInvalid(Problem(path=_written(path), message=TOO_DEEP, received=None))
+                return EventInvalid(Violation(path=_written(path), message=TOO_DEEP, received=None))
         elif not _can_be_written(value):
             return EventInvalid(problem(path, _reason(value), value))
-    return EventInvalid(Problem(path="", message=otherwise, received=None))
+    return EventInvalid(Violation(path="", message=otherwise, received=None))
 
 
 def quoted(text: str) -> str:
@@ -95,12 +87,12 @@ def quoted(text: str) -> str:
     return f"{text[:MAX_SHOWN]!r}{rest}"
 
 
-def _misfit(entry: dict[str, Any], names: Iterable[str]) -> Problem:
+def _misfit(entry: dict[str, Any], names: Iterable[str]) -> Violation:
     """What Pydantic found, in words for whoever posts."""
     path = cast("Path", entry["loc"])
     match entry["type"]:
         case "missing":
-            return Problem(path=_written(path), message="This field is required.", received=None)
+            return Violation(path=_written(path), message="This field is required.", received=None)
         case "extra_forbidden" if len(path) == 1:
             message = f"There is no such field. Its kind has: {', '.join(names)}."
         case "extra_forbidden":
@@ -155,7 +147,7 @@ def _reason(value: Any) -> str:
             return f"A {type(value).__name__} cannot be written as JSON."
 
 
-def _line(found: Problem) -> str:
+def _line(found: Violation) -> str:
     received = "" if found["received"] is None else f" Received: {found['received']}"
     return f"- {found['path'] or 'event'}: {found['message']}{received}"
 
