@@ -1,7 +1,8 @@
 """The app: the composition root of the server. It joins a runtime, the routes and what stands in front of them."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from itertools import groupby
 from typing import Any, cast
 
@@ -9,7 +10,6 @@ from pydantic_core import to_json
 
 from ..errors import CallboardError, MissingExtraError
 from ..runtime import Runtime
-from ..sessions.session import Session
 
 try:
     from starlette.applications import Starlette
@@ -20,12 +20,14 @@ try:
     from starlette.routing import BaseRoute, Route
     from starlette.types import ASGIApp
 
-    from ..protocols import agui
+    from ..protocols.mount import ProtocolMount
+    from ..protocols.standard import standard_mounts
     from .app_services import AppServices
-    from .endpoint import JSON, Resource, user_of
+    from .endpoint import JSON, Resource
     from .fixed import FixedRoutes
     from .headers import SafeHeaders
     from .limits import BodyLimits, LimitBodies
+    from .mounts import mount_routes
     from .openapi import openapi
     from .page import page_routes
     from .problems import problem_of
@@ -54,17 +56,25 @@ def create_app(
     metrics: Callable[[], bytes] | None = None,
     limits: BodyLimits | None = None,
     streams: Streams | None = None,
+    mounts: Sequence[ProtocolMount] | None = None,
     begin_runtime: bool = False,
 ) -> Starlette:
-    """An ASGI app for a runtime.
+    """Create an ASGI app for a runtime.
 
-    `guard` is put in front of all routes: it says whose request it is, in `scope["state"]["user_id"]`, or refuses it.
-    Without one, everybody who reaches the server is the same user. `metrics` gives what `/metrics` answers. The runtime
-    must be running while the app serves; with `begin_runtime` it begins and ends with the app.
+    `guard` wraps all routes: it authenticates a request and sets `scope["state"]["user_id"]`, or refuses it. Without a
+    guard, all requests come from one user. `metrics` renders the response of `/metrics`. `mounts` are the protocols to
+    serve beside the API, all standard ones by default. The runtime must run while the app serves; with `begin_runtime`
+    the app starts and stops it.
     """
-    services = AppServices(runtime, Streams(runtime.clock) if streams is None else streams, metrics)
+    mounts = standard_mounts() if mounts is None else mounts
+    services = AppServices(runtime, Streams(runtime.clock) if streams is None else streams, metrics, mounts)
     runtime.sessions.deleted.append(lambda session: services.streams.end(session.id))
-    middleware = [Middleware(SafeHeaders), Middleware(LimitBodies, limits or BodyLimits()), Middleware(StorePatience)]
+    sizes = {mount.path: mount.max_body_bytes for mount in mounts}
+    middleware = [
+        Middleware(SafeHeaders, [mount.path for mount in mounts]),
+        Middleware(LimitBodies, replace(limits or BodyLimits(), sizes=sizes)),
+        Middleware(StorePatience),
+    ]
     if guard is not None:
         middleware.append(Middleware(cast("Any", _guarded), guard))
     app = Starlette(
@@ -92,7 +102,7 @@ def _routes(services: AppServices) -> list[BaseRoute]:
     resources = {path: Resource(services, [*each]) for path, each in groupby(ordered, by_path)}
     fixed = FixedRoutes({path: each for path, each in resources.items() if "{" not in path})
     made = [_route(path, each) for path, each in resources.items() if "{" in path]
-    return [fixed, *made, Route("/openapi.json", described, methods=["GET"]), *_protocols(services), *page_routes()]
+    return [fixed, *made, Route("/openapi.json", described, methods=["GET"]), *mount_routes(services), *page_routes()]
 
 
 def _route(path: str, resource: Resource) -> Route:
@@ -102,21 +112,6 @@ def _route(path: str, resource: Resource) -> Route:
     request is about the session that has this id.
     """
     return Route(path, resource, methods=resource.methods if ":path}/" in path else None)
-
-
-def _protocols(services: AppServices) -> Sequence[BaseRoute]:
-    """Other protocols for the same sessions."""
-
-    async def open_session(request: Request, session_id: str) -> Session:
-        services.refuse_if_draining()
-        session = await services.runtime.open(session_id, user_of(request.scope))
-        services.talking.add(session)
-        return session
-
-    def take_body(request: Request) -> AbstractAsyncContextManager[bytes]:
-        return services.bodies.taking(request, user_of(request.scope), agui.MAX_BODY_BYTES, agui.MAX_VALUES)
-
-    return [Route("/ag-ui", agui.endpoint(open_session, services.runs, take_body), methods=["POST"])]
 
 
 def _guarded(app: ASGIApp, guard: Callable[[ASGIApp], ASGIApp]) -> ASGIApp:

@@ -3,19 +3,20 @@
 A session is found or not; whether it does not exist or belongs to somebody else is nobody's business.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from weakref import WeakSet
 
-from ..protocols.agui.run import Run
+from ..protocols.mount import ProtocolMount
+from ..protocols.problem import Problem
 from ..runtime import Runtime
 from ..sessions.ids import SessionIdInvalid, SessionNotFound, check_id
 from ..sessions.session import Session
 from .bodies import Bodies
 from .budget import MIB, Budget
 from .lanes import Lanes
-from .problems import Problem, draining, not_found
+from .problems import draining, not_found
 from .streams import Streams
 
 
@@ -26,12 +27,12 @@ class AppServices:
     runtime: Runtime
     streams: Streams
     metrics: Callable[[], bytes] | None = None
+    mounts: Sequence[ProtocolMount] = ()
+    """The protocols that the app serves beside its own routes."""
     draining: bool = False
     """Whether the server is about to end: nothing new is begun."""
     talking: "WeakSet[Session]" = field(default_factory=lambda: WeakSet[Session]())
     """Sessions that were spoken to here."""
-    runs: "WeakSet[Run]" = field(default_factory=lambda: WeakSet[Run]())
-    """Those of AG-UI that go on."""
     bodies: Bodies = field(default_factory=Bodies)
     """The large bodies of requests that are being read."""
     unsent: Budget = field(default_factory=lambda: unsent_answers())
@@ -84,8 +85,8 @@ class AppServices:
     def drain(self) -> None:
         """End everything that is streamed, in a way that its clients can come back."""
         self.streams.drain()
-        for run in tuple(self.runs):
-            run.leave()
+        for mount in self.mounts:
+            mount.drain()
 
     def refuse_if_draining(self) -> None:
         """Raises `Problem` (503) while the server ends."""

@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 from starlette.requests import Request
 
 from ..census import Census
+from ..protocols.problem import Problem
 from .budget import MIB, Budget
-from .problems import Problem
 from .turnstile import Turnstile
 
 SMALL = 8_192

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-from .problems import Problem
+from ..protocols.problem import Problem
 
 MIB = 1_048_576
 

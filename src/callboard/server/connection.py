@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from ..protocols.problem import MEDIA_TYPE
 from .limits import WHOLE
-from .problems import MEDIA_TYPE
 from .stream import ABORT
 
 log = logging.getLogger("callboard.server")

@@ -17,9 +17,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..census import MAX_VALUES
 from ..nesting import is_deeper
+from ..protocols.problem import MAX_ERRORS, Problem, invalid, media_type_not_json
 from .answer import JSON, Answer
 from .app_services import AppServices
-from .problems import MAX_ERRORS, Problem, invalid, too_many_errors
+from .problems import too_many_errors
 
 MAX_DEPTH = 100
 """How deep lists and objects may lie in each other in a body."""
@@ -104,8 +105,7 @@ class Endpoint:
         if not content and _may_be_empty(self.body):
             content = b"{}"
         elif kind != JSON:
-            detail = f"The body must be {JSON}, and its content-type must say so."
-            raise Problem(415, "media_type", "Not understood", detail)
+            raise media_type_not_json()
         return _read(self.body, content)
 
 

@@ -4,6 +4,7 @@ This is the outermost middleware of ours. Problems that are raised by the middle
 """
 
 import asyncio
+from collections.abc import Sequence
 
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -20,6 +21,7 @@ _ALWAYS = [
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 ]
+_OPERATIONS = frozenset({"/healthz", "/readyz", "/metrics"})
 _POLICY = b"content-security-policy"
 _FOR_PAGE = [
     *_ALWAYS,
@@ -35,13 +37,15 @@ _FOR_DATA = [
 class SafeHeaders:
     """Middleware that adds them, where an answer does not have its own."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, data_paths: Sequence[str] = ()) -> None:
         self._app = app
+        self._data_paths = ("/api/", *data_paths)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        sender = _Sender(scope["path"], send)
+        path: str = scope["path"]
+        sender = _Sender(send, path.startswith(self._data_paths) or path in _OPERATIONS)
         try:
             await self._app(scope, receive, sender)
         except CallboardError as error:
@@ -57,11 +61,11 @@ class SafeHeaders:
 
 
 class _Sender:
-    __slots__ = ("_data", "_send", "started")
+    __slots__ = ("_is_data", "_send", "started")
 
-    def __init__(self, path: str, send: Send) -> None:
-        self._data = path.startswith(("/api/", "/ag-ui", "/mcp")) or path in ("/healthz", "/readyz", "/metrics")
+    def __init__(self, send: Send, is_data: bool) -> None:
         self._send = send
+        self._is_data = is_data
         self.started = False
 
     async def __call__(self, message: Message) -> None:
@@ -69,6 +73,6 @@ class _Sender:
             self.started = True
             own = [*message.get("headers", ())]
             given = {name.lower() for name, _ in own}
-            ours = _FOR_DATA if self._data else _FOR_PAGE
+            ours = _FOR_DATA if self._is_data else _FOR_PAGE
             message = {**message, "headers": own + [each for each in ours if each[0] not in given]}
         await self._send(message)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic_core import from_json, to_json
 
 from ..execution.storing import fingerprint_of
+from ..protocols.problem import Problem
 from ..sessions.ids import MAX_ID, is_call_id
 from ..storage.port import AlreadyWritten, IdempotencyConflict
 from ..storage.rows import IdempotencyRow
-from .problems import Problem
 
 if TYPE_CHECKING:
     from .endpoint import Call

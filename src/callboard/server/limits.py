@@ -4,14 +4,13 @@ Both hold for bodies that say their length and for those that do not.
 """
 
 import asyncio
-from collections.abc import Awaitable
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass, field, replace
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..protocols.agui import MAX_BODY_BYTES
+from ..protocols.problem import Problem
 from .fixed import path_of
-from .problems import Problem
 
 WHOLE = "callboard.whole"
 """The name under which a server says that a body has come to its end already (see `connection`)."""
@@ -25,12 +24,12 @@ class BodyLimits:
     """Bytes."""
     seconds: float = 15.0
     """From the request's head to the end of its body."""
-    run: int = MAX_BODY_BYTES
-    """Bytes of an AG-UI run, with which a client sends its copy of the whole conversation."""
+    sizes: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Bytes at the paths that have a limit of their own."""
 
     def at(self, path: str) -> "BodyLimits":
-        """Those of an address."""
-        return replace(self, size=self.run) if path == "/ag-ui" else self
+        """Return the limits of a path."""
+        return self if (size := self.sizes.get(path)) is None else replace(self, size=size)
 
 
 class LimitBodies:

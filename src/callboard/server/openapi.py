@@ -9,10 +9,10 @@ from pydantic.json_schema import models_json_schema
 
 import callboard
 
+from ..protocols.problem import MEDIA_TYPE
 from ..sessions.ids import MAX_ID
 from .endpoint import JSON, Endpoint, Nothing
 from .models import ProblemDocument
-from .problems import MEDIA_TYPE
 
 _CONVERTER = re.compile(r":\w+}")
 _NAME = re.compile(r"{(\w+)")

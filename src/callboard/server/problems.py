@@ -1,76 +1,28 @@
-"""Errors as problem documents (RFC 9457): what went wrong, in words that may leave the house, under stable codes.
+"""The translation of errors into HTTP problems, with stable codes.
 
-Every error that the routes meet is translated here, once. What is not known to be fit for strangers is not shown: they
-read that something failed, and the operators' log has the rest.
+Every error that a route raises is translated here. The text of an unknown error stays in the server's log, because it
+may contain details of the host.
 """
 
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pydantic import ValidationError
-from pydantic_core import to_json
 from starlette.exceptions import HTTPException
-from starlette.responses import Response
 
 from ..errors import CallboardError, ErrorCategory, ToolError
 from ..events.posting import PostingRefused
 from ..events.problems import EventInvalid, EventTooLarge
+from ..protocols.problem import Problem
 from ..sessions.answers import AnswerInvalid, ArgumentsMismatch
 from ..sessions.ids import CallIdInvalid, SessionIdInvalid, SessionNotFound
 from ..sessions.requests import RequestClosed
 from ..storage.port import Conflict, IdempotencyConflict, StoreError, StoreUnavailable, StoreUnconfirmed
-from ..tools.document import shorten
 
 log = logging.getLogger("callboard.server")
 
-MEDIA_TYPE = "application/problem+json"
-MAX_ERRORS = 20
-MAX_TEXT = 2_000
 RETRY_AFTER = "5"
-"""Seconds after which one may ask a store again that did not answer."""
-
-
-class Problem(CallboardError):
-    """An answer that says why there is no other one. Raise it anywhere in a request."""
-
-    def __init__(
-        self,
-        status: int,
-        code: str,
-        title: str,
-        detail: str | None = None,
-        headers: Mapping[str, str] | None = None,
-        errors: Sequence[Mapping[str, Any]] = (),
-    ) -> None:
-        super().__init__(detail or title)
-        self.status = status
-        self.code = code
-        """What programs go by. It never changes its meaning."""
-        self.title = title
-        self.detail = detail
-        self.headers = dict(headers or {})
-        self.errors = list(errors)[:MAX_ERRORS]
-        """What is wrong, and at which path."""
-
-    def document(self) -> dict[str, Any]:
-        """The problem as JSON data."""
-        shown: dict[str, Any] = {
-            "type": f"urn:callboard:problem:{self.code}",
-            "title": self.title,
-            "status": self.status,
-            "code": self.code,
-        }
-        if self.detail is not None:
-            shown["detail"] = shorten(self.detail, MAX_TEXT)
-        if self.errors:
-            shown["errors"] = self.errors
-        return shown
-
-    def response(self) -> Response:
-        """The problem as an answer."""
-        body = to_json(self.document(), inf_nan_mode="null", serialize_unknown=True)
-        return Response(body, self.status, self.headers, MEDIA_TYPE)
+"""Seconds to wait before repeating a request that the store did not answer."""
 
 
 def not_found(what: str) -> Problem:
@@ -81,15 +33,6 @@ def not_found(what: str) -> Problem:
 def draining(detail: str = "The server is ending. Try again.") -> Problem:
     """The server ends."""
     return Problem(503, "draining", "Not available", detail, {"retry-after": "1"})
-
-
-def invalid(error: ValidationError, where: str) -> Problem:
-    """What a caller sent does not have the shape that is wanted."""
-    entries = error.errors(include_url=False, include_context=False, include_input=False)
-    if entries[0]["type"] == "json_invalid":
-        return Problem(400, "json_invalid", "Not valid JSON", f"The {where} is not valid JSON: {entries[0]['msg']}.")
-    errors = [{"path": _path(entry["loc"]), "message": f"{entry['msg']}."} for entry in entries[:MAX_ERRORS]]
-    return Problem(422, "invalid", "Not valid", f"The {where} does not have the shape that is wanted.", errors=errors)
 
 
 def too_many_errors(where: str) -> Problem:
@@ -152,9 +95,3 @@ _KNOWN = {404: ("not_found", "Not found"), 405: ("method_not_allowed", "Not allo
 
 def _printable(problems: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [{"path": str(each.get("path", "")), "message": str(each.get("message", ""))} for each in problems]
-
-
-def _path(location: Sequence[int | str]) -> str:
-    """A place in a document as people write it: `event.lines[0]`."""
-    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
-    return shorten("".join(parts).removeprefix("."), 200)

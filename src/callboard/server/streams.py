@@ -5,9 +5,9 @@ from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from ..clock import Clock, Timer
+from ..protocols.problem import Problem
 from ..sessions.session import Session
 from .feed import Feed
-from .problems import Problem
 from .reader import Reader
 
 SLOTS = 15

@@ -9,10 +9,11 @@ from collections.abc import Collection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...clock import Clock, SystemClock
+from ...protocols.problem import Problem
 from ...storage.port import Keys, StoreError
 from ..fixed import path_of
 from ..page import page_routes
-from ..problems import Problem, problem_of
+from ..problems import problem_of
 from .addresses import Origin, is_loopback, is_same_origin, neighbourhood
 from .config import IdentityConfig
 from .cors import allowing, is_preflight, preflight_answer

@@ -1,6 +1,6 @@
 """Why a request is not let in: every answer that the guard gives itself."""
 
-from ..problems import Problem
+from ...protocols.problem import Problem
 
 CHALLENGE = 'Bearer realm="callboard"'
 

@@ -4,13 +4,13 @@ from starlette.types import ASGIApp
 
 from ...events.kinds import EventKind
 from ...events.routing import Family
+from ...protocols.problem import Problem
 from ...sessions.session import Session
 from ...storage.rows import IdempotencyRow
 from ..app_services import AppServices
 from ..endpoint import LARGE_BODY, Call, Nothing, endpoint
 from ..idempotency import answer_of, key_of, once, row_of, seq_of
 from ..models import MOST, AskMessages, AskState, Chat, Interrupted, MessageList, OfSession, Queued, State, Stream
-from ..problems import Problem
 from ..state import state_of
 from ..stream import EventStream
 

@@ -4,10 +4,10 @@ import anyio
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
+from ...protocols.problem import Problem
 from ...storage.port import StoreError
 from ..endpoint import Call, Nothing, endpoint
 from ..models import Health
-from ..problems import Problem
 
 PATIENCE = 3.0
 """Seconds within which the store must answer."""

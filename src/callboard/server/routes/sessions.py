@@ -3,6 +3,7 @@
 import secrets
 from datetime import UTC, datetime
 
+from ...protocols.problem import Problem
 from ...sessions.ids import check_id
 from ...sessions.session import Session
 from ...storage.rows import IdempotencyRow, SessionRow
@@ -10,7 +11,6 @@ from ..app_services import AppServices
 from ..endpoint import Call, Nothing, endpoint
 from ..idempotency import derived_id, key_of, once, row_of
 from ..models import CreateSession, Deleted, ListSessions, LogoutSession, SessionInfo, SessionList
-from ..problems import Problem
 
 
 async def create(call: Call[CreateSession, Nothing]) -> SessionInfo:
