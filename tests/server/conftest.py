@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from callboard import Runtime, ToolContext, tool
 from callboard.server.app import create_app
 from callboard.server.app_services import AppServices
-from callboard.server.serving import Server, listen, serving
+from callboard.server.uvicorn_server import Server, create_server, listen
 
 DEADLINE = 20.0
 """Seconds that anything may take before a test gives up."""
@@ -171,7 +171,7 @@ def hurry() -> Generator[None]:
     """Have servers of this process look more often at whether they are to end, which is most of a short test's time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("uvicorn.server.asyncio", Hurried())
-        patch.setattr("callboard.server.serving.TICK", 0.002)
+        patch.setattr("callboard.server.uvicorn_server.TICK", 0.002)
         yield
 
 
@@ -180,7 +180,7 @@ async def serve(runtime: Runtime, *, grace: float = 5.0, **options: Any) -> Asyn
     """Serve a runtime that is not running yet."""
     async with runtime:
         app = create_app(runtime, guard=as_user, **options)
-        server = serving(app, grace=grace)
+        server = create_server(app, grace=grace)
         made = listen("127.0.0.1", 0)
         port: int = made.getsockname()[1]
         url = f"http://127.0.0.1:{port}"

@@ -10,9 +10,9 @@ import pytest
 from callboard import Runtime
 from callboard.events.event import Events, encode_event
 from callboard.events.routing import Family
-from callboard.server.frames import chunks, frame, name_of
+from callboard.server.sse import chunks, frame, name_of
 from callboard.server.reader import Reader
-from callboard.server.stream import EventStream
+from callboard.server.event_stream import EventStream
 from callboard.server.streams import SLOTS, Streams
 from callboard.sessions.session import Session
 from callboard.storage.port import Change

@@ -16,7 +16,7 @@ from callboard.schemas.secrets import MASK
 from callboard.sessions.conversation_scope import ConversationScope
 from callboard.telemetry.log_context import LogContext, follow, log_context
 from callboard.telemetry.logs import JsonFormatter, PlainFormatter, configure
-from callboard.telemetry.masks import Masker, is_secret_name
+from callboard.telemetry.masking import Masker, is_secret_name
 
 pytestmark = pytest.mark.anyio
 

@@ -229,9 +229,13 @@ class Board:
                 await self.wait(after)
                 if self.last_seq <= after:
                     return
-                for event in self.read(after) if self.remembers(after) else await self.recall(after):
+                for event in await self.page(after):
                     after = event.seq
                     yield event
+
+    async def page(self, after: int, limit: int | None = None) -> Events:
+        """Return the next events after a cursor, from memory or the archive. Raises `CursorExpired`."""
+        return self.read(after, limit) if self.remembers(after) else await self.recall(after)
 
     def remembers(self, after: int) -> bool:
         """Whether everything after the cursor has to be in memory: it is, or nobody else keeps it."""

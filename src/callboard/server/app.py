@@ -24,16 +24,16 @@ try:
     from ..protocols.standard import standard_mounts
     from .app_services import AppServices
     from .endpoint import JSON, Resource
-    from .fixed import FixedRoutes
-    from .headers import SafeHeaders
+    from .exact_routes import ExactRoutes
     from .limits import BodyLimits, LimitBodies
     from .mounts import mount_routes
     from .openapi import openapi
-    from .page import page_routes
+    from .page_assets import page_routes
     from .problems import problem_of
     from .routes import chat, events, executions, operations, requests, sessions, tools
+    from .security_headers import SecurityHeaders
+    from .store_timeout import StoreTimeout
     from .streams import Streams
-    from .waiting import StorePatience
 except ModuleNotFoundError as missing:
     raise MissingExtraError("The server", "server") from missing
 
@@ -71,9 +71,9 @@ def create_app(
     runtime.sessions.deleted.append(lambda session: services.streams.end(session.id))
     sizes = {mount.path: mount.max_body_bytes for mount in mounts}
     middleware = [
-        Middleware(SafeHeaders, [mount.path for mount in mounts]),
+        Middleware(SecurityHeaders, [mount.path for mount in mounts]),
         Middleware(LimitBodies, replace(limits or BodyLimits(), sizes=sizes)),
-        Middleware(StorePatience),
+        Middleware(StoreTimeout),
     ]
     if guard is not None:
         middleware.append(Middleware(cast("Any", _guarded), guard))
@@ -100,7 +100,7 @@ def _routes(services: AppServices) -> list[BaseRoute]:
     # the sort is stable, and addresses of more parts come first: what is most special is asked first
     ordered = sorted(ENDPOINTS, key=lambda each: (-each.path.count("/"), each.path))
     resources = {path: Resource(services, [*each]) for path, each in groupby(ordered, by_path)}
-    fixed = FixedRoutes({path: each for path, each in resources.items() if "{" not in path})
+    fixed = ExactRoutes({path: each for path, each in resources.items() if "{" not in path})
     made = [_route(path, each) for path, each in resources.items() if "{" in path]
     return [fixed, *made, Route("/openapi.json", described, methods=["GET"]), *mount_routes(services), *page_routes()]
 

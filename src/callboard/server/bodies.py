@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 from ..census import Census
 from ..protocols.problem import Problem
-from .budget import MIB, Budget
+from .byte_budget import MIB, ByteBudget
 from .turnstile import Turnstile
 
 SMALL = 8_192
@@ -25,7 +25,7 @@ class Bodies:
     """The large bodies of one server. `per_user` and `total` are how many bytes of them are held at once."""
 
     def __init__(self, *, per_user: int = 16 * MIB, total: int = 256 * MIB) -> None:
-        self.budget = Budget(_too_many, per_user=per_user, total=total)
+        self.budget = ByteBudget(_too_many, per_user=per_user, total=total)
         self._turnstile = Turnstile()
 
     @staticmethod

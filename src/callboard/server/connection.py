@@ -11,8 +11,8 @@ from typing import Any, cast
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from ..protocols.problem import MEDIA_TYPE
+from .event_stream import ABORT
 from .limits import WHOLE
-from .stream import ABORT
 
 log = logging.getLogger("callboard.server")
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..protocols.problem import Problem
-from .fixed import path_of
+from .exact_routes import request_path
 
 WHOLE = "callboard.whole"
 """The name under which a server says that a body has come to its end already (see `connection`)."""
@@ -42,7 +42,7 @@ class LimitBodies:
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] != "http":
             return self._app(scope, receive, send)
-        limits = self._limits.at(path_of(scope))
+        limits = self._limits.at(request_path(scope))
         length: bytes | None = None
         pieces = False
         for name, value in scope["headers"]:
@@ -52,11 +52,11 @@ class LimitBodies:
                 pieces = True
         if length is None and not pieces:
             return self._app(scope, receive, send)
-        fits = length is not None and length.isdigit() and len(length) < 16 and int(length) <= limits.size
-        if fits and not pieces and WHOLE in scope.get("extensions", ()):
+        take_fitting = length is not None and length.isdigit() and len(length) < 16 and int(length) <= limits.size
+        if take_fitting and not pieces and WHOLE in scope.get("extensions", ()):
             return self._app(scope, receive, send)
         limited = _Limited(receive, limits)
-        limited.refused = length is not None and not fits
+        limited.refused = length is not None and not take_fitting
         return self._app(scope, limited, send)
 
 

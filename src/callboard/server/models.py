@@ -5,14 +5,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-MOST = 9_007_199_254_740_991
+MAX_SAFE_INTEGER = 9_007_199_254_740_991
 """The largest number that every reader of JSON reads exactly."""
 MAX_LIST = 1_000
 MAX_MESSAGES = 500
 
 Id = Annotated[str, Field(min_length=1, max_length=200, description="An id, as it was given")]
-Number = Annotated[int, Field(ge=0, le=MOST)]
-Cursor = Annotated[int, Field(ge=0, le=MOST, description="The number of an event: only what comes after it")]
+Number = Annotated[int, Field(ge=0, le=MAX_SAFE_INTEGER)]
+Cursor = Annotated[
+    int, Field(ge=0, le=MAX_SAFE_INTEGER, description="The number of an event: only what comes after it")
+]
 Limit = Annotated[int, Field(ge=1, le=MAX_LIST, description="How many at most")]
 
 
@@ -58,7 +60,7 @@ class CreateSession(Incoming):
     channel: Annotated[str, Field(min_length=1, max_length=200)] | None = None
 
 
-class ListSessions(Incoming):
+class SessionsQuery(Incoming):
     after: str = Field(default="", max_length=200, description="Only those after this id")
     limit: Limit = 100
 
@@ -90,11 +92,11 @@ class Deleted(Outgoing):
 # The conversation
 
 
-class OfSession(Incoming):
+class SessionRef(Incoming):
     session_id: Id
 
 
-class Chat(Incoming):
+class ChatMessage(Incoming):
     session_id: Id
     message: str = Field(min_length=1, max_length=200_000)
     message_id: Id | None = Field(
@@ -111,22 +113,22 @@ class Interrupted(Outgoing):
     interrupted: bool = Field(description="Whether a turn ran")
 
 
-class Stream(Incoming):
+class StreamQuery(Incoming):
     session_id: Id
     after: Cursor | None = None
     family: Literal["chat", "system"] | None = Field(default=None, description="Only these events")
 
 
-class AskState(Incoming):
+class StateQuery(Incoming):
     session_id: Id
     after: Cursor | None = Field(default=None, description="Only the system's events after this one; else the newest")
     limit: Limit = 100
     messages: int = Field(default=100, ge=1, le=MAX_MESSAGES, description="About how many of the newest messages")
 
 
-class AskMessages(Incoming):
+class MessagesQuery(Incoming):
     session_id: Id
-    before: Annotated[int, Field(ge=1, le=MOST)] | None = Field(
+    before: Annotated[int, Field(ge=1, le=MAX_SAFE_INTEGER)] | None = Field(
         default=None, description="Only messages before this place: a `next` of earlier; else the newest"
     )
     limit: int = Field(default=100, ge=1, le=MAX_MESSAGES, description="About how many")
@@ -158,9 +160,9 @@ class BoardEvent(Outgoing):
     data: dict[str, Any]
 
 
-class AskEvents(Incoming):
+class EventsQuery(Incoming):
     session_id: Id
-    before: Annotated[int, Field(ge=1, le=MOST)] | None = Field(
+    before: Annotated[int, Field(ge=1, le=MAX_SAFE_INTEGER)] | None = Field(
         default=None, description="The number of an event: only what comes before it; the newest where it is not given"
     )
     limit: Annotated[int, Field(ge=1, le=500, description="How many at most")] = 100
@@ -174,7 +176,7 @@ class EventPage(Outgoing):
 # Requests to people
 
 
-class AskRequests(Incoming):
+class RequestsQuery(Incoming):
     session_id: Id | None = Field(default=None, description="Of this session; of all one's own where it is not given")
     after: Id | None = Field(default=None, description="Only those after this request")
     limit: Limit = 100
@@ -210,7 +212,7 @@ class AnswerRequest(Incoming):
 # Tools and executions
 
 
-class AskTools(Incoming):
+class ToolsQuery(Incoming):
     session_id: Id | None = Field(default=None, description="As this session sees them")
     after: str = Field(default="", max_length=200, description="Only those after this name")
     limit: Limit = MAX_LIST
@@ -228,7 +230,7 @@ class Manifest(Outgoing):
     tools: list[dict[str, Any]]
 
 
-class AskExecutions(Incoming):
+class ExecutionsQuery(Incoming):
     session_id: Id
     before: Id | None = Field(default=None, description="Only those before this execution")
     limit: Limit = 100

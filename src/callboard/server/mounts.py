@@ -22,7 +22,7 @@ class ServerHost:
     async def open_session(self, request: Request, session_id: str) -> Session:
         self._services.refuse_if_draining()
         session = await self._services.runtime.open(session_id, user_of(request.scope))
-        self._services.talking.add(session)
+        self._services.chat_sessions.add(session)
         return session
 
     def read_body(self, request: Request) -> AbstractAsyncContextManager[bytes]:

@@ -1,4 +1,4 @@
-"""A turnstile: expensive requests pass one at a time, with a rest after each that fits its cost.
+"""A turnstile: expensive requests pass one at a time, with a rest after each that take_fitting its cost.
 
 Reading a large body holds the event loop, and the interpreter lock with it. It cannot be made shorter than one body,
 but between two of them everything else has its turn. Users take turns too, however many each has sent.

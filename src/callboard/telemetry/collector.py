@@ -24,7 +24,7 @@ from ..execution.breaker import BreakerState
 from ..execution.lifecycle import Status
 from ..runtime import Runtime
 from ..tools.histogram import Histogram
-from .memory import session_bytes
+from .session_memory import session_bytes
 
 PER_SESSION = (0.0, 1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0)
 """The bounds of the distribution of open executions."""

@@ -11,7 +11,7 @@ from ..errors import ToolError
 from ..execution.execution import Execution
 from ..runtime import Runtime
 from ..sessions.session import Session
-from .turns import TurnEnd, TurnWatch
+from .turn_watch import TurnEnd, TurnWatch
 
 
 class LogContext(NamedTuple):
@@ -22,8 +22,8 @@ class LogContext(NamedTuple):
     tool: str | None = None
 
 
-NOBODYS = LogContext()
-_current: ContextVar[LogContext] = ContextVar("callboard_whose", default=NOBODYS)
+NO_CONTEXT = LogContext()
+_current: ContextVar[LogContext] = ContextVar("callboard_whose", default=NO_CONTEXT)
 
 
 def log_context() -> LogContext:
@@ -61,4 +61,4 @@ class _Follower:
 
     def turn_ended(self, session: Session, turn_id: str, end: TurnEnd) -> None:
         if log_context() == LogContext(session.id):
-            _current.set(NOBODYS)
+            _current.set(NO_CONTEXT)

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, TextIO
 
 from .log_context import LogContext, log_context
-from .masks import Masker
+from .masking import Masker
 
 MAX_MESSAGE = 10_000
 """How many characters of a message are written."""

@@ -13,7 +13,7 @@ from ..runtime import Runtime
 from ..sessions.session import Session
 from ..tools.histogram import Histogram
 from .collector import RuntimeCollector, buckets
-from .turns import LOST, PAUSED, STATUSES, TurnEnd, TurnWatch
+from .turn_watch import LOST, PAUSED, STATUSES, TurnEnd, TurnWatch
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 """The media type of what `render` gives."""

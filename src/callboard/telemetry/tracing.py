@@ -24,8 +24,8 @@ from ..runtime import Runtime
 from ..sessions.session import Session
 from ..types import Mode
 from . import conventions as names
-from .masks import Masker
-from .turns import FAILED, TurnEnd, TurnWatch
+from .masking import Masker
+from .turn_watch import FAILED, TurnEnd, TurnWatch
 
 log = logging.getLogger("callboard.telemetry")
 

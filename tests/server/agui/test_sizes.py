@@ -10,7 +10,7 @@ from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from callboard.chat import rendering
 from callboard.chat.transcript import Answered, Began, Input, Said, encode_entry
 from callboard.protocols.agui import frames
-from callboard.protocols.agui.lines import MOST, WINDOW, Lines
+from callboard.protocols.agui.thread_messages import MOST, WINDOW, ThreadReader
 from callboard.storage.port import Change
 from tests.server.agui.stage import Page, Site, site
 
@@ -42,9 +42,9 @@ class Work:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.entries = self.sent = self.rendered = 0
-        one, snapshot, render = Lines._lines, frames.messages_snapshot, rendering.render
+        one, snapshot, render = ThreadReader._lines, frames.messages_snapshot, rendering.render
 
-        def counted(lines: Lines, *given: Any) -> Any:
+        def counted(lines: ThreadReader, *given: Any) -> Any:
             self.entries += 1
             return one(lines, *given)
 
@@ -57,7 +57,7 @@ class Work:
             self.rendered += 1
             return render(entries)
 
-        monkeypatch.setattr(Lines, "_lines", counted)
+        monkeypatch.setattr(ThreadReader, "_lines", counted)
         monkeypatch.setattr(frames, "messages_snapshot", sized)
         monkeypatch.setattr("callboard.chat.conversation.render", whole, raising=False)
 

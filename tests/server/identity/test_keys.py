@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 from callboard.adapters.stores import open_store
 from callboard.adapters.stores.memory import MemoryStore
 from callboard.server.identity import keyring
-from callboard.server.identity.keyring import LIFETIME, NOTED, KeyRing
+from callboard.server.identity.key_cache import LIFETIME, NOTED, KeyCache
 from callboard.storage import keys
 from callboard.storage.keys import KeyNameError, is_key, key_state, new_key, read_key
 from callboard.storage.port import StoreUnavailable
@@ -238,7 +238,7 @@ class Counted(MemoryStore):
 
 async def counted(server: Server) -> Counted:
     server.store = Counted()
-    server.guard._door._ring = KeyRing(server.store, server.clock)
+    server.guard._door._ring = KeyCache(server.store, server.clock)
     return server.store
 
 
@@ -306,7 +306,7 @@ async def test_h5_guesses_are_remembered_only_so_far(monkeypatch: pytest.MonkeyP
     store = Counted()
     row, text = new_key("ann", 0.0)
     await store.add_key(row)
-    ring, key = KeyRing(store, ManualClock()), read_key(text)
+    ring, key = KeyCache(store, ManualClock()), read_key(text)
     assert key is not None
     assert await ring.find(key) == row
     for number in range(100):

@@ -13,8 +13,8 @@ from starlette.types import ASGIApp
 from callboard import Runtime
 from callboard.server.app import create_app
 from callboard.server.identity import IdentityConfig, guard
-from callboard.server.identity.keyring import LIFETIME
-from callboard.server.serving import listen, serving
+from callboard.server.identity.key_cache import LIFETIME
+from callboard.server.uvicorn_server import create_server, listen
 from callboard.storage.keys import new_key
 from callboard.testing import ManualClock
 
@@ -46,7 +46,7 @@ async def opened(store: str) -> AsyncGenerator[House]:
         def guarded(app: ASGIApp) -> ASGIApp:
             return guard(app, IdentityConfig(), runtime.store, clock=clock)
 
-        server = serving(create_app(runtime, guard=guarded), grace=1.0)
+        server = create_server(create_app(runtime, guard=guarded), grace=1.0)
         made = listen("127.0.0.1", 0)
         running = asyncio.create_task(server.serve(sockets=[made]))
         try:

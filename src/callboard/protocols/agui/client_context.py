@@ -6,8 +6,8 @@ from ag_ui.core import RunAgentInput
 from pydantic_core import to_json
 
 from ...tools.context import ClientContext, ContextItem
-from .lines import MOST
-from .refused import RunRefused
+from .run_refused import RunRefused
+from .thread_messages import MOST
 
 MAX_CONTEXT_ITEMS = 256
 MAX_CONTEXT_CHARACTERS = 128 * 1024

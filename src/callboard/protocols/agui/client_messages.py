@@ -9,24 +9,24 @@ from dataclasses import replace
 from typing import Any
 
 from . import frames
-from .lines import MOST, Line, Window
+from .thread_messages import MOST, MessageWindow, ThreadMessage
 
 
 class ClientMessages:
     """The messages that one client has, in the client's order, kept up to date by the frames that are sent to it."""
 
-    def __init__(self, lines: Sequence[Line]) -> None:
+    def __init__(self, lines: Sequence[ThreadMessage]) -> None:
         self.lines = list(lines)
-        self._has: dict[tuple[str, str], Line] = {}
+        self._has: dict[tuple[str, str], ThreadMessage] = {}
         for line in self.lines:
             self._has.setdefault(line.key, line)
-        self._told: list[Line] = []
+        self._told: list[ThreadMessage] = []
         """The transcript, from the beginning of the window on."""
         self._told_keys: set[tuple[str, str]] = set()
         self._whole = True
-        self._speaking: Line | None = None
+        self._speaking: ThreadMessage | None = None
 
-    def compare(self, window: Window, least: int = MOST) -> None:
+    def compare(self, window: MessageWindow, least: int = MOST) -> None:
         """Hold it against the newest messages of the thread. A client that has `least` of them need not have more."""
         has = sum(not line.fresh for line in self.lines)
         cut = least <= has < len(window.lines)
@@ -35,7 +35,7 @@ class ClientMessages:
         self._whole = window.whole and not cut
 
     @property
-    def told(self) -> Sequence[Line]:
+    def told(self) -> Sequence[ThreadMessage]:
         """The transcript as far as it was compared and sent."""
         return self._told
 
@@ -59,7 +59,7 @@ class ClientMessages:
         if len(mine) < len(self._told) or (self._whole and len(mine) > len(self._told)):
             return True
         newest = mine[len(mine) - len(self._told) :]
-        return not all(map(Line.is_same, newest, self._told))
+        return not all(map(ThreadMessage.is_same, newest, self._told))
 
     def has_response(self, identity: str) -> bool:
         """Whether it has a message of the model with that id."""
@@ -83,7 +83,7 @@ class ClientMessages:
         self._has = {line.key: line for line in target}
         return [*sent, frames.messages_snapshot([*aside, *shown])]
 
-    def catch_up(self, news: Sequence[Line]) -> list[bytes]:
+    def catch_up(self, news: Sequence[ThreadMessage]) -> list[bytes]:
         """Frames for what was added to the transcript and the client does not have."""
         sent: list[bytes] = []
         for line in news:
@@ -105,7 +105,7 @@ class ClientMessages:
         """The next piece of what the model says."""
         sent: list[bytes] = []
         if self._speaking is None:
-            self._speaking = self._append(Line(identity, "assistant"))
+            self._speaking = self._append(ThreadMessage(identity, "assistant"))
             sent.append(frames.text_start(identity))
         self._speaking.text += delta
         sent.append(frames.text_content(identity, delta))
@@ -124,13 +124,13 @@ class ClientMessages:
 
     # Small steps
 
-    def _send(self, line: Line, sent: list[bytes]) -> None:
+    def _send(self, line: ThreadMessage, sent: list[bytes]) -> None:
         """Send a whole message."""
         if line.call_id is not None:
             sent.append(frames.tool_result(line.id, line.call_id, line.text))
             self._insert(replace(line))
             return
-        made = self._append(Line(line.id, line.role, line.text))
+        made = self._append(ThreadMessage(line.id, line.role, line.text))
         if line.text:
             sent += [
                 frames.text_start(line.id, line.role),
@@ -139,17 +139,17 @@ class ClientMessages:
             ]
         self._add_calls(made, line, sent)
 
-    def _add_calls(self, mine: Line, theirs: Line, sent: list[bytes]) -> None:
+    def _add_calls(self, mine: ThreadMessage, theirs: ThreadMessage, sent: list[bytes]) -> None:
         for call in theirs.calls[len(mine.calls) :]:
             sent.append(frames.tool_call(call.id, call.tool, call.arguments, mine.id))
             mine.calls.append(call)
 
-    def _append(self, line: Line) -> Line:
+    def _append(self, line: ThreadMessage) -> ThreadMessage:
         self.lines.append(line)
         self._has[line.key] = line
         return line
 
-    def _insert(self, line: Line) -> None:
+    def _insert(self, line: ThreadMessage) -> None:
         """Put a result where a client puts it: after its call, and the results that stand there."""
         self._has[line.key] = line
         for place in range(len(self.lines) - 1, -1, -1):
@@ -161,7 +161,7 @@ class ClientMessages:
                 return
         self.lines.append(line)
 
-    def _as_known(self, line: Line) -> Line:
+    def _as_known(self, line: ThreadMessage) -> ThreadMessage:
         """A message of the thread; a result under the id that the client has given it."""
         mine = self._has.get(line.key) if line.call_id is not None else None
         return replace(line, id=line.id if mine is None else mine.id, calls=list(line.calls))

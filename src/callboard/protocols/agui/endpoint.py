@@ -21,9 +21,9 @@ from ..problem import (
     too_many_values,
     violations,
 )
-from .reading import MAX_BODY_BYTES, MAX_VALUES, NotJSON, read_input
-from .refused import RunRefused
+from .input_parsing import MAX_BODY_BYTES, MAX_VALUES, NotJSON, read_input
 from .run import Run
+from .run_refused import RunRefused
 from .run_request import RunRequest, read
 from .thread import Threads
 

@@ -11,7 +11,7 @@ from ...events.kinds import EventKind
 from ...sessions.answers import Approval
 from ...storage.rows import RequestRow
 from ...tools.definition import Tool
-from .refused import RunRefused
+from .run_refused import RunRefused
 
 _APPROVAL = Approval.model_json_schema()
 

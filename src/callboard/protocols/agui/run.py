@@ -16,15 +16,15 @@ from ...sessions.session import Session
 from ...storage.patience import PATIENCE, patience
 from ...storage.port import StoreError
 from . import frames
-from .activities import Activities
+from .board_follower import BoardFollower, TextDelta
+from .call_activities import CallActivities
 from .client_messages import ClientMessages
-from .follower import Follower, Piece
-from .front_end import is_for_page, page_tools
 from .interrupts import interrupt
-from .lines import Lines, unanswered
-from .run_input import RunInput, Taken, call_id_of, is_carried
+from .page_tools import is_for_page, page_tools
+from .run_input import InputEffects, RunInput, call_id_of, is_carried
 from .run_request import RunRequest
 from .thread import Thread
+from .thread_messages import ThreadReader, unanswered
 from .version import Version
 
 log = logging.getLogger("callboard.agui")
@@ -54,15 +54,15 @@ class Run:
         self._thread = thread
         self._asked = run_request
         self._version = Version(run_request.protocol_version)
-        self._follower = Follower(session)
-        self._lines = Lines(session)
+        self._follower = BoardFollower(session)
+        self._lines = ThreadReader(session)
         self._copy = ClientMessages(())
-        self._activities = Activities()
+        self._activities = CallActivities()
         self._joined = self._midway = session.is_processing
         """Whether a turn ran already; whether pieces of a message are left out: its beginning may not have been heard,
         or it was sent whole.
         """
-        self._taken = Taken(self._follower.cursor)
+        self._taken = InputEffects(self._follower.cursor)
         self._resumes = False
         """Whether a turn goes on that waited."""
         self._end: Event | None = None
@@ -105,7 +105,7 @@ class Run:
             log.exception("an AG-UI run failed")
             yield b"".join([started, *self._copy.spoken(None), frames.run_error(*_FAULT)])
 
-    async def _take(self) -> tuple[Taken, ClientMessages, list[bytes]]:
+    async def _take(self) -> tuple[InputEffects, ClientMessages, list[bytes]]:
         """Take in what the client brings. Gives what it caused, its copy, and the frames for what the client missed."""
         async with self._thread.starting:
             with patience(PATIENCE):
@@ -132,7 +132,7 @@ class Run:
         sent: list[bytes] = []
         changed = False
         for each in await self._follower.take():
-            if isinstance(each, Piece):
+            if isinstance(each, TextDelta):
                 sent += await self._speak(each)
                 continue
             if (activity := self._activities.frame(each)) is not None:
@@ -148,7 +148,7 @@ class Run:
             self._end = None  # that turn had ended when the user wrote; the next one is told
         return sent
 
-    async def _speak(self, piece: Piece) -> list[bytes]:
+    async def _speak(self, piece: TextDelta) -> list[bytes]:
         if self._midway:
             return []
         identity = self._lines.names.response(piece.response)

@@ -17,21 +17,21 @@ from ...sessions.requests import RequestClosed
 from ...sessions.session import Session
 from ...storage.rows import RequestRow
 from ...types import Wake
-from . import arrivals
+from . import new_messages
 from .client_messages import ClientMessages
-from .front_end import is_for_page, page_answer
 from .interrupts import answer
-from .lines import MOST, WINDOW, Line, Lines, Window, unanswered
-from .refused import RunRefused
+from .page_tools import is_for_page, page_answer
+from .run_refused import RunRefused
 from .run_request import RunRequest
 from .thread import Thread
+from .thread_messages import MOST, WINDOW, MessageWindow, ThreadMessage, ThreadReader, unanswered
 
 _ASKED_AT_ONCE = 500
 """How many ids the store is asked for at once."""
 
 
 @dataclass(slots=True)
-class Taken:
+class InputEffects:
     """What became of it."""
 
     since: int
@@ -63,20 +63,20 @@ async def is_carried(session: Session, call_id: str) -> bool:
 class RunInput:
     """The beginning of one run."""
 
-    def __init__(self, session: Session, thread: Thread, run_request: RunRequest, lines: Lines) -> None:
+    def __init__(self, session: Session, thread: Thread, run_request: RunRequest, lines: ThreadReader) -> None:
         self._session = session
         self._thread = thread
         self._asked = run_request
         self._lines = lines
-        self._taken = Taken(session.board.last_seq)
+        self._taken = InputEffects(session.board.last_seq)
         self._wakes = False
 
-    async def take(self) -> tuple[Taken, ClientMessages, list[bytes]]:
+    async def take(self) -> tuple[InputEffects, ClientMessages, list[bytes]]:
         """Take what is new. Gives the client's copy, and the frames for what the client missed.
 
         Raises `RunRefused`, `AnswerInvalid`.
         """
-        given = arrivals.distinct(self._asked.lines)
+        given = new_messages.distinct(self._asked.lines)
         limit = self._asked.wanted or max(WINDOW, len(given))
         window, rows = await self._lines.window(min(limit, MOST)), await self._session.requests()
         waiting = unanswered(window.lines)
@@ -97,13 +97,15 @@ class RunInput:
         await self._say(new, pending)
         return self._taken, copy, sent
 
-    async def _inputs(self, given: Sequence[Line], window: Window) -> tuple[list[Line], list[Line]]:
+    async def _inputs(
+        self, given: Sequence[ThreadMessage], window: MessageWindow
+    ) -> tuple[list[ThreadMessage], list[ThreadMessage]]:
         """The messages of the user that are new, and those that were taken and that the model was not told yet."""
         self._thread.remember(line.id for line in window.lines if line.role == "user")
-        unknown = arrivals.unknown(given, window, self._thread.remembered)
-        ours = {id(line) for line in arrivals.ours(given, window, self._lines.names)}
-        new: list[Line] = []
-        pending: list[Line] = []
+        unknown = new_messages.unknown(given, window, self._thread.remembered)
+        ours = {id(line) for line in new_messages.ours(given, window, self._lines.names)}
+        new: list[ThreadMessage] = []
+        pending: list[ThreadMessage] = []
         left = False
         for start in range(0, len(unknown), _ASKED_AT_ONCE):
             some = unknown[start : start + _ASKED_AT_ONCE]
@@ -112,18 +114,18 @@ class RunInput:
             pending += [line for line in some if taken.get(line.id) is False]
             new += [line for line in some if line.id not in taken and id(line) in ours]
             left |= any(line.id not in taken and id(line) not in ours for line in some)
-            arrivals.check(new, self._asked)
+            new_messages.check(new, self._asked)
         fresh = {id(line) for line in (*new, *pending)}
-        if repeated := [line for line in arrivals.last_words(given) if id(line) not in fresh]:
-            arrivals.check_texts(repeated, await self._lines.texts({line.id for line in repeated}, window))
+        if repeated := [line for line in new_messages.last_words(given) if id(line) not in fresh]:
+            new_messages.check_texts(repeated, await self._lines.texts({line.id for line in repeated}, window))
         if left and not (new or pending or self._asked.resume or any(line.call_id for line in given)):
-            raise arrivals.MessageNotTaken(
+            raise new_messages.MessageRejected(
                 "A message of the user stands before a message of an assistant that is not of this thread, so it was "
                 "not taken. Send it again after the messages of this thread."
             )
         return new, pending
 
-    async def _say(self, new: Sequence[Line], pending: Sequence[Line]) -> None:
+    async def _say(self, new: Sequence[ThreadMessage], pending: Sequence[ThreadMessage]) -> None:
         """Post messages. One that another process has taken, and that the model was not told yet, is waited for."""
         conversation = self._session.conversation()
         if new:
@@ -134,13 +136,15 @@ class RunInput:
             conversation.wake()
         self._taken.turn |= bool(new or pending)
 
-    async def _results(self, given: Sequence[Line], rows: list[RequestRow]) -> list[tuple[RequestRow, Line]]:
+    async def _results(
+        self, given: Sequence[ThreadMessage], rows: list[RequestRow]
+    ) -> list[tuple[RequestRow, ThreadMessage]]:
         """What the client's page made of calls that wait for it. Raises `RunRefused`."""
-        brought: dict[str, list[Line]] = {}
+        brought: dict[str, list[ThreadMessage]] = {}
         for line in given:
             if line.call_id is not None and not self._lines.names.knows(line.id):
                 brought.setdefault(line.call_id, []).append(line)
-        found: list[tuple[RequestRow, Line]] = []
+        found: list[tuple[RequestRow, ThreadMessage]] = []
         for row in rows if brought else ():
             if not is_for_page(row) or not (lines := brought.get(await self._call_id(row) or "")):
                 continue

@@ -19,8 +19,8 @@ from ag_ui.core import (
 
 from ...tools.context import ClientContext
 from .client_context import client_context, wanted_messages
-from .lines import Call, Line
-from .refused import RunRefused
+from .run_refused import RunRefused
+from .thread_messages import ThreadMessage, ToolCall
 
 MAX_ID = 200
 """How long the ids that a client chooses may be."""
@@ -32,7 +32,7 @@ class RunRequest:
 
     thread_id: str
     run_id: str
-    lines: list[Line]
+    lines: list[ThreadMessage]
     """The client's copy of the conversation, as it says."""
     errors: dict[str, str]
     """By call id, why a call failed that its page carried out."""
@@ -77,7 +77,7 @@ def read(given: RunAgentInput) -> RunRequest:
 
 @dataclass(slots=True)
 class _Reading:
-    lines: list[Line] = field(default_factory=list[Line])
+    lines: list[ThreadMessage] = field(default_factory=list[ThreadMessage])
     errors: dict[str, str] = field(default_factory=dict[str, str])
     refused: dict[str, str] = field(default_factory=dict[str, str])
     aside: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -85,13 +85,13 @@ class _Reading:
     def take(self, message: Message) -> None:
         match message:
             case UserMessage(id=identity, content=content):
-                self.lines.append(Line(identity, "user", self._text(identity, content)))
+                self.lines.append(ThreadMessage(identity, "user", self._text(identity, content)))
             case AssistantMessage(id=identity, content=content, tool_calls=calls):
-                made = [Call(call.id, call.function.name, call.function.arguments) for call in calls or ()]
-                self.lines.append(Line(identity, "assistant", content or "", made))
+                made = [ToolCall(call.id, call.function.name, call.function.arguments) for call in calls or ()]
+                self.lines.append(ThreadMessage(identity, "assistant", content or "", made))
             case ToolMessage(id=identity, content=content, tool_call_id=call_id, error=error):
                 text = self._text(identity, content)
-                self.lines.append(Line(identity, "tool", text, call_id=call_id, failed=error is not None))
+                self.lines.append(ThreadMessage(identity, "tool", text, call_id=call_id, failed=error is not None))
                 if error is not None:
                     self.errors[call_id] = error
             case SystemMessage() | DeveloperMessage():

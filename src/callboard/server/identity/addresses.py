@@ -95,7 +95,7 @@ def _is_loopback(name: str) -> bool:
     return address is not None and address.is_loopback
 
 
-def neighbourhood(address: str) -> str:
+def client_network(address: str) -> str:
     """Whom an address counts as: itself, or its network of IPv6, in which one person has all the addresses."""
     found = _address(address) if ":" in address else None
     if not isinstance(found, IPv6Address):

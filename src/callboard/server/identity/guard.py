@@ -11,16 +11,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ...clock import Clock, SystemClock
 from ...protocols.problem import Problem
 from ...storage.port import Keys, StoreError
-from ..fixed import path_of
-from ..page import page_routes
+from ..exact_routes import request_path
+from ..page_assets import page_routes
 from ..problems import problem_of
-from .addresses import Origin, is_loopback, is_same_origin, neighbourhood
+from .addresses import Origin, client_network, is_loopback, is_same_origin
+from .auth_problems import host_not_allowed, origin_not_allowed
+from .authentication import Authenticator, Identity
 from .config import IdentityConfig
 from .cors import allowing, is_preflight, preflight_answer
-from .door import Door, Pass
-from .headers import host_of, is_forwarded, is_from_elsewhere, one, origin_of, token_of
-from .keyring import LIFETIME
-from .refusals import foreign_origin, unknown_host
+from .key_cache import LIFETIME
+from .request_headers import host_of, is_cross_site, is_forwarded, one, origin_of, token_of
 
 PROBES = frozenset({"/healthz", "/readyz"})
 """What machines ask all the time, under any name: it tells nothing about anybody."""
@@ -56,7 +56,7 @@ class Guard:
         self._app = app
         self._config = config
         self._clock = clock
-        self._door = Door(config, store, clock)
+        self._door = Authenticator(config, store, clock)
         self._public = public
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -69,7 +69,7 @@ class Guard:
             await self._app(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path = path_of(scope)
+        path = request_path(scope)
         exit_ = _Exit(send, self._clock, varies=bool(self._config.origins))
         try:
             if origin := self._page(scope, path):
@@ -95,25 +95,25 @@ class Guard:
             return None
         host = host_of(headers)
         if not self._config.knows_host(host):
-            raise unknown_host()
+            raise host_not_allowed()
         origin: Origin | None = origin_of(headers)
         if origin is None:
-            if is_from_elsewhere(headers) and not self._is_public(scope, path):
-                raise foreign_origin()
+            if is_cross_site(headers) and not self._is_public(scope, path):
+                raise origin_not_allowed()
             return None
         if is_same_origin(origin, host, scope.get("scheme", "http")):
             return None
         if not self._config.knows_origin(origin):
-            raise foreign_origin()
+            raise origin_not_allowed()
         return one(headers, b"origin")
 
-    async def _admit(self, scope: Scope, path: str) -> Pass | None:
+    async def _admit(self, scope: Scope, path: str) -> Identity | None:
         """Who asks; None where nobody needs to be known."""
         if path in PROBES and scope["method"] in _SAFE:
             return None
         headers = scope["headers"]
         client: tuple[str, int] | None = scope.get("client")
-        address = "" if client is None else neighbourhood(client[0])
+        address = "" if client is None else client_network(client[0])
         here = _is_here(scope, client)
         if self._is_public(scope, path) or (path == METRICS and (here or self._config.open_metrics)):
             if not here:
@@ -133,15 +133,15 @@ class _Exit:
     def __init__(self, send: Send, clock: Clock, *, varies: bool) -> None:
         self._send = send
         self._clock = clock
-        self._door: Door | None = None
-        self._admitted: Pass | None = None
+        self._door: Authenticator | None = None
+        self._admitted: Identity | None = None
         self._checked = 0.0
         self._varies = varies
         self.headers: list[tuple[bytes, bytes]] = []
         self.ended = False
         """Whether a stream was cut off, because who reads it may not do so any more."""
 
-    def watch(self, door: Door, admitted: Pass | None) -> None:
+    def watch(self, door: Authenticator, admitted: Identity | None) -> None:
         """Look from time to time whether who was let in may stay."""
         if admitted is not None and (admitted.key is not None or admitted.until is not None):
             self._door, self._admitted, self._checked = door, admitted, self._clock.monotonic()
@@ -178,7 +178,7 @@ def _is_here(scope: Scope, client: tuple[str, int] | None) -> bool:
     return is_loopback(host_of(scope["headers"]).name)
 
 
-def _handed_on(scope: Scope, admitted: Pass | None) -> Scope:
+def _handed_on(scope: Scope, admitted: Identity | None) -> Scope:
     """The request as the application sees it: with the user, without what proves him. Nobody is the user ''."""
     headers = [each for each in scope["headers"] if each[0] != b"authorization"]
     user_id = "" if admitted is None else admitted.user_id

@@ -8,18 +8,29 @@ from ...protocols.problem import Problem
 from ...sessions.session import Session
 from ...storage.rows import IdempotencyRow
 from ..app_services import AppServices
-from ..endpoint import LARGE_BODY, Call, Nothing, endpoint
-from ..idempotency import answer_of, key_of, once, row_of, seq_of
-from ..models import MOST, AskMessages, AskState, Chat, Interrupted, MessageList, OfSession, Queued, State, Stream
-from ..state import state_of
-from ..stream import EventStream
+from ..endpoint import LARGE_BODY, ApiCall, Nothing, endpoint
+from ..event_stream import EventStream
+from ..idempotency import idempotency_key, idempotency_row, run_once, stored_answer, stored_seq
+from ..models import (
+    MAX_SAFE_INTEGER,
+    ChatMessage,
+    Interrupted,
+    MessageList,
+    MessagesQuery,
+    Queued,
+    SessionRef,
+    State,
+    StateQuery,
+    StreamQuery,
+)
+from ..session_state import read_state
 
 
-async def chat(call: Call[Chat, Nothing]) -> Queued:
+async def chat(call: ApiCall[ChatMessage, Nothing]) -> Queued:
     """Store what the user says, and let a turn begin. The same message id again is the same message."""
     wanted = call.body
     found = await call.services.find(wanted.session_id, call.user_id)
-    key = key_of(call, wanted.message_id, "message_id")
+    key = idempotency_key(call, wanted.message_id, "message_id")
 
     async def say(row: IdempotencyRow | None) -> Queued:
         session = await call.services.open(wanted.session_id, call.user_id)
@@ -28,16 +39,16 @@ async def chat(call: Call[Chat, Nothing]) -> Queued:
             raise Problem(409, "no_model", "No model", detail)
         event = {"kind": EventKind.USER_INPUT, "text": wanted.message, "message_id": key}
         seq = await session.post(event, idempotency=row)
-        call.services.talking.add(session)
+        call.services.chat_sessions.add(session)
         return Queued(seq=seq)
 
     async def again(row: IdempotencyRow) -> Queued:
-        return Queued(seq=seq_of(row))
+        return Queued(seq=stored_seq(row))
 
-    return await once(call, found.id, row_of(call, key, "message_id"), say, again)
+    return await run_once(call, found.id, idempotency_row(call, key, "message_id"), say, again)
 
 
-async def stream(call: Call[Nothing, Stream]) -> ASGIApp:
+async def stream(call: ApiCall[Nothing, StreamQuery]) -> ASGIApp:
     session = await call.services.find(call.query.session_id, call.user_id)
     call.services.refuse_if_draining()
     call.services.streams.admit(session)
@@ -47,14 +58,14 @@ async def stream(call: Call[Nothing, Stream]) -> ASGIApp:
     return EventStream(call.services, session, after, None if call.query.family is None else Family(call.query.family))
 
 
-async def state(call: Call[Nothing, AskState]) -> State:
+async def state(call: ApiCall[Nothing, StateQuery]) -> State:
     session = await call.services.find(call.query.session_id, call.user_id)
     if call.query.after is not None:
         await _check(call.services, session, call.query.after)
-    return await state_of(call.services, session, call.query.after, call.query.limit, call.query.messages)
+    return await read_state(call.services, session, call.query.after, call.query.limit, call.query.messages)
 
 
-async def messages(call: Call[Nothing, AskMessages]) -> MessageList:
+async def messages(call: ApiCall[Nothing, MessagesQuery]) -> MessageList:
     """Messages of the conversation, by pages from its end."""
     session = await call.services.find(call.query.session_id, call.user_id)
     if not call.services.has_model:
@@ -63,30 +74,30 @@ async def messages(call: Call[Nothing, AskMessages]) -> MessageList:
     return MessageList(messages=window.messages, next=window.before)
 
 
-async def interrupt(call: Call[OfSession, Nothing]) -> Interrupted:
+async def interrupt(call: ApiCall[SessionRef, Nothing]) -> Interrupted:
     session = await call.services.find(call.body.session_id, call.user_id)
 
     async def stop(row: IdempotencyRow | None) -> Interrupted:
         return Interrupted(interrupted=await session.interrupt(idempotency=row))
 
     async def again(row: IdempotencyRow) -> Interrupted:
-        return Interrupted(interrupted=answer_of(row).get("interrupted") is True)
+        return Interrupted(interrupted=stored_answer(row).get("interrupted") is True)
 
-    return await once(call, session.id, row_of(call, key_of(call)), stop, again)
+    return await run_once(call, session.id, idempotency_row(call, idempotency_key(call)), stop, again)
 
 
 def _last_event_id(header: str | None, after: int | None) -> int | None:
     """Where a reader stands. A client that comes back by itself says it in the header, and keeps the old address."""
     if not header:
         return after
-    if not (header.isascii() and header.isdigit()) or len(header) > 16 or int(header) > MOST:
+    if not (header.isascii() and header.isdigit()) or len(header) > 16 or int(header) > MAX_SAFE_INTEGER:
         raise Problem(400, "cursor_invalid", "Not valid", "Last-Event-ID must be the number of an event.")
     return int(header)
 
 
 async def _check(services: AppServices, session: Session, after: int) -> None:
     """Refuse a cursor that lies beyond the newest event: it is another session's, or another store's."""
-    if after > session.board.last_seq and after > (last := await services.newest(session)):
+    if after > session.board.last_seq and after > (last := await services.newest_seq(session)):
         detail = f"The newest event is {last}; there is none after {after} to wait for. Read again without a cursor."
         raise Problem(409, "cursor_ahead", "Beyond the end", detail)
 
@@ -97,7 +108,7 @@ ENDPOINTS = [
         "/api/chat",
         chat,
         "Say something to the model",
-        body=Chat,
+        body=ChatMessage,
         answer=Queued,
         status=202,
         problems=(400, 404, 409),
@@ -108,7 +119,7 @@ ENDPOINTS = [
         "/api/chat/stream",
         stream,
         "The session's events, as they come (server-sent events)",
-        query=Stream,
+        query=StreamQuery,
         problems=(400, 404, 409),
         media_type="text/event-stream",
     ),
@@ -117,7 +128,7 @@ ENDPOINTS = [
         "/api/state",
         state,
         "How the session stands",
-        query=AskState,
+        query=StateQuery,
         answer=State,
         problems=(404, 409),
         expensive=True,
@@ -127,7 +138,7 @@ ENDPOINTS = [
         "/api/messages",
         messages,
         "The messages of the conversation, by pages from its end",
-        query=AskMessages,
+        query=MessagesQuery,
         answer=MessageList,
         problems=(404,),
         expensive=True,
@@ -137,7 +148,7 @@ ENDPOINTS = [
         "/api/interrupt",
         interrupt,
         "Stop the turn that runs",
-        body=OfSession,
+        body=SessionRef,
         answer=Interrupted,
         status=202,
         problems=(400, 404, 409),

@@ -11,46 +11,46 @@ from ...sessions.session import Session
 from ...storage.port import IdempotencyConflict
 from ...storage.rows import IdempotencyRow
 from ..app_services import AppServices, is_id
-from ..endpoint import LARGE_BODY, Call, Nothing, endpoint
-from ..idempotency import answer_of, key_of, once, row_of
+from ..endpoint import LARGE_BODY, ApiCall, Nothing, endpoint
+from ..idempotency import idempotency_key, idempotency_row, run_once, stored_answer
 from ..models import (
-    AskExecutions,
     Cancelled,
     ExecutionInfo,
     ExecutionList,
-    OfSession,
+    ExecutionsQuery,
     OutcomeInfo,
     RunTool,
+    SessionRef,
 )
-from ..pages import LONGEST, collect
+from ..paging import MAX_FIELD, read_page
 from ..problems import not_found
-from ..state import execution_info
+from ..session_state import execution_info
 
 
-async def listed(call: Call[Nothing, AskExecutions]) -> ExecutionList:
+async def listed(call: ApiCall[Nothing, ExecutionsQuery]) -> ExecutionList:
     session = await call.services.find(call.query.session_id, call.user_id)
 
     async def read(last: BriefRecord | None, limit: int) -> list[BriefRecord]:
         before = call.query.before if last is None else last.record.id
-        return (await session.calls.page(before=before, limit=limit, longest=LONGEST))[::-1]
+        return (await session.calls.page(before=before, limit=limit, longest=MAX_FIELD))[::-1]
 
-    newest, more = await collect(read, call.query.limit, _weight)
+    newest, more = await read_page(read, call.query.limit, _weight)
     executions = [execution_info(*each) for each in reversed(newest)]
     return ExecutionList(executions=executions, next=executions[0].execution_id if more else None)
 
 
-async def shown(call: Call[Nothing, OfSession]) -> ExecutionInfo:
+async def shown(call: ApiCall[Nothing, SessionRef]) -> ExecutionInfo:
     session = await call.services.find(call.query.session_id, call.user_id)
     return execution_info(await _record(call.services, session, call.path["execution_id"]))
 
 
-async def run(call: Call[RunTool, Nothing]) -> OutcomeInfo:
-    """Call a tool by hand. Whatever comes of the call, a failure too, is its outcome.
+async def run(call: ApiCall[RunTool, Nothing]) -> OutcomeInfo:
+    """ApiCall a tool by hand. Whatever comes of the call, a failure too, is its outcome.
 
     An idempotency key is the id of the call: the same id again is the same call.
     """
     wanted = call.body
-    call_id = key_of(call, wanted.call_id, "call_id")
+    call_id = idempotency_key(call, wanted.call_id, "call_id")
     session = await call.services.open(wanted.session_id, call.user_id)
     outcome = await session.call(wanted.tool, wanted.arguments, call_id=call_id)
     if isinstance(outcome.error, CallIdConflict) and wanted.call_id is None:
@@ -66,7 +66,7 @@ async def run(call: Call[RunTool, Nothing]) -> OutcomeInfo:
     )
 
 
-async def cancel(call: Call[OfSession, Nothing]) -> Cancelled:
+async def cancel(call: ApiCall[SessionRef, Nothing]) -> Cancelled:
     found = await call.services.find(call.body.session_id, call.user_id)
     execution_id = call.path["execution_id"]
     if not is_id(execution_id):
@@ -77,9 +77,9 @@ async def cancel(call: Call[OfSession, Nothing]) -> Cancelled:
         return Cancelled(cancelled=await session.cancel(execution_id, idempotency=row))
 
     async def again(row: IdempotencyRow) -> Cancelled:
-        return Cancelled(cancelled=answer_of(row).get("cancelled") is True)
+        return Cancelled(cancelled=stored_answer(row).get("cancelled") is True)
 
-    return await once(call, found.id, row_of(call, key_of(call)), stop, again)
+    return await run_once(call, found.id, idempotency_row(call, idempotency_key(call)), stop, again)
 
 
 def _weight(each: BriefRecord) -> int:
@@ -109,7 +109,7 @@ ENDPOINTS = [
         "/api/executions",
         listed,
         "The newest executions of a session",
-        query=AskExecutions,
+        query=ExecutionsQuery,
         answer=ExecutionList,
         problems=(404,),
         expensive=True,
@@ -118,7 +118,7 @@ ENDPOINTS = [
         "POST",
         "/api/executions",
         run,
-        "Call a tool by hand",
+        "ApiCall a tool by hand",
         body=RunTool,
         answer=OutcomeInfo,
         problems=(400, 404, 409),
@@ -129,7 +129,7 @@ ENDPOINTS = [
         "/api/executions/{execution_id}",
         shown,
         "One execution",
-        query=OfSession,
+        query=SessionRef,
         answer=ExecutionInfo,
         problems=(404,),
     ),
@@ -138,7 +138,7 @@ ENDPOINTS = [
         "/api/executions/{execution_id}/cancel",
         cancel,
         "Stop an execution",
-        body=OfSession,
+        body=SessionRef,
         answer=Cancelled,
         status=202,
         problems=(400, 404, 409),

@@ -6,7 +6,7 @@ from starlette.types import ASGIApp
 
 from ...protocols.problem import Problem
 from ...storage.port import StoreError
-from ..endpoint import Call, Nothing, endpoint
+from ..endpoint import ApiCall, Nothing, endpoint
 from ..models import Health
 
 PATIENCE = 3.0
@@ -14,11 +14,11 @@ PATIENCE = 3.0
 METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
 
-async def alive(call: Call[Nothing, Nothing]) -> Health:
+async def alive(call: ApiCall[Nothing, Nothing]) -> Health:
     return Health()
 
 
-async def ready(call: Call[Nothing, Nothing]) -> Health:
+async def ready(call: ApiCall[Nothing, Nothing]) -> Health:
     """Whether requests can be sent here: the store answers, and the server is not about to end."""
     if call.services.draining:
         raise _not_ready("The server is ending.")
@@ -32,7 +32,7 @@ async def ready(call: Call[Nothing, Nothing]) -> Health:
     return Health()
 
 
-async def metrics(call: Call[Nothing, Nothing]) -> ASGIApp:
+async def metrics(call: ApiCall[Nothing, Nothing]) -> ASGIApp:
     if call.services.metrics is None:
         raise Problem(404, "not_found", "Not found", "This server gives no metrics.")
     return Response(call.services.metrics(), media_type=METRICS)

@@ -8,15 +8,15 @@ from ...sessions.ids import check_id
 from ...sessions.session import Session
 from ...storage.rows import IdempotencyRow, SessionRow
 from ..app_services import AppServices
-from ..endpoint import Call, Nothing, endpoint
-from ..idempotency import derived_id, key_of, once, row_of
-from ..models import CreateSession, Deleted, ListSessions, LogoutSession, SessionInfo, SessionList
+from ..endpoint import ApiCall, Nothing, endpoint
+from ..idempotency import derived_id, idempotency_key, idempotency_row, run_once
+from ..models import CreateSession, Deleted, LogoutSession, SessionInfo, SessionList, SessionsQuery
 
 
-async def create(call: Call[CreateSession, Nothing]) -> SessionInfo:
+async def create(call: ApiCall[CreateSession, Nothing]) -> SessionInfo:
     """Make a session, or come back to one's own. Under an idempotency key a repeat gives the session of the first."""
     call.services.refuse_if_draining()
-    wanted, key = call.body, key_of(call)
+    wanted, key = call.body, idempotency_key(call)
     made = f"s{secrets.token_hex(12)}" if key is None else derived_id(call.user_id, key)
     session_id = made if wanted.session_id is None else wanted.session_id
     check_id("session_id", session_id)
@@ -30,10 +30,10 @@ async def create(call: Call[CreateSession, Nothing]) -> SessionInfo:
     async def again(row: IdempotencyRow) -> SessionInfo:
         return _live(await call.services.find(session_id, call.user_id))
 
-    return await once(call, session_id, row_of(call, key), enter, again)
+    return await run_once(call, session_id, idempotency_row(call, key), enter, again)
 
 
-async def listed(call: Call[Nothing, ListSessions]) -> SessionList:
+async def listed(call: ApiCall[Nothing, SessionsQuery]) -> SessionList:
     after, limit = call.query.after, call.query.limit
     if not after.isprintable():
         raise Problem(422, "invalid", "Not valid", "There is no such session to begin after.")
@@ -42,11 +42,11 @@ async def listed(call: Call[Nothing, ListSessions]) -> SessionList:
     return SessionList(sessions=[_stored(row) for row in rows[:limit]], next=rows[limit - 1].id if more else None)
 
 
-async def shown(call: Call[Nothing, Nothing]) -> SessionInfo:
+async def shown(call: ApiCall[Nothing, Nothing]) -> SessionInfo:
     return _live(await call.services.find(call.path["session_id"], call.user_id))
 
 
-async def log_out(call: Call[LogoutSession, Nothing]) -> SessionInfo:
+async def log_out(call: ApiCall[LogoutSession, Nothing]) -> SessionInfo:
     session = await call.services.find(call.path["session_id"], call.user_id)
 
     async def leave(row: IdempotencyRow | None) -> SessionInfo:
@@ -57,10 +57,10 @@ async def log_out(call: Call[LogoutSession, Nothing]) -> SessionInfo:
     async def again(row: IdempotencyRow) -> SessionInfo:
         return _live(await call.services.find(session.id, call.user_id))
 
-    return await once(call, session.id, row_of(call, key_of(call)), leave, again)
+    return await run_once(call, session.id, idempotency_row(call, idempotency_key(call)), leave, again)
 
 
-async def restore(call: Call[Nothing, Nothing]) -> SessionInfo:
+async def restore(call: ApiCall[Nothing, Nothing]) -> SessionInfo:
     found = await call.services.find(call.path["session_id"], call.user_id)
 
     async def enter(row: IdempotencyRow | None) -> SessionInfo:
@@ -72,10 +72,10 @@ async def restore(call: Call[Nothing, Nothing]) -> SessionInfo:
     async def again(row: IdempotencyRow) -> SessionInfo:
         return _live(await call.services.find(found.id, call.user_id))
 
-    return await once(call, found.id, row_of(call, key_of(call)), enter, again)
+    return await run_once(call, found.id, idempotency_row(call, idempotency_key(call)), enter, again)
 
 
-async def delete(call: Call[Nothing, Nothing]) -> Deleted:
+async def delete(call: ApiCall[Nothing, Nothing]) -> Deleted:
     session = await call.services.find(call.path["session_id"], call.user_id)
     return Deleted(deleted=await _deleted(call.services, session))
 
@@ -86,7 +86,7 @@ async def _deleted(services: AppServices, session: Session) -> bool:
     if await session.is_gone():  # whoever has its id by now keeps it
         return False
     await session.cancel_all()
-    services.talking.discard(session)
+    services.chat_sessions.discard(session)
     services.runtime.sessions.close(session)
     await session.settle()
     return await services.runtime.store.delete(session.id, session.created_at)
@@ -129,7 +129,7 @@ ENDPOINTS = [
         status=201,
         problems=(400, 404, 409),
     ),
-    endpoint("GET", "/api/sessions", listed, "One's sessions, by id", query=ListSessions, answer=SessionList),
+    endpoint("GET", "/api/sessions", listed, "One's sessions, by id", query=SessionsQuery, answer=SessionList),
     endpoint(
         "POST",
         "/api/sessions/{session_id:path}/logout",

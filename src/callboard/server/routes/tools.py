@@ -4,11 +4,11 @@ from collections.abc import Iterable
 
 from ...tools.definition import Tool
 from ...tools.manifest import entry, manifest
-from ..endpoint import Call, Nothing, endpoint
-from ..models import AskTools, Manifest, ToolList
+from ..endpoint import ApiCall, Nothing, endpoint
+from ..models import Manifest, ToolList, ToolsQuery
 
 
-async def listed(call: Call[Nothing, AskTools]) -> ToolList:
+async def listed(call: ApiCall[Nothing, ToolsQuery]) -> ToolList:
     wanted = call.query
     names = {tool.name: tool for tool in await _visible(call) if tool.name > wanted.after}
     page = sorted(names)[: wanted.limit]
@@ -17,13 +17,13 @@ async def listed(call: Call[Nothing, AskTools]) -> ToolList:
     return ToolList(tools=tools, next=page[-1] if len(page) < len(names) else None)
 
 
-async def shown(call: Call[Nothing, AskTools]) -> Manifest:
+async def shown(call: ApiCall[Nothing, ToolsQuery]) -> Manifest:
     """Everything that the tools say of themselves, as one document."""
     made = manifest(await _visible(call), call.services.runtime.registry.settings.gates)
     return Manifest.model_validate(made)
 
 
-async def _visible(call: Call[Nothing, AskTools]) -> Iterable[Tool]:
+async def _visible(call: ApiCall[Nothing, ToolsQuery]) -> Iterable[Tool]:
     """What a session sees; without one, what a session that chooses nothing would see."""
     if call.query.session_id is None:
         return call.services.runtime.registry.snapshot()
@@ -31,8 +31,8 @@ async def _visible(call: Call[Nothing, AskTools]) -> Iterable[Tool]:
 
 
 ENDPOINTS = [
-    endpoint("GET", "/api/tools", listed, "The tools, by name", query=AskTools, answer=ToolList, problems=(404,)),
+    endpoint("GET", "/api/tools", listed, "The tools, by name", query=ToolsQuery, answer=ToolList, problems=(404,)),
     endpoint(
-        "GET", "/api/manifest", shown, "The capability manifest", query=AskTools, answer=Manifest, problems=(404,)
+        "GET", "/api/manifest", shown, "The capability manifest", query=ToolsQuery, answer=Manifest, problems=(404,)
     ),
 ]

@@ -21,7 +21,7 @@ MOST = 10_000
 """How many keys, and how many ids that are none, are remembered."""
 
 
-class KeyRing:
+class KeyCache:
     """Looks keys up. Raises `StoreError` where the store cannot say: nobody is let in on an old answer."""
 
     def __init__(self, store: Keys, clock: Clock) -> None:

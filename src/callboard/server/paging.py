@@ -1,4 +1,4 @@
-"""Pages: parts of lists, bounded in bytes as well as in number. What is long in an entry is left out of a page."""
+"""Pages of lists, limited in bytes as well as in number. Long fields of an entry are left out of a page."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar
@@ -6,15 +6,15 @@ from typing import TypeVar
 T = TypeVar("T")
 
 PAGE_BYTES = 524_288
-"""About how many bytes a page has, at most."""
-LONGEST = 16_384
-"""How many characters a field of an entry may have; a longer one is left out."""
+"""The approximate largest size of a page."""
+MAX_FIELD = 16_384
+"""Characters of a field; a longer one is left out."""
 BATCH = 20
-"""How many entries are read at once: a page may be full before all that were asked for are read."""
+"""Entries per read: a page may be full before all entries are read."""
 
 
-def fits(entries: Iterable[T], weigh: Callable[[T], int], room: int = PAGE_BYTES) -> list[T]:
-    """The first entries that have room, and always one."""
+def take_fitting(entries: Iterable[T], weigh: Callable[[T], int], room: int = PAGE_BYTES) -> list[T]:
+    """Return the first entries that fit into `room` bytes, and at least one."""
     taken: list[T] = []
     for entry in entries:
         room -= weigh(entry)
@@ -24,10 +24,13 @@ def fits(entries: Iterable[T], weigh: Callable[[T], int], room: int = PAGE_BYTES
     return taken
 
 
-async def collect(
+async def read_page(
     read: Callable[[T | None, int], Awaitable[Sequence[T]]], limit: int, weigh: Callable[[T], int]
 ) -> tuple[list[T], bool]:
-    """A page of at most `limit` entries, and whether there may be more. `read` gives those that follow an entry."""
+    """Return a page of at most `limit` entries, and whether more may follow.
+
+    `read` returns the entries after a given one.
+    """
     taken: list[T] = []
     room = PAGE_BYTES
     while len(taken) < limit:

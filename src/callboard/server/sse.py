@@ -1,6 +1,6 @@
-"""Events as they go over the wire: server-sent events, made of the bytes that the board keeps.
+"""Server-sent events, built from the encoded events of a board.
 
-No data can break out of its frame: JSON has no raw line breaks, which is checked, and the name of an event is a name.
+Data cannot escape its frame: line breaks in the JSON are checked, and an event's name is validated.
 """
 
 import re
@@ -13,10 +13,10 @@ from ..events.kinds import EventKind
 from ..events.routing import Family, family, route
 
 BEGIN = b"retry: 1000\n\n"
-"""What a stream begins with: after how many milliseconds a client that lost it comes back."""
+"""The start of a stream: the milliseconds after which a client reconnects."""
 HEARTBEAT = b":\n\n"
 MAX_CHUNK = 256 * 1024
-"""About how many bytes are sent at once."""
+"""The approximate number of bytes that are sent at once."""
 
 _START = b'{"kind":"'
 _NAME = re.compile(rb"[a-z][a-z0-9_]{0,99}")
@@ -25,29 +25,29 @@ _KINDS = {kind.value.encode(): kind.value for kind in EventKind}
 
 
 def frame(seq: int, line: bytes) -> bytes:
-    """An event of the board, with its number."""
+    """Write an event of the board with its number."""
     line = one_line(line)
     return b'id: %d\nevent: %b\ndata: {"seq":%d,%b\n\n' % (seq, name_of(line), seq, line[1:])
 
 
 def live_frame(line: bytes) -> bytes:
-    """An event that is not kept. It has no number, so that whoever resumes does not resume there."""
+    """Write an event that is not stored. It has no number, so that no client resumes there."""
     line = one_line(line)
     return b"event: %b\ndata: %b\n\n" % (name_of(line), line)
 
 
 def named_frame(name: str, data: bytes, seq: int) -> bytes:
-    """Something that the server says, and after which number to go on. `data` is one line of JSON."""
+    """Write an event of the server itself, such as a snapshot, with the number to resume after."""
     return b"id: %d\nevent: %b\ndata: %b\n\n" % (seq, name.encode(), one_line(data))
 
 
-def place_frame(seq: int) -> bytes:
-    """Nothing but a number: how far a reader has come who is shown only some of the events."""
+def cursor_frame(seq: int) -> bytes:
+    """Write a number alone, to move the cursor of a client that receives one family of events."""
     return b"id: %d\n\n" % seq
 
 
 def chunks(events: Events, wanted: Family | None) -> Iterator[bytes]:
-    """Events of a family, or all, several in a piece."""
+    """Write the events of a family, or all, several per chunk."""
     made: list[bytes] = []
     size = 0
     for seq, line in enumerate(events.encoded, events.first):
@@ -62,7 +62,7 @@ def chunks(events: Events, wanted: Family | None) -> Iterator[bytes]:
 
 
 def one_line(line: bytes) -> bytes:
-    """A document that no client breaks into lines, not even one that takes more for a line break than it should."""
+    """Escape line breaks in a document, including Unicode ones that some clients split at."""
     if b"\n" in line or b"\r" in line:
         line = to_json(from_json(line))
     if b"\xe2\x80" in line or b"\xc2\x85" in line:
@@ -72,7 +72,7 @@ def one_line(line: bytes) -> bytes:
 
 
 def name_of(line: bytes) -> bytes:
-    """The kind of an event, if it is a name."""
+    """Return the kind of an encoded event, or `unknown` if it is not a valid name."""
     if line.startswith(_START):
         name = line[len(_START) : line.find(b'"', len(_START))]
         if name in _KINDS or _NAME.fullmatch(name):
@@ -82,11 +82,11 @@ def name_of(line: bytes) -> bytes:
 
 
 def family_of(line: bytes) -> Family:
-    """The family of an event. Only a tool's has to be read for that."""
+    """Return the family of an encoded event. Only events of tools are parsed for that."""
     kind = name_of(line).decode()
     if (known := route(kind).family) is not None:
         return known
     try:
         return family(kind, from_json(line)["data"])
-    except ValueError:  # it is nested more deeply than is read here
+    except ValueError:  # nested too deeply to parse
         return Family.CHAT

@@ -8,7 +8,7 @@ MOST = 10_000
 """Names that are remembered. Who was seen least recently is forgotten first, and begins anew with a full bucket."""
 
 
-class Buckets:
+class RateLimiter:
     """Each name may take `burst` at once, and `rate` per second in the long run. With a rate of 0, anything."""
 
     def __init__(self, rate: float, burst: float, clock: Clock, most: int = MOST) -> None:

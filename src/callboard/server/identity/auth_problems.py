@@ -5,18 +5,18 @@ from ...protocols.problem import Problem
 CHALLENGE = 'Bearer realm="callboard"'
 
 
-def malformed(detail: str) -> Problem:
+def header_invalid(detail: str) -> Problem:
     """A header is not what it should be."""
     return Problem(400, "bad_header", "A header cannot be used", detail)
 
 
-def not_a_token(detail: str) -> Problem:
+def token_malformed(detail: str) -> Problem:
     """What follows `Bearer` cannot be a token."""
     headers = {"www-authenticate": f'{CHALLENGE}, error="invalid_request"'}
     return Problem(400, "bad_header", "A header cannot be used", detail, headers)
 
 
-def unknown_host() -> Problem:
+def host_not_allowed() -> Problem:
     return Problem(
         421,
         "host_not_allowed",
@@ -25,7 +25,7 @@ def unknown_host() -> Problem:
     )
 
 
-def foreign_origin() -> Problem:
+def origin_not_allowed() -> Problem:
     return Problem(
         403,
         "origin_not_allowed",
@@ -34,17 +34,17 @@ def foreign_origin() -> Problem:
     )
 
 
-def no_token() -> Problem:
+def token_missing() -> Problem:
     return _unauthorized(
         "unauthenticated", "Say who you are", "Send a key or a token in the header: Authorization: Bearer …", ""
     )
 
 
-def bad_token(detail: str) -> Problem:
+def token_invalid(detail: str) -> Problem:
     return _unauthorized("invalid_token", "The token is not valid", detail, ', error="invalid_token"')
 
 
-def nobody_known() -> Problem:
+def keys_required() -> Problem:
     return _unauthorized(
         "unauthenticated",
         "Nobody is known here",
@@ -53,7 +53,7 @@ def nobody_known() -> Problem:
     )
 
 
-def too_many(seconds: int) -> Problem:
+def rate_limited(seconds: int) -> Problem:
     return Problem(
         429,
         "rate_limited",

@@ -29,7 +29,7 @@ _FAILED = "The call failed; its content says why."
 
 
 @dataclass(slots=True)
-class Call:
+class ToolCall:
     """A call that the model made."""
 
     id: str
@@ -39,13 +39,13 @@ class Call:
 
 
 @dataclass(slots=True)
-class Line:
+class ThreadMessage:
     """One message: of the user, of the model with its calls, or the result of a call."""
 
     id: str
     role: str
     text: str = ""
-    calls: list[Call] = field(default_factory=list[Call])
+    calls: list[ToolCall] = field(default_factory=list[ToolCall])
     call_id: str | None = None
     """The call whose result it is."""
     failed: bool = False
@@ -61,7 +61,7 @@ class Line:
     def size(self) -> int:
         return len(self.text) + sum(len(call.arguments) for call in self.calls)
 
-    def is_same(self, other: "Line") -> bool:
+    def is_same(self, other: "ThreadMessage") -> bool:
         """Whether a client that has this has the other. A result is what the client made of it."""
         if self.key != other.key:
             return False
@@ -84,7 +84,7 @@ class Line:
         return shown
 
 
-class Names:
+class MessageIds:
     """The ids of a thread's messages. They are the same for every page, at every time and in every process.
 
     A message that a client sent keeps the client's id. All others are named by their place in this session; a session
@@ -115,28 +115,28 @@ class Names:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class MessageWindow:
     """The newest messages of a thread."""
 
-    lines: list[Line]
+    lines: list[ThreadMessage]
     whole: bool
     """Whether there are no others."""
 
 
-class Lines:
+class ThreadReader:
     """Reads the messages of one session: a window first, then what is added to it."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self.names = Names(session)
+        self.names = MessageIds(session)
         self._read = 0
         """How many entries were read."""
 
-    async def window(self, limit: int = WINDOW) -> Window:
+    async def window(self, limit: int = WINDOW) -> MessageWindow:
         """The newest messages: at least those of the last entry that has any, else at most so many."""
         entries, number = await self._entries()
         self._read = len(entries)
-        parts: list[list[Line]] = []
+        parts: list[list[ThreadMessage]] = []
         count = size = 0
         at = len(entries)
         find = self._session.tools().get
@@ -151,9 +151,9 @@ class Lines:
             at -= 1
             parts.append(self._lines(entries[at], number, find))
             number -= isinstance(entries[at], Said)
-        return Window([line for part in reversed(parts) for line in part], not at)
+        return MessageWindow([line for part in reversed(parts) for line in part], not at)
 
-    async def texts(self, ids: Collection[str], window: Window) -> dict[str, str]:
+    async def texts(self, ids: Collection[str], window: MessageWindow) -> dict[str, str]:
         """What messages of the user say, by their ids. Where the window lacks one, all entries are looked through."""
         found = {line.id: line.text for line in window.lines if line.role == "user" and line.id in ids}
         if missing := {identity for identity in ids if identity not in found}:
@@ -162,13 +162,13 @@ class Lines:
             found |= {entry.message_id: entry.text for entry in said}
         return found
 
-    async def news(self) -> list[Line]:
+    async def news(self) -> list[ThreadMessage]:
         """The messages of the entries that were added since."""
         entries, number = await self._entries()
         start, self._read = self._read, len(entries)
         new = entries[start:]
         number -= sum(isinstance(entry, Said) for entry in new)
-        found: list[Line] = []
+        found: list[ThreadMessage] = []
         find = self._session.tools().get
         for entry in new:
             number += isinstance(entry, Said)
@@ -178,29 +178,29 @@ class Lines:
     async def _entries(self) -> tuple[Sequence[Entry], int]:
         return await self._session.conversation().entries()
 
-    def _lines(self, entry: Entry, number: int, find: Callable[[str], Tool | None]) -> list[Line]:
+    def _lines(self, entry: Entry, number: int, find: Callable[[str], Tool | None]) -> list[ThreadMessage]:
         """The messages of one entry; `number` is that of the response, where it is one."""
         match entry:
             case Input() | Noted():
-                return [Line(self.names.input(entry), "user", entry.text)]
+                return [ThreadMessage(self.names.input(entry), "user", entry.text)]
             case Said(response=response):
                 text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
                 made = [part for part in response.parts if isinstance(part, ToolCallPart)]
-                calls = [Call(each.tool_call_id, each.tool_name, _arguments(each, find)) for each in made]
-                return [Line(self.names.response(number), "assistant", text, calls)] if text or calls else []
+                calls = [ToolCall(each.tool_call_id, each.tool_name, _arguments(each, find)) for each in made]
+                return [ThreadMessage(self.names.response(number), "assistant", text, calls)] if text or calls else []
             case Answered():
                 return [self._result(entry.call_id, entry.content, entry.failed)]
             case Late(execution_id=execution_id):
                 call_id = late_id(execution_id)
-                call = Call(call_id, TASK_RESULT, to_json({"execution_id": execution_id}).decode())
-                run_request = Line(self.names.late(execution_id), "assistant", calls=[call])
+                call = ToolCall(call_id, TASK_RESULT, to_json({"execution_id": execution_id}).decode())
+                run_request = ThreadMessage(self.names.late(execution_id), "assistant", calls=[call])
                 return [run_request, self._result(call_id, entry.content, entry.failed)]
             case _:
                 return []
 
-    def _result(self, call_id: str, content: Any, failed: bool) -> Line:
+    def _result(self, call_id: str, content: Any, failed: bool) -> ThreadMessage:
         text = content if isinstance(content, str) else to_json(content, inf_nan_mode="null").decode()
-        return Line(self.names.result(call_id), "tool", text, call_id=call_id, failed=failed)
+        return ThreadMessage(self.names.result(call_id), "tool", text, call_id=call_id, failed=failed)
 
 
 def _arguments(call: ToolCallPart, find: Callable[[str], Tool | None]) -> str:
@@ -208,7 +208,7 @@ def _arguments(call: ToolCallPart, find: Callable[[str], Tool | None]) -> str:
     return (document if tool is None or not tool.has_secrets else shown_arguments(tool, document)).decode()
 
 
-def unanswered(lines: Sequence[Line]) -> list[str]:
+def unanswered(lines: Sequence[ThreadMessage]) -> list[str]:
     """The calls that have no result, in order."""
     answered = {line.call_id for line in lines}
     return [call.id for line in lines for call in line.calls if call.id not in answered]

@@ -1,6 +1,6 @@
-"""The headers of every answer: what a browser may not do with it, whatever stands in it.
+"""Security headers of every response, and the responses to errors of inner middleware.
 
-This is the outermost middleware of ours. Problems that are raised by the middleware within it become answers here.
+This is the outermost middleware of the app.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..errors import CallboardError
 from .problems import draining, problem_of
 
-_CUT_OFF = "The server is ending. What was begun goes on or is kept: ask again, with the same ids."
+_CUT_OFF = "The server is shutting down. Work that was started continues or is stored: repeat the request with its ids."
 _ALWAYS = [
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
@@ -34,8 +34,11 @@ _FOR_DATA = [
 ]
 
 
-class SafeHeaders:
-    """Middleware that adds them, where an answer does not have its own."""
+class SecurityHeaders:
+    """Middleware that adds each header that a response does not set itself.
+
+    Responses below `data_paths` and of the API must not be cached, and load nothing; others are those of the page.
+    """
 
     def __init__(self, app: ASGIApp, data_paths: Sequence[str] = ()) -> None:
         self._app = app
@@ -52,12 +55,12 @@ class SafeHeaders:
             if sender.started:
                 raise
             await problem_of(error).response()(scope, receive, sender)
-        except asyncio.CancelledError:  # only the end of the server cuts a request off
+        except asyncio.CancelledError:  # only the server's shutdown cancels a request
             if not sender.started:
                 await draining(_CUT_OFF).response()(scope, receive, sender)
             raise
         except ClientDisconnect:
-            pass  # in the middle of his request: nobody is there to be told
+            pass  # while the body was read, so there is no response to send
 
 
 class _Sender:

@@ -19,7 +19,7 @@ PAGE = 500
 """How many events are read at once."""
 
 
-class Piece(NamedTuple):
+class TextDelta(NamedTuple):
     """Text that the model says, and the response that it is a part of."""
 
     response: int
@@ -27,7 +27,7 @@ class Piece(NamedTuple):
     text: str
 
 
-class Follower:
+class BoardFollower:
     """One reader of a session, from the moment it begins."""
 
     def __init__(self, session: Session) -> None:
@@ -67,10 +67,10 @@ class Follower:
                 await self._woken.wait()
         return self._woken.is_set()
 
-    async def take(self) -> list[Event | Piece]:
+    async def take(self) -> list[Event | TextDelta]:
         """What came: events, and pieces of text between them."""
         self._woken.clear()
-        found: list[Event | Piece] = []
+        found: list[Event | TextDelta] = []
         for event in await self._events():
             self._say(event.seq - 1, found)
             found.append(event)
@@ -80,10 +80,10 @@ class Follower:
             self._woken.set()
         return found
 
-    def _say(self, until: int, found: list[Event | Piece]) -> None:
+    def _say(self, until: int, found: list[Event | TextDelta]) -> None:
         while self._pieces and self._pieces[0][0] <= until:
             _, response, texts = self._pieces.pop(0)
-            found.append(Piece(response, "".join(texts)))
+            found.append(TextDelta(response, "".join(texts)))
 
     async def _events(self) -> Events:
         if self._board.last_seq <= self.cursor:

@@ -17,7 +17,7 @@ _SHOWN = {
 _OPENS = frozenset(_SHOWN)
 
 
-class Activities:
+class CallActivities:
     """The activities of one run. A call has one as soon as there is something to tell beside its result."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Addresses without parameters, found at once: the routes that are asked most are not searched one after the other."""
+"""Routes without path parameters, found by one dictionary lookup because they serve most requests."""
 
 from collections.abc import Mapping
 from typing import Any, NoReturn
@@ -7,14 +7,14 @@ from starlette.routing import BaseRoute, Match, NoMatchFound
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 
-class FixedRoutes(BaseRoute):
-    """An app for every address, as one route. Methods are the apps' to refuse."""
+class ExactRoutes(BaseRoute):
+    """An app for each path, as one route. Each app checks the method itself."""
 
     def __init__(self, apps: Mapping[str, ASGIApp]) -> None:
         self._apps = apps
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        app = self._apps.get(path_of(scope)) if scope["type"] == "http" else None
+        app = self._apps.get(request_path(scope)) if scope["type"] == "http" else None
         return (Match.NONE, {}) if app is None else (Match.FULL, {"endpoint": app, "path_params": {}})
 
     def url_path_for(self, name: str, /, **path_params: Any) -> NoReturn:
@@ -24,8 +24,8 @@ class FixedRoutes(BaseRoute):
         await scope["endpoint"](scope, receive, send)
 
 
-def path_of(scope: Scope) -> str:
-    """The path within the application, wherever it is mounted."""
+def request_path(scope: Scope) -> str:
+    """Return the path within the application, without the prefix under which it is mounted."""
     path: str = scope["path"]
     root = scope.get("root_path", "").rstrip("/")
     return path.removeprefix(root) if root and path.startswith(f"{root}/") else path

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard.protocols.agui.client_messages import ClientMessages
-from callboard.protocols.agui.lines import Call, Line, Window
+from callboard.protocols.agui.thread_messages import ToolCall, ThreadMessage, MessageWindow
 from tests.examples import examples
 from tests.server.agui.stage import EVENT, Page
 
@@ -16,51 +16,51 @@ class Transcript:
     """Grows as a conversation's does: only at its end. Late results are calls of their own."""
 
     def __init__(self) -> None:
-        self.lines: list[Line] = []
+        self.lines: list[ThreadMessage] = []
         self._calls = 0
         self._read = 0
 
     def user(self, text: str, identity: str | None = None) -> None:
-        self.lines.append(Line(identity or f"u{len(self.lines)}", "user", text))
+        self.lines.append(ThreadMessage(identity or f"u{len(self.lines)}", "user", text))
 
     def says(self, text: str, calls: int) -> None:
         while self.result():  # every call has its result before the model is asked again
             pass
-        self.lines.append(Line(f"a{len(self.lines)}", "assistant", text, [self._call("add") for _ in range(calls)]))
+        self.lines.append(ThreadMessage(f"a{len(self.lines)}", "assistant", text, [self._call("add") for _ in range(calls)]))
 
     def result(self) -> bool:
         answered = {line.call_id for line in self.lines}
         waiting = [call.id for line in self.lines for call in line.calls if call.id not in answered]
         if waiting:
-            self.lines.append(Line(f"r{waiting[0]}", "tool", f"of {waiting[0]}", call_id=waiting[0]))
+            self.lines.append(ThreadMessage(f"r{waiting[0]}", "tool", f"of {waiting[0]}", call_id=waiting[0]))
         return bool(waiting)
 
     def late(self) -> None:
         while self.result():
             pass
-        self.lines.append(Line(f"l{len(self.lines)}", "assistant", calls=[self._call("task_result")]))
+        self.lines.append(ThreadMessage(f"l{len(self.lines)}", "assistant", calls=[self._call("task_result")]))
         self.result()
 
-    def _call(self, tool: str) -> Call:
+    def _call(self, tool: str) -> ToolCall:
         self._calls += 1
-        return Call(f"c{self._calls}", tool, "{}")
+        return ToolCall(f"c{self._calls}", tool, "{}")
 
-    def window(self, limit: int) -> Window:
+    def window(self, limit: int) -> MessageWindow:
         self._read = len(self.lines)
-        return Window(self.now()[-limit:], limit >= len(self.lines))
+        return MessageWindow(self.now()[-limit:], limit >= len(self.lines))
 
-    def news(self) -> list[Line]:
+    def news(self) -> list[ThreadMessage]:
         start, self._read = self._read, len(self.lines)
         return self.now()[start:]
 
-    def now(self) -> list[Line]:
-        return [Line(each.id, each.role, each.text, list(each.calls), each.call_id) for each in self.lines]
+    def now(self) -> list[ThreadMessage]:
+        return [ThreadMessage(each.id, each.role, each.text, list(each.calls), each.call_id) for each in self.lines]
 
 
 class Client:
     """A page, and the copy of what it has."""
 
-    def __init__(self, lines: list[Line]) -> None:
+    def __init__(self, lines: list[ThreadMessage]) -> None:
         self.page = Page()
         self.page.messages = [json.loads(json.dumps(line.message())) for line in lines]
         self.copy = ClientMessages(lines)
@@ -86,7 +86,7 @@ class Client:
         ]
 
 
-def told(lines: list[Line]) -> list[Any]:
+def told(lines: list[ThreadMessage]) -> list[Any]:
     return [(line.id, line.role, line.text, line.call_id, [call.id for call in line.calls]) for line in lines]
 
 
@@ -129,7 +129,7 @@ def test_h3_m4_after_a_run_the_client_has_the_transcript_and_one_result_for_each
     has = [line for line, keep in zip(transcript.now(), kept, strict=False) if keep]
     if order is not None:
         order.shuffle(has)
-    fresh = [Line(f"own{place}", "user", text, fresh=True) for place, text in enumerate(own)]
+    fresh = [ThreadMessage(f"own{place}", "user", text, fresh=True) for place, text in enumerate(own)]
     client = Client([*has, *fresh])
     window = transcript.window(limit)
     client.copy.compare(window)
@@ -155,22 +155,22 @@ def test_h3_m4_after_a_run_the_client_has_the_transcript_and_one_result_for_each
     assert not client.copy.waiting
 
 
-def before_window(transcript: Transcript, window: Window) -> list[Line]:
+def before_window(transcript: Transcript, window: MessageWindow) -> list[ThreadMessage]:
     first = window.lines[0].id
     return transcript.lines[: [line.id for line in transcript.lines].index(first)]
 
 
 def test_h3_text_that_is_not_what_was_heard_is_put_right() -> None:
     client = Client([])
-    client.copy.compare(Window([], True))
+    client.copy.compare(MessageWindow([], True))
     client.take([*client.copy.speak("a1", "One, "), *client.copy.speak("a1", "two")])
     client.take(client.copy.spoken("One, two, three"))
-    client.take(client.copy.catch_up([Line("a1", "assistant", "One, two, three")]))
+    client.take(client.copy.catch_up([ThreadMessage("a1", "assistant", "One, two, three")]))
     assert client.has == [("a1", "assistant", "One, two, three", None, [])]
     assert not client.copy.differs
     client.take(client.copy.speak("a2", "Four"))
     client.take(client.copy.spoken("Five"))
-    lines = [Line("a1", "assistant", "One, two, three"), Line("a2", "assistant", "Five")]
+    lines = [ThreadMessage("a1", "assistant", "One, two, three"), ThreadMessage("a2", "assistant", "Five")]
     client.take(client.copy.catch_up(lines[1:]))
     assert client.copy.differs
     client.take(client.copy.replace())

@@ -1,6 +1,6 @@
-"""One stream of events, from its first byte to its last: the answer to `GET /api/chat/stream`.
+"""The response of `GET /api/chat/stream`: a session's events for one client.
 
-The request itself waits for nothing but the client's leaving. What is sent is the reader's.
+The request itself only waits for the client to disconnect; its `Reader` sends the events.
 """
 
 from starlette.types import Receive, Scope, Send
@@ -9,13 +9,13 @@ from ..events.event import Events
 from ..events.routing import Family
 from ..sessions.session import Session
 from .app_services import AppServices
-from .frames import BEGIN, named_frame
 from .reader import Reader
-from .state import state_of
+from .session_state import read_state
+from .sse import BEGIN, named_frame
 
 PAGE = 500
 ABORT = "callboard.abort"
-"""The name under which a server lets us break a connection off (see `connection`)."""
+"""The ASGI extension that aborts the connection (see `connection`)."""
 _HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-store"),
@@ -24,7 +24,7 @@ _HEADERS = [
 
 
 class EventStream:
-    """A session's events for one client, as an ASGI app."""
+    """A stream as an ASGI app, and the source from which its reader catches up."""
 
     __slots__ = ("_after", "_family", "_services", "_session")
 
@@ -32,7 +32,7 @@ class EventStream:
         self._services = services
         self._session = session
         self._after = after
-        """Where the client stands; None: it begins, with a snapshot."""
+        """The client's cursor; None starts with a snapshot."""
         self._family = family
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -46,24 +46,20 @@ class EventStream:
         reader = Reader(self, send, cursor, family=self._family, limit=streams.buffer, abort=abort)
         try:
             with streams.reading(self._session, reader):
-                reader.begin(BEGIN + first)
+                reader.start(BEGIN + first)
                 while (await receive())["type"] != "http.disconnect":
                     pass
         finally:
-            reader.close()
+            await reader.close()
 
     @property
-    def newest(self) -> int:
-        """The number of the newest event."""
+    def newest_seq(self) -> int:
         return self._session.board.last_seq
 
     async def page(self, after: int) -> Events:
-        """The next events after a number. Raises `CursorExpired`."""
-        board = self._session.board
-        return board.read(after, PAGE) if board.remembers(after) else await board.recall(after)
+        return await self._session.board.page(after, PAGE)
 
     async def snapshot(self, name: str) -> tuple[int, bytes]:
-        """How things stand, and after which number to go on."""
-        async with self._services.lanes.of(self._session.user_id):
-            state = await state_of(self._services, self._session)
+        async with self._services.query_slots.of(self._session.user_id):
+            state = await read_state(self._services, self._session)
             return state.last_seq, named_frame(name, state.model_dump_json().encode(), state.last_seq)

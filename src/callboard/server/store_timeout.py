@@ -1,6 +1,6 @@
-"""How long a request waits for the store: middleware around everything that asks it, the guard included.
+"""The time that a request may wait for the store, also in the guard.
 
-It ends when the response begins. Streams then wait as long as it takes, and so does all that a request has started.
+The limit ends when the response starts: streams, and work that the request has started, wait as long as necessary.
 """
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -8,8 +8,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..storage.patience import PATIENCE, patience
 
 
-class StorePatience:
-    """Lets a request fail with 503 where the store does not answer in time."""
+class StoreTimeout:
+    """Middleware that fails a request with 503 if the store does not answer in time."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -21,9 +21,9 @@ class StorePatience:
             return
         with patience(self._seconds) as waiting:
 
-            async def sent(message: Message) -> None:
+            async def send_untimed(message: Message) -> None:
                 if waiting is not None:
                     waiting.end()
                 await send(message)
 
-            await self._app(scope, receive, sent)
+            await self._app(scope, receive, send_untimed)

@@ -1,4 +1,4 @@
-"""How a session stands, as a caller is told: the answer to `GET /api/state`, and what a stream begins with."""
+"""The state of a session for clients: the response of `GET /api/state`, and the snapshot that starts a stream."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from pydantic_core import from_json
 
 from ..events.board import CursorExpired
-from ..events.event import Event, Events
+from ..events.event import Event
 from ..events.kinds import EventKind
 from ..events.routing import Family
 from ..execution.record import ExecutionRecord
@@ -21,36 +21,36 @@ from ..sessions.snapshot import BriefSnapshot
 from ..storage.brief import Cut
 from ..storage.rows import RequestRow
 from .app_services import AppServices
-from .frames import family_of, name_of
 from .models import BoardEvent, CutInfo, ExecutionInfo, RequestInfo, State
-from .pages import LONGEST, fits
+from .paging import MAX_FIELD, take_fitting
+from .sse import family_of, name_of
 
 PAGE = 500
-LOOKS = 8
-"""How often one looks for a moment at which nothing is written."""
+SNAPSHOT_ATTEMPTS = 8
+"""Attempts to read a state and the messages without a write between them."""
 MAX_SCANNED = 2_000
-"""How many events are looked at for those of the system's family."""
+"""Events that are scanned for those of the system family."""
 
-MAX_SHOWN = 100
-"""How many requests and executions there are in a state."""
+MAX_ENTRIES = 100
+"""Requests and executions in a state."""
 LIST_BYTES = 262_144
-"""About how many bytes each list of a state has, the messages aside."""
+"""The approximate size of each list of a state, except messages."""
 
 _SILENT = {kind.value.encode() for kind in (EventKind.TOOL_EXECUTING, EventKind.TOOL_PROGRESS, EventKind.TOOL_PARTIAL)}
 
 
-async def state_of(
+async def read_state(
     services: AppServices, session: Session, after: int | None = None, limit: int = 100, messages: int = 100
 ) -> State:
-    """How things stand. Of the system's events those after a cursor; the newest, where there is none."""
-    snapshot, window = await _as_one(services, session, messages)
-    requests = fits([request_info(each.row, each.cut) for each in snapshot.requests], _weight, LIST_BYTES)
-    executions = fits([execution_info(*each) for each in reversed(snapshot.executions)], _weight, LIST_BYTES)
-    more = len(requests) < len(snapshot.requests) or len(snapshot.requests) == MAX_SHOWN
+    """Read the state of a session, with the system events after a cursor, or the newest without one."""
+    snapshot, window = await _consistent(services, session, messages)
+    requests = take_fitting([request_info(each.row, each.cut) for each in snapshot.requests], _weight, LIST_BYTES)
+    executions = take_fitting([execution_info(*each) for each in reversed(snapshot.executions)], _weight, LIST_BYTES)
+    more = len(requests) < len(snapshot.requests) or len(snapshot.requests) == MAX_ENTRIES
     wallet = [each for each in requests if each.kind == EventKind.WALLET_TX_REQUEST]
     if after is None:
         events, cursor = await _system_events(session, max(0, snapshot.last_seq - PAGE), snapshot.last_seq, PAGE)
-        events = fits(reversed(events[-limit:]), _weight, LIST_BYTES)[::-1]
+        events = take_fitting(reversed(events[-limit:]), _weight, LIST_BYTES)[::-1]
     else:
         events, cursor = await _system_events(session, after, snapshot.last_seq, limit, bounded=True)
     return State(
@@ -68,19 +68,19 @@ async def state_of(
     )
 
 
-async def _as_one(services: AppServices, session: Session, most: int) -> tuple[BriefSnapshot, Messages]:
-    """How things stand, and the newest messages up to the same event: what follows is neither in them nor missing.
+async def _consistent(services: AppServices, session: Session, most: int) -> tuple[BriefSnapshot, Messages]:
+    """Read a snapshot and the newest messages as of the same event, so that later events complete them.
 
-    Where something is written all the time, one stops looking for a quiet moment, and the newest may be in both.
+    If events are written all the time, the last attempt may contain the newest messages twice.
     """
-    snapshot = await session.brief_snapshot(MAX_SHOWN, LONGEST)
+    snapshot = await session.brief_snapshot(MAX_ENTRIES, MAX_FIELD)
     if not services.has_model:
         return snapshot, _NoMessages()
-    for _ in range(LOOKS):
+    for _ in range(SNAPSHOT_ATTEMPTS):
         window = await session.latest_messages(most=most)
-        if await services.newest(session) == snapshot.last_seq or await _is_silent(session, snapshot.last_seq):
+        if await services.newest_seq(session) == snapshot.last_seq or await _is_silent(session, snapshot.last_seq):
             break
-        snapshot = await session.brief_snapshot(MAX_SHOWN, LONGEST)
+        snapshot = await session.brief_snapshot(MAX_ENTRIES, MAX_FIELD)
     else:
         window = await session.latest_messages(most=most)
     return snapshot, window
@@ -93,7 +93,7 @@ class _NoMessages:
 
 
 def request_info(row: RequestRow, cut: Mapping[str, Cut] | None = None) -> RequestInfo:
-    """A request as a caller sees it."""
+    """Return the API's form of a request."""
     return RequestInfo(
         request_id=row.id,
         session_id=row.session_id,
@@ -110,7 +110,7 @@ def request_info(row: RequestRow, cut: Mapping[str, Cut] | None = None) -> Reque
 
 
 def execution_info(record: ExecutionRecord, cut: Mapping[str, Cut] | None = None) -> ExecutionInfo:
-    """An execution as a caller sees it."""
+    """Return the API's form of an execution."""
     return ExecutionInfo(
         execution_id=record.id,
         call_id=record.call_id,
@@ -153,9 +153,9 @@ def _weight(entry: BaseModel) -> int:
 async def _system_events(
     session: Session, after: int, last: int, limit: int, *, bounded: bool = False
 ) -> tuple[list[BoardEvent], int]:
-    """Events of the system's family, and up to which number they are all that there are.
+    """Return events of the system family, and the number up to which they are complete.
 
-    Where they are `bounded`, they end when they have too many bytes.
+    If they are `bounded`, they stop at `LIST_BYTES`.
     """
     found: list[BoardEvent] = []
     room = LIST_BYTES
@@ -163,9 +163,9 @@ async def _system_events(
     cursor = after
     while cursor < until:
         try:
-            page = await _page(session, cursor)
+            page = await session.board.page(cursor, PAGE)
         except CursorExpired as expired:
-            if expired.first - 1 <= cursor:  # the log itself is gone
+            if expired.first - 1 <= cursor:  # the session was deleted
                 break
             cursor, until = expired.first - 1, min(last, expired.first - 1 + MAX_SCANNED)
             continue
@@ -184,16 +184,11 @@ async def _system_events(
 
 
 async def _is_silent(session: Session, after: int) -> bool:
-    """Whether no event after a number says or ends anything."""
+    """Whether no event after a number changes messages or requests."""
     try:
-        return all(name_of(line) in _SILENT for line in (await _page(session, after)).encoded)
+        return all(name_of(line) in _SILENT for line in (await session.board.page(after, PAGE)).encoded)
     except CursorExpired:
         return False
-
-
-async def _page(session: Session, after: int) -> Events:
-    board = session.board
-    return board.read(after, PAGE) if board.remembers(after) else await board.recall(after)
 
 
 def _board_event(event: Event) -> BoardEvent:

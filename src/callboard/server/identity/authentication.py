@@ -7,15 +7,15 @@ from typing import NamedTuple
 from ...clock import Clock
 from ...storage.keys import PREFIX, ReadKey, key_state, read_key
 from ...storage.port import Keys
-from .buckets import Buckets
+from .auth_problems import keys_required, rate_limited, token_invalid, token_missing, unavailable
 from .config import LOCAL, IdentityConfig
-from .keyring import KeyRing
+from .key_cache import KeyCache
 from .keyset import KeySet, KeySetUnavailable
-from .refusals import bad_token, no_token, nobody_known, too_many, unavailable
+from .rate_limits import RateLimiter
 from .tokens import TokenInvalid, Tokens
 
 
-class Pass(NamedTuple):
+class Identity(NamedTuple):
     """Who was let in, and on what grounds."""
 
     user_id: str
@@ -24,36 +24,36 @@ class Pass(NamedTuple):
     """When it ends, in seconds since 1970."""
 
 
-class Door:
+class Authenticator:
     """Decides who somebody is, and how often he may come. Raises `Problem`, or `StoreError`."""
 
     def __init__(self, config: IdentityConfig, store: Keys | None, clock: Clock) -> None:
         self._config = config
         self._clock = clock
-        self._ring = None if store is None else KeyRing(store, clock)
+        self._ring = None if store is None else KeyCache(store, clock)
         self._tokens = None
         if config.jwks is not None:
             self._tokens = Tokens(config, KeySet(config.jwks, config.jwt_algorithms, clock), clock)
-        self._users = Buckets(config.rate_limit, config.rate_burst, clock)
-        self._strangers = Buckets(config.rate_limit, config.rate_burst, clock)
+        self._users = RateLimiter(config.rate_limit, config.rate_burst, clock)
+        self._strangers = RateLimiter(config.rate_limit, config.rate_burst, clock)
         """Apart from the users, so that strangers do not drive them out."""
 
-    async def admit(self, token: Callable[[], str | None], address: str, here: bool) -> Pass:
+    async def admit(self, token: Callable[[], str | None], address: str, here: bool) -> Identity:
         """Whom a request comes from. `here` says that it comes from this machine; `token` gives what was brought.
 
         Nothing is read from a token where there are no keys: it would be good for nothing.
         """
         if self._tokens is None and (self._ring is None or not await self._ring.any()):
             if here:
-                return Pass(LOCAL)
+                return Identity(LOCAL)
             if not self._config.insecure:
-                raise nobody_known()
+                raise keys_required()
             self.count_stranger(address)
-            return Pass(LOCAL)
+            return Identity(LOCAL)
         text = token()
         if text is None:
             self.count_stranger(address)
-            raise no_token()
+            raise token_missing()
         found = await (self._by_key if text.startswith(PREFIX) else self._by_token)(text, address)
         _wait(self._users.take(found.user_id))
         return found
@@ -62,7 +62,7 @@ class Door:
         """Count a request of somebody who is not known. Raises `Problem` where there were too many."""
         _wait(self._strangers.take(address))
 
-    async def still_valid(self, admitted: Pass) -> bool:
+    async def still_valid(self, admitted: Identity) -> bool:
         """Whether somebody who was let in may stay: his key may have been revoked, or his time be over."""
         now = self._clock.time()
         if admitted.until is not None and admitted.until <= now:
@@ -72,7 +72,7 @@ class Door:
         row = await self._ring.find(admitted.key)
         return row is not None and key_state(row, now) == "active"
 
-    async def _by_key(self, text: str, address: str) -> Pass:
+    async def _by_key(self, text: str, address: str) -> Identity:
         key = read_key(text)
         if key is None or self._ring is None:
             raise self._refused(address, "It looks like a key, but is none. Copy it whole.")
@@ -85,9 +85,9 @@ class Door:
         if (state := key_state(row, now)) != "active":
             raise self._refused(address, f"The key is {state}. Ask whoever runs the server for a new one.")
         await self._ring.note_use(row)
-        return Pass(row.user_id, key, row.expires_at)
+        return Identity(row.user_id, key, row.expires_at)
 
-    async def _by_token(self, text: str, address: str) -> Pass:
+    async def _by_token(self, text: str, address: str) -> Identity:
         if self._tokens is None:
             raise self._refused(address, "It is no key of this server, and other tokens are not taken.")
         try:
@@ -96,13 +96,13 @@ class Door:
             raise self._refused(address, str(error)) from None
         except KeySetUnavailable as error:
             raise unavailable(str(error)) from None
-        return Pass(user_id, None, until)
+        return Identity(user_id, None, until)
 
     def _refused(self, address: str, detail: str) -> Exception:
         self.count_stranger(address)
-        return bad_token(detail)
+        return token_invalid(detail)
 
 
 def _wait(seconds: float) -> None:
     if seconds:
-        raise too_many(math.ceil(seconds))
+        raise rate_limited(math.ceil(seconds))

@@ -8,26 +8,26 @@ from collections.abc import Collection, Mapping, Sequence
 
 from ...sessions.ids import MAX_ID, is_call_id
 from ...tools.document import shorten
-from .lines import Line, Names, Window
-from .refused import RunRefused
+from .run_refused import RunRefused
 from .run_request import RunRequest
+from .thread_messages import MessageIds, MessageWindow, ThreadMessage
 
 MAX_NEW = 50
 """How many new messages of the user a run may bring. They are stored in one write."""
 
 
-class MessageNotTaken(RunRefused):
+class MessageRejected(RunRefused):
     """A message of the user belongs to another conversation, and the run brings nothing else."""
 
     code = "message_not_taken"
 
 
-def distinct(lines: Sequence[Line]) -> list[Line]:
+def distinct(lines: Sequence[ThreadMessage]) -> list[ThreadMessage]:
     """The messages of a client, each one of the user once, at its last place.
 
     Raises `RunRefused` for one id with two texts.
     """
-    last: dict[str, Line] = {}
+    last: dict[str, ThreadMessage] = {}
     for line in lines:
         if line.role == "user":
             if (known := last.get(line.id)) is not None and known.text != line.text:
@@ -39,19 +39,19 @@ def distinct(lines: Sequence[Line]) -> list[Line]:
     return [line for line in lines if line.role != "user" or last[line.id] is line]
 
 
-def unknown(lines: Sequence[Line], window: Window, remembered: Collection[str]) -> list[Line]:
+def unknown(lines: Sequence[ThreadMessage], window: MessageWindow, remembered: Collection[str]) -> list[ThreadMessage]:
     """The messages of the user that are neither in the window nor remembered: these may be new."""
     known = {line.id for line in window.lines if line.role == "user"}
     return [line for line in lines if line.role == "user" and line.id not in known and line.id not in remembered]
 
 
-def last_words(lines: Sequence[Line]) -> list[Line]:
+def last_words(lines: Sequence[ThreadMessage]) -> list[ThreadMessage]:
     """The messages of the user after the last one of an assistant."""
     last = max((place for place, line in enumerate(lines) if line.role == "assistant"), default=-1)
     return [line for line in lines[last + 1 :] if line.role == "user"]
 
 
-def check_texts(lines: Sequence[Line], texts: Mapping[str, str]) -> None:
+def check_texts(lines: Sequence[ThreadMessage], texts: Mapping[str, str]) -> None:
     """Refuse messages whose ids were taken with another text. Raises `RunRefused`."""
     for line in lines:
         if texts.get(line.id, line.text) != line.text:
@@ -61,7 +61,7 @@ def check_texts(lines: Sequence[Line], texts: Mapping[str, str]) -> None:
             )
 
 
-def ours(lines: Sequence[Line], window: Window, names: Names) -> list[Line]:
+def ours(lines: Sequence[ThreadMessage], window: MessageWindow, names: MessageIds) -> list[ThreadMessage]:
     """The messages after the last one of an assistant that is not this thread's."""
     known = {line.id for line in window.lines if line.role == "assistant"}
     for place in range(len(lines) - 1, -1, -1):
@@ -72,7 +72,7 @@ def ours(lines: Sequence[Line], window: Window, names: Names) -> list[Line]:
     return list(lines)
 
 
-def check(new: Sequence[Line], run_request: RunRequest) -> None:
+def check(new: Sequence[ThreadMessage], run_request: RunRequest) -> None:
     """Refuse new messages that cannot be taken. Raises `RunRefused`."""
     if len(new) > MAX_NEW:
         raise RunRefused(

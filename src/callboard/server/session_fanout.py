@@ -1,16 +1,16 @@
-"""A feed: one subscription of a session's board for all readers of that session. Events are encoded once for all."""
+"""The fan-out of a session's board: one subscription for all readers, so that each event is encoded once."""
 
 from contextlib import ExitStack
 
 from ..events.event import Events
 from ..events.routing import Family
 from ..sessions.session import Session
-from .frames import chunks, live_frame
 from .reader import Reader
+from .sse import chunks, live_frame
 
 
-class Feed:
-    """Begun for the first reader, closed after the last."""
+class SessionFanout:
+    """Delivers a session's events to its readers, from the first reader until the last."""
 
     __slots__ = ("_readers", "_stack", "_subscription", "session")
 
@@ -18,15 +18,15 @@ class Feed:
         self.session = session
         self._readers: dict[Reader, None] = {}
         self._stack = ExitStack()
-        self._subscription = self._stack.enter_context(session.subscribe(self._deliver, ended=self._lost))
-        self._stack.enter_context(session.board.listening(self._say))
+        self._subscription = self._stack.enter_context(session.subscribe(self._deliver, ended=self._fail))
+        self._stack.enter_context(session.board.listening(self._deliver_live))
 
     def __len__(self) -> int:
         return len(self._readers)
 
     @property
-    def over(self) -> bool:
-        """Whether nothing comes any more: whoever is still there has only to take his last word."""
+    def closed(self) -> bool:
+        """Whether the subscription has ended, so that a new reader needs another fan-out."""
         return self._subscription.closed
 
     def join(self, reader: Reader) -> None:
@@ -35,11 +35,11 @@ class Feed:
     def leave(self, reader: Reader) -> None:
         self._readers.pop(reader, None)
 
-    def end(self, last_word: str) -> None:
-        """Give everybody what is there, and a last word with the number after which to come back."""
+    def end(self, final_event: str) -> None:
+        """Deliver pending events, then a final event with the number to resume after."""
         self._subscription.deliver()
         for reader in self._readers:
-            reader.end(last_word)
+            reader.end(final_event)
 
     def close(self) -> None:
         self._stack.close()
@@ -54,19 +54,19 @@ class Feed:
                 pieces = shared.get(reader.family)
                 if pieces is None:
                     pieces = shared[reader.family] = list(chunks(events, reader.family))
-            else:  # it has read the first ones by itself
+            else:  # the reader has read the first events from the log
                 rest = Events(reader.cursor + 1, events.encoded[reader.cursor - before :])
                 pieces = list(chunks(rest, reader.family))
-            reader.take(pieces, last)
+            reader.deliver(pieces, last)
 
-    def _say(self, line: bytes) -> None:
-        self._subscription.deliver()  # what was posted before comes before
+    def _deliver_live(self, line: bytes) -> None:
+        self._subscription.deliver()  # keeps the order of stored and live events
         piece = live_frame(line)
         for reader in self._readers:
             if reader.family is not Family.SYSTEM:
-                reader.hear(piece)
+                reader.deliver_live(piece)
 
-    def _lost(self, error: Exception) -> None:
-        """The board cannot be read on: everybody comes back, and is told where to begin again."""
+    def _fail(self, error: Exception) -> None:
+        """End all readers because the board cannot be read; their clients resume."""
         for reader in self._readers:
             reader.end("goodbye")

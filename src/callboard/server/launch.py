@@ -1,4 +1,4 @@
-"""Hosting: all that `callboard serve` joins. A runtime, who may come in, what is measured, and where to listen."""
+"""LaunchOptions: all that `callboard serve` joins. A runtime, who may come in, what is measured, and where to listen."""
 
 import asyncio
 import signal
@@ -21,9 +21,9 @@ from ..tools.registry import Registry
 from .app import create_app
 from .gc_tuning import rare_collections
 from .identity import PUBLIC, IdentityConfig, guard, may_listen
-from .outdated import ending_when_outdated
-from .page import page_routes
-from .serving import Server, listen, serving
+from .page_assets import page_routes
+from .revision_watch import stop_when_migrated
+from .uvicorn_server import Server, create_server, listen
 
 
 class ListeningRefused(CallboardError):
@@ -33,7 +33,7 @@ class ListeningRefused(CallboardError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hosting:
+class LaunchOptions:
     """What is served, and where."""
 
     host: str
@@ -50,7 +50,7 @@ class Hosting:
     """Whether log lines say whose they are: session, execution, tool."""
 
 
-def host(wanted: Hosting, listening: Callable[[str, bool], Any]) -> None:
+def launch(wanted: LaunchOptions, listening: Callable[[str, bool], Any]) -> None:
     """Serve until somebody ends it. `listening` is called with the address, and whether one needs a key there.
 
     Raises `CallboardError`: the store, the model or the address cannot be used.
@@ -60,7 +60,7 @@ def host(wanted: Hosting, listening: Callable[[str, bool], Any]) -> None:
         runner.run(_serve(wanted, listening))
 
 
-async def _serve(wanted: Hosting, listening: Callable[[str, bool], Any]) -> None:
+async def _serve(wanted: LaunchOptions, listening: Callable[[str, bool], Any]) -> None:
     config = IdentityConfig.from_environment().listening_on(wanted.host)
     if wanted.no_auth:
         config = replace(config, insecure=True)
@@ -82,9 +82,9 @@ async def _serve(wanted: Hosting, listening: Callable[[str, bool], Any]) -> None
             with measure(runtime) as metrics, _observed(runtime, wanted.log_owners):
                 app = create_app(runtime, guard=guarded, metrics=metrics.render)
                 app.state.services.streams.counted = metrics.reading
-                server = signals.end(serving(app, grace=wanted.grace))
+                server = signals.end(create_server(app, grace=wanted.grace))
                 listening(_address(wanted.host, made), keys or config.jwks is not None)
-                async with ending_when_outdated(runtime.store, runtime.clock, server.end):
+                async with stop_when_migrated(runtime.store, runtime.clock, server.end):
                     with rare_collections():
                         await server.serve(sockets=[made])
 

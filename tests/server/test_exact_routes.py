@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 from starlette.routing import Match, NoMatchFound
 
-from callboard.server.fixed import FixedRoutes
+from callboard.server.exact_routes import ExactRoutes
 
 
 async def chat(scope: Any, receive: Any, send: Any) -> None: ...
 
 
-ROUTES = FixedRoutes({"/api/chat": chat})
+ROUTES = ExactRoutes({"/api/chat": chat})
 
 
 def found(path: str, root_path: str = "", kind: str = "http") -> tuple[Match, Any]:

@@ -50,7 +50,7 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def serving(app: Starlette, *, grace: float = 10.0) -> Server:
+def create_server(app: Starlette, *, grace: float = 10.0) -> Server:
     """A server for an app of `create_app`. Run it with `await server.serve(sockets=[listen(host, port)])`."""
     config = uvicorn.Config(
         app,

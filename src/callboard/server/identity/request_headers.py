@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 from .addresses import Authority, Origin, read_authority, read_origin
-from .refusals import foreign_origin, malformed, not_a_token, unknown_host
+from .auth_problems import header_invalid, host_not_allowed, origin_not_allowed, token_malformed
 
 Headers = Iterable[tuple[bytes, bytes]]
 
@@ -21,12 +21,12 @@ def one(headers: Headers, name: bytes) -> str | None:
     """The value of a header; None where it is not there. Raises `Problem` where there are several, or for odd bytes."""
     found = [value for each, value in headers if each == name]
     if len(found) > 1:
-        raise malformed(f"The header {name.decode()} was sent {len(found)} times. Send it once.")
+        raise header_invalid(f"The header {name.decode()} was sent {len(found)} times. Send it once.")
     if not found:
         return None
     text = found[0].decode("latin-1").strip(" \t")
     if not (text.isascii() and text.isprintable()):
-        raise malformed(f"The header {name.decode()} has characters that it cannot have.")
+        raise header_invalid(f"The header {name.decode()} has characters that it cannot have.")
     return text
 
 
@@ -34,10 +34,10 @@ def host_of(headers: Headers) -> Authority:
     """The name under which the server was asked. Raises `Problem`."""
     text = one(headers, b"host")
     if text is None:
-        raise malformed("The header host is missing.")
+        raise header_invalid("The header host is missing.")
     host = read_authority(text)
     if host is None:
-        raise unknown_host()
+        raise host_not_allowed()
     return host
 
 
@@ -48,11 +48,11 @@ def origin_of(headers: Headers) -> Origin | None:
         return None
     origin = read_origin(text)
     if origin is None:
-        raise foreign_origin()
+        raise origin_not_allowed()
     return origin
 
 
-def is_from_elsewhere(headers: Headers) -> bool:
+def is_cross_site(headers: Headers) -> bool:
     """Whether a browser says that a page of another origin asks, where it sends no origin: for a picture or a link."""
     return one(headers, b"sec-fetch-site") in {"cross-site", "same-site"}
 
@@ -70,7 +70,7 @@ def token_of(headers: Headers) -> str | None:
         return None
     token = token.strip(" ")
     if len(token) > LONGEST_TOKEN:
-        raise not_a_token(f"The token is longer than {LONGEST_TOKEN} characters.")
+        raise token_malformed(f"The token is longer than {LONGEST_TOKEN} characters.")
     if _TOKEN.fullmatch(token) is None:
-        raise not_a_token("The token is empty, or has characters that no token has.")
+        raise token_malformed("The token is empty, or has characters that no token has.")
     return token

@@ -15,8 +15,8 @@ INTERVAL = 2.0
 
 
 @asynccontextmanager
-async def ending_when_outdated(store: Store, clock: Clock, end: Callable[[], None]) -> AsyncGenerator[None]:
-    """Call `end` when the store was migrated. Raises `StoreOutdated` after the block in that case."""
+async def stop_when_migrated(store: Store, clock: Clock, end: Callable[[], None]) -> AsyncGenerator[None]:
+    """ApiCall `end` when the store was migrated. Raises `StoreOutdated` after the block in that case."""
     watch = asyncio.create_task(_outdated(store, clock, end), name="callboard: revision")
     try:
         yield

@@ -1,4 +1,4 @@
-"""A budget of bytes: how much is held at once, for one user and for all."""
+"""A limit on the bytes that are held in memory at once, per user and in total."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -8,29 +8,29 @@ from ..protocols.problem import Problem
 MIB = 1_048_576
 
 
-class Budget:
-    """Counts what is held, by user."""
+class ByteBudget:
+    """Counts the held bytes of each user."""
 
     __slots__ = ("_held", "_per_user", "_refuse", "_total", "held")
 
     def __init__(self, refuse: Callable[[], Problem], *, per_user: int, total: int) -> None:
         self._refuse = refuse
-        """Makes the problem of a user who holds too many."""
+        """Creates the problem for a user above the limit."""
         self._per_user = per_user
         self._total = total
         self._held: dict[str, int] = {}
         self.held = 0
-        """Bytes, of all users."""
+        """Bytes of all users."""
 
     def held_by(self, user_id: str) -> int:
-        """Bytes, of one user."""
+        """Return the bytes of one user."""
         return self._held.get(user_id, 0)
 
     @contextmanager
     def holding(self, user_id: str, size: int) -> Generator[None]:
-        """Hold so many bytes until the end of the `with`. Raises `Problem` (429, 503) where there is no room.
+        """Reserve bytes until the end of the `with`. Raises `Problem` (429, 503) if they exceed a limit.
 
-        One alone is always let through, however large.
+        A single reservation is always granted, whatever its size.
         """
         mine = self._held.get(user_id, 0)
         if mine and mine + size > self._per_user:

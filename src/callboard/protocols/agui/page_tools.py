@@ -17,7 +17,7 @@ from ...tools.document import shorten
 from ...tools.result import Result
 from ...tools.schema_arguments import SchemaArguments
 from ...types import Mode
-from .refused import RunRefused
+from .run_refused import RunRefused
 
 MAX_TOOLS = 64
 MAX_SCHEMA_BYTES = 32 * 1024
