@@ -1,4 +1,4 @@
-"""The app: the composition root of the server. It joins a runtime, the routes and what stands in front of them."""
+"""The ASGI app: the composition root of the server, which joins a runtime, the routes, the protocols and middleware."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -46,7 +46,7 @@ ENDPOINTS = [
     *executions.ENDPOINTS,
     *operations.ENDPOINTS,
 ]
-"""Everything that the server answers, the protocols aside."""
+"""The endpoints of the API, without mounted protocols."""
 
 
 def create_app(
@@ -80,7 +80,7 @@ def create_app(
     app = Starlette(
         routes=_routes(services),
         middleware=middleware,
-        exception_handlers={HTTPException: _explained, CallboardError: _explained, Exception: _explained},
+        exception_handlers=dict.fromkeys((HTTPException, CallboardError, Exception), _problem_response),
         lifespan=_lifespan(services, begin_runtime),
     )
     app.router.redirect_slashes = False
@@ -94,22 +94,23 @@ def _routes(services: AppServices) -> list[BaseRoute]:
 
     document = to_json(openapi(ENDPOINTS))
 
-    async def described(request: Request) -> Response:
+    async def get_document(request: Request) -> Response:
         return Response(document, media_type=JSON)
 
-    # the sort is stable, and addresses of more parts come first: what is most special is asked first
+    # longer paths come first, so that the most specific route matches
     ordered = sorted(ENDPOINTS, key=lambda each: (-each.path.count("/"), each.path))
     resources = {path: Resource(services, [*each]) for path, each in groupby(ordered, by_path)}
-    fixed = ExactRoutes({path: each for path, each in resources.items() if "{" not in path})
-    made = [_route(path, each) for path, each in resources.items() if "{" in path]
-    return [fixed, *made, Route("/openapi.json", described, methods=["GET"]), *mount_routes(services), *page_routes()]
+    exact = ExactRoutes({path: each for path, each in resources.items() if "{" not in path})
+    patterns = [_route(path, each) for path, each in resources.items() if "{" in path]
+    described = Route("/openapi.json", get_document, methods=["GET"])
+    return [exact, *patterns, described, *mount_routes(services), *page_routes()]
 
 
 def _route(path: str, resource: Resource) -> Route:
-    """A route of an address with parameters.
+    """Create the route of a path with parameters.
 
-    An id may end like the address of an action (`/logout`). So an action takes only its own methods, and any other
-    request is about the session that has this id.
+    An id may end like the path of an action (`/logout`). So an action matches only its own methods, and any other
+    request is about the session with this id.
     """
     return Route(path, resource, methods=resource.methods if ":path}/" in path else None)
 
@@ -131,5 +132,5 @@ def _lifespan(services: AppServices, begin_runtime: bool) -> Callable[[Starlette
     return lifespan
 
 
-async def _explained(request: Request, error: Exception) -> Response:
+async def _problem_response(request: Request, error: Exception) -> Response:
     return problem_of(error).response()

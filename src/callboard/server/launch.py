@@ -1,4 +1,4 @@
-"""LaunchOptions: all that `callboard serve` joins. A runtime, who may come in, what is measured, and where to listen."""
+"""The start of a server process: `callboard serve` joins a runtime, identity, telemetry and a listening socket here."""
 
 import asyncio
 import signal
@@ -15,7 +15,7 @@ from uvicorn.loops.auto import auto_loop_factory
 from ..errors import CallboardError
 from ..runtime import Runtime
 from ..telemetry import can_trace, measure, trace
-from ..telemetry.log_context import follow
+from ..telemetry.log_context import attach_log_context
 from ..tools.definition import Tool
 from ..tools.registry import Registry
 from .app import create_app
@@ -27,14 +27,14 @@ from .uvicorn_server import Server, create_server, listen
 
 
 class ListeningRefused(CallboardError):
-    """An address may not be listened on without anybody having to say who he is."""
+    """Listening on an address that other machines reach is refused, because no authentication is set up."""
 
     code = "listening_refused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchOptions:
-    """What is served, and where."""
+    """The options of `callboard serve`."""
 
     host: str
     port: int
@@ -43,54 +43,54 @@ class LaunchOptions:
     tools: Registry
     workers: Iterable[Tool] = ()
     no_auth: bool = False
-    """Whether everybody may come in from anywhere, where nobody has a key."""
+    """Whether to accept all requests from any machine while no API key exists."""
     grace: float = 10.0
-    """Seconds that running turns have to end when the server ends."""
+    """Seconds that running turns get at the shutdown."""
     log_owners: bool = False
-    """Whether log lines say whose they are: session, execution, tool."""
+    """Whether log lines carry their session, execution and tool."""
 
 
-def launch(wanted: LaunchOptions, listening: Callable[[str, bool], Any]) -> None:
-    """Serve until somebody ends it. `listening` is called with the address, and whether one needs a key there.
+def launch(options: LaunchOptions, listening: Callable[[str, bool], Any]) -> None:
+    """Serve until a signal ends the process. Calls `listening` with the URL, and whether clients need a key.
 
-    Raises `CallboardError`: the store, the model or the address cannot be used.
+    Raises `CallboardError` if the store, the model or the address cannot be used.
     """
-    _allow_many_connections()
+    _raise_file_limit()
     with asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
-        runner.run(_serve(wanted, listening))
+        runner.run(_serve(options, listening))
 
 
-async def _serve(wanted: LaunchOptions, listening: Callable[[str, bool], Any]) -> None:
-    config = IdentityConfig.from_environment().listening_on(wanted.host)
-    if wanted.no_auth:
+async def _serve(options: LaunchOptions, listening: Callable[[str, bool], Any]) -> None:
+    config = IdentityConfig.from_environment().listening_on(options.host)
+    if options.no_auth:
         config = replace(config, insecure=True)
-    runtime = Runtime(wanted.tools, model=wanted.model, store=wanted.store, workers=wanted.workers)
-    with _closing(listen(wanted.host, wanted.port)) as made, _Signals() as signals:
+    runtime = Runtime(options.tools, model=options.model, store=options.store, workers=options.workers)
+    with _closing(listen(options.host, options.port)) as made, _Signals() as signals:
         async with runtime:
             keys = bool(await runtime.store.keys(limit=1))
-            if not may_listen(wanted.host, config, keys=keys):
+            if not may_listen(options.host, config, keys=keys):
                 raise ListeningRefused(
-                    f"Nobody has to say who he is yet, so {wanted.host} is not listened on: everybody who reaches it "
-                    "could use it. Make a key first (callboard keys create --user NAME), or listen on 127.0.0.1, or "
-                    "let everybody in with --no-auth."
+                    f"The server does not listen on {options.host}, because it has no API keys and any client that "
+                    "reaches it could use it. Create a key first (callboard keys create --user NAME), listen on "
+                    "127.0.0.1, or allow unauthenticated access with --no-auth."
                 )
             public = PUBLIC | {route.path for route in page_routes()}
 
             def guarded(app: ASGIApp) -> ASGIApp:
                 return guard(app, config, runtime.store, clock=runtime.clock, public=public)
 
-            with measure(runtime) as metrics, _observed(runtime, wanted.log_owners):
+            with measure(runtime) as metrics, _observed(runtime, options.log_owners):
                 app = create_app(runtime, guard=guarded, metrics=metrics.render)
                 app.state.services.streams.counted = metrics.reading
-                server = signals.end(create_server(app, grace=wanted.grace))
-                listening(_address(wanted.host, made), keys or config.jwks is not None)
-                async with stop_when_migrated(runtime.store, runtime.clock, server.end):
+                server = signals.attach(create_server(app, grace=options.grace))
+                listening(_address(options.host, made), keys or config.jwks is not None)
+                async with stop_when_migrated(runtime.store, runtime.clock, server.stop):
                     with rare_collections():
                         await server.serve(sockets=[made])
 
 
-def _allow_many_connections() -> None:
-    """Raise the number of open files to what the system allows: each reader is one."""
+def _raise_file_limit() -> None:
+    """Raise the limit of open files as far as the system allows: each stream needs one."""
     try:
         import resource
     except ModuleNotFoundError:  # not on this system
@@ -102,12 +102,12 @@ def _allow_many_connections() -> None:
 
 @contextmanager
 def _observed(runtime: Runtime, log_owners: bool) -> Generator[None]:
-    """Have it traced where the process has somewhere to send spans, and its log lines say whose they are."""
+    """Trace the runtime if the process exports spans, and add its context to log lines."""
     with ExitStack() as stack:
         if can_trace():
             stack.callback(trace(runtime).close)
         if log_owners:
-            stack.callback(follow(runtime))
+            stack.callback(attach_log_context(runtime))
         yield
 
 
@@ -120,9 +120,9 @@ def _closing(made: socket.socket) -> Generator[socket.socket]:
 
 
 class _Signals:
-    """What ends the server, before uvicorn listens to signals and after it has: it raises them again when it has ended.
+    """Signal handlers for the time before and after uvicorn's own: uvicorn raises its signals again when it has ended.
 
-    The runtime is to end in peace then, and nobody who wants it to end early is to be missed.
+    An early signal is not lost, and a repeated one does not interrupt the runtime's shutdown.
     """
 
     def __init__(self) -> None:
@@ -138,8 +138,8 @@ class _Signals:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def end(self, server: Server) -> Server:
-        """Have a server end where somebody wants that, or wanted it already."""
+    def attach(self, server: Server) -> Server:
+        """Stop a server at the next signal, or now if there was one."""
         self._server = server
         server.should_exit = server.should_exit or self._seen
         return server

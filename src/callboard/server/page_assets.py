@@ -1,4 +1,4 @@
-"""The page: a few files from the package, read once, each at its own address."""
+"""The files of the page, read from the package once and served at their own paths."""
 
 import hashlib
 from collections.abc import Awaitable, Callable
@@ -26,11 +26,11 @@ class Asset(NamedTuple):
     content: bytes
     media_type: str
     tag: str
-    """Changes with its content."""
+    """The entity tag, a hash of the content."""
 
 
 def page_routes() -> list[Route]:
-    """A route for every file of the page; the first one also at `/`."""
+    """Create a route for each file of the page; `index.html` is also at `/`."""
     found = {f"/{name}": asset for name, asset in _assets().items()}
     if "/index.html" in found:
         found["/"] = found["/index.html"]

@@ -26,30 +26,30 @@ RETRY_AFTER = "5"
 
 
 def not_found(what: str) -> Problem:
-    """Something is not there, or it is somebody else's: the two look the same."""
+    """Return the problem of a missing resource; the same for a resource of another user."""
     return Problem(404, f"{what}_not_found", "Not found", f"There is no such {what}.")
 
 
-def draining(detail: str = "The server is ending. Try again.") -> Problem:
-    """The server ends."""
+def draining(detail: str = "The server is shutting down. Try again.") -> Problem:
+    """Return the problem of a request during the shutdown."""
     return Problem(503, "draining", "Not available", detail, {"retry-after": "1"})
 
 
 def too_many_errors(where: str) -> Problem:
-    """What a caller sent has so many errors that they are not listed."""
-    return Problem(422, "invalid", "Not valid", f"The {where} has too many errors to list them.")
+    """Return the problem of a body or query with more errors than are listed."""
+    return Problem(422, "invalid", "Not valid", f"The {where} has too many errors to list.")
 
 
 def problem_of(error: Exception) -> Problem:
-    """What a caller is told about an error."""
+    """Translate any error into a problem."""
     match error:
         case Problem():
             return error
         case HTTPException():
             return _of_http(error)
         case IdempotencyConflict():
-            return Problem(409, error.code, "The key was used for something else", str(error))
-        case SessionNotFound() | Conflict():  # nothing can be written to one that was deleted meanwhile
+            return Problem(409, error.code, "The key was used for another request", str(error))
+        case SessionNotFound() | Conflict():  # the session was deleted in the meantime
             return not_found("session")
         case ToolError() if error.category is ErrorCategory.NOT_FOUND:
             return Problem(404, "not_found", "Not found", error.message)
@@ -62,27 +62,27 @@ def problem_of(error: Exception) -> Problem:
         case EventInvalid() | AnswerInvalid():
             return Problem(422, error.code, "Not valid", str(error), errors=_printable(error.problems))
         case RequestClosed():
-            return Problem(409, error.code, "Not open any more", str(error))
+            return Problem(409, error.code, "No longer open", str(error))
         case ArgumentsMismatch():
-            return Problem(409, error.code, "Not what was asked", str(error))
+            return Problem(409, error.code, "The arguments differ", str(error))
         case SessionIdInvalid() | CallIdInvalid():
             return Problem(422, error.code, "Not valid", str(error))
         case StoreUnconfirmed():
             detail = (
-                "The store did not confirm in time. It may have been done: repeat it with the same id, or look how "
-                "things stand first."
+                "The store did not confirm the change in time. It may have been written: repeat the request with the "
+                "same id, or read the state first."
             )
             return Problem(503, error.code, "Not confirmed", detail, {"retry-after": RETRY_AFTER})
         case StoreUnavailable():
-            detail = "The store does not answer at the moment. Nothing was done, and nothing will be; try again."
+            detail = "The store does not respond. Nothing was done, and nothing will be; try again."
             return Problem(503, error.code, "Not available", detail, {"retry-after": RETRY_AFTER})
         case StoreError():
             log.error("the store cannot be used: %s", error)
-            return Problem(503, error.code, "Not available", "The store cannot be used. The server's log says why.")
+            return Problem(503, error.code, "Not available", "The store cannot be used; the server's log has details.")
         case _:
-            if isinstance(error, CallboardError):  # any other is raised again, and logged by the server
+            if isinstance(error, CallboardError):  # uvicorn logs any other error
                 log.error("a request failed", exc_info=error)
-            return Problem(500, "internal", "The server failed", "Something failed here. The server's log says what.")
+            return Problem(500, "internal", "Internal error", "The server failed; its log has details.")
 
 
 def _of_http(error: HTTPException) -> Problem:
@@ -90,7 +90,7 @@ def _of_http(error: HTTPException) -> Problem:
     return Problem(error.status_code, code, title, None, error.headers)
 
 
-_KNOWN = {404: ("not_found", "Not found"), 405: ("method_not_allowed", "Not allowed here")}
+_KNOWN = {404: ("not_found", "Not found"), 405: ("method_not_allowed", "Method not allowed")}
 
 
 def _printable(problems: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Ends the server when another version of Callboard has migrated its store: it could not write anything any more."""
+"""Shuts the server down when another version of Callboard has migrated its store, to which it cannot write any more."""
 
 import asyncio
 import logging
@@ -15,9 +15,9 @@ INTERVAL = 2.0
 
 
 @asynccontextmanager
-async def stop_when_migrated(store: Store, clock: Clock, end: Callable[[], None]) -> AsyncGenerator[None]:
-    """ApiCall `end` when the store was migrated. Raises `StoreOutdated` after the block in that case."""
-    watch = asyncio.create_task(_outdated(store, clock, end), name="callboard: revision")
+async def stop_when_migrated(store: Store, clock: Clock, stop: Callable[[], None]) -> AsyncGenerator[None]:
+    """Call `stop` when the store is migrated, and raise `StoreOutdated` after the block in that case."""
+    watch = asyncio.create_task(_watch(store, clock, stop), name="callboard: revision")
     try:
         yield
     finally:
@@ -27,14 +27,14 @@ async def stop_when_migrated(store: Store, clock: Clock, end: Callable[[], None]
         raise watch.result()
 
 
-async def _outdated(store: Store, clock: Clock, end: Callable[[], None]) -> StoreOutdated:
+async def _watch(store: Store, clock: Clock, stop: Callable[[], None]) -> StoreOutdated:
     while True:
         await clock.sleep(INTERVAL)
         try:
             await store.verify()
         except StoreOutdated as outdated:
-            log.error("the server ends: %s", outdated)
-            end()
+            log.error("the server shuts down: %s", outdated)
+            stop()
             return outdated
         except StoreError as error:
-            log.debug("the revision of the store could not be checked: %s", error)
+            log.debug("cannot check the revision of the store: %s", error)

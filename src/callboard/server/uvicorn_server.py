@@ -1,7 +1,7 @@
-"""Serving: uvicorn with our connections, and an end that lets nobody down.
+"""uvicorn's server with Callboard's connections and a graceful shutdown.
 
-At SIGTERM or Ctrl-C nothing new is accepted, running turns get a while to end, every stream is ended after its last
-event, and then uvicorn does what it always does. Turns that take longer are left to recovery.
+At SIGTERM or Ctrl-C the server accepts nothing new, waits a limited time for running turns, ends each stream after its
+last event, and then shuts down like uvicorn. Recovery continues turns that take longer.
 """
 
 import asyncio
@@ -16,42 +16,42 @@ from .app_services import AppServices
 from .connection import Connection
 
 TICK = 0.05
-"""Seconds between two looks at what still runs, while the server ends."""
+"""Seconds between two checks for running turns during the shutdown."""
 
 
 class AddressTaken(CallboardError):
-    """Nobody can listen there."""
+    """The server cannot listen on an address."""
 
     code = "address_taken"
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server, which drains before it shuts down."""
+    """A uvicorn server that drains before it shuts down."""
 
     def __init__(self, config: uvicorn.Config, services: AppServices, grace: float) -> None:
         super().__init__(config)
         self._services = services
         self._grace = grace
 
-    def end(self) -> None:
-        """Begin to shut down, as a signal does."""
+    def stop(self) -> None:
+        """Start the shutdown, as a signal does."""
         self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Let running turns end, then the streams, then the rest. A second Ctrl-C does not wait."""
+        """Wait for running turns, end the streams, then shut down. A second Ctrl-C skips the wait."""
         self._services.draining = True
         for server in self.servers:
             server.close()
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._grace
-        while self._services.busy and loop.time() < deadline and not self.force_exit:  # noqa: ASYNC110 (as uvicorn looks)
+        while self._services.busy and loop.time() < deadline and not self.force_exit:  # noqa: ASYNC110 (as uvicorn polls)
             await asyncio.sleep(TICK)
         self._services.drain()
         await super().shutdown(sockets)
 
 
 def create_server(app: Starlette, *, grace: float = 10.0) -> Server:
-    """A server for an app of `create_app`. Run it with `await server.serve(sockets=[listen(host, port)])`."""
+    """Create the server of an app of `create_app`. Run it with `await server.serve(sockets=[listen(host, port)])`."""
     config = uvicorn.Config(
         app,
         http=Connection,
@@ -67,15 +67,15 @@ def create_server(app: Starlette, *, grace: float = 10.0) -> Server:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens there. Raises `AddressTaken` that says what to do."""
+    """Return a listening socket. Raises `AddressTaken`."""
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         made = socket.create_server((str(address[0]), int(address[1])), family=family, backlog=2048)
     except OSError as error:
         why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
         raise AddressTaken(
-            f"Nothing can listen on {host}, port {port}: {why}. Choose another: --host, --port."
+            f"The server cannot listen on {host}, port {port}: {why}. Choose another address: --host, --port."
         ) from None
     made.setblocking(False)
-    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else small answers wait for the client's next word
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # or small responses wait for the client's next packet
     return made

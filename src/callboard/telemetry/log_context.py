@@ -31,7 +31,7 @@ def log_context() -> LogContext:
     return _current.get()
 
 
-def follow(runtime: Runtime) -> Callable[[], None]:
+def attach_log_context(runtime: Runtime) -> Callable[[], None]:
     """Have log lines of handlers and turns of a runtime say whose they are, until what this returns is called."""
     follower = _Follower()
     blind, watch = runtime.manager.observe(follower), TurnWatch(runtime, follower)

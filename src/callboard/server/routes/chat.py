@@ -1,4 +1,4 @@
-"""The conversation: what a person says, what is streamed back, how things stand, and a way to stop it."""
+"""The conversation: messages of the user, the stream of events, the session's state, and interruption."""
 
 from starlette.types import ASGIApp
 
@@ -26,8 +26,8 @@ from ..models import (
 from ..session_state import read_state
 
 
-async def chat(call: ApiCall[ChatMessage, Nothing]) -> Queued:
-    """Store what the user says, and let a turn begin. The same message id again is the same message."""
+async def send_message(call: ApiCall[ChatMessage, Nothing]) -> Queued:
+    """Store a message of the user and start a turn. A repeated message id is the same message."""
     wanted = call.body
     found = await call.services.find(wanted.session_id, call.user_id)
     key = idempotency_key(call, wanted.message_id, "message_id")
@@ -35,7 +35,7 @@ async def chat(call: ApiCall[ChatMessage, Nothing]) -> Queued:
     async def say(row: IdempotencyRow | None) -> Queued:
         session = await call.services.open(wanted.session_id, call.user_id)
         if not call.services.has_model:
-            detail = "This server has no model to talk to. Start it with one: callboard serve --model …"
+            detail = "This server has no model. Start it with one: callboard serve --model …"
             raise Problem(409, "no_model", "No model", detail)
         event = {"kind": EventKind.USER_INPUT, "text": wanted.message, "message_id": key}
         seq = await session.post(event, idempotency=row)
@@ -48,7 +48,7 @@ async def chat(call: ApiCall[ChatMessage, Nothing]) -> Queued:
     return await run_once(call, found.id, idempotency_row(call, key, "message_id"), say, again)
 
 
-async def stream(call: ApiCall[Nothing, StreamQuery]) -> ASGIApp:
+async def stream_events(call: ApiCall[Nothing, StreamQuery]) -> ASGIApp:
     session = await call.services.find(call.query.session_id, call.user_id)
     call.services.refuse_if_draining()
     call.services.streams.admit(session)
@@ -58,15 +58,15 @@ async def stream(call: ApiCall[Nothing, StreamQuery]) -> ASGIApp:
     return EventStream(call.services, session, after, None if call.query.family is None else Family(call.query.family))
 
 
-async def state(call: ApiCall[Nothing, StateQuery]) -> State:
+async def get_state(call: ApiCall[Nothing, StateQuery]) -> State:
     session = await call.services.find(call.query.session_id, call.user_id)
     if call.query.after is not None:
         await _check(call.services, session, call.query.after)
     return await read_state(call.services, session, call.query.after, call.query.limit, call.query.messages)
 
 
-async def messages(call: ApiCall[Nothing, MessagesQuery]) -> MessageList:
-    """Messages of the conversation, by pages from its end."""
+async def list_messages(call: ApiCall[Nothing, MessagesQuery]) -> MessageList:
+    """List messages of the conversation, from the newest backwards."""
     session = await call.services.find(call.query.session_id, call.user_id)
     if not call.services.has_model:
         return MessageList(messages=[], next=None)
@@ -74,7 +74,7 @@ async def messages(call: ApiCall[Nothing, MessagesQuery]) -> MessageList:
     return MessageList(messages=window.messages, next=window.before)
 
 
-async def interrupt(call: ApiCall[SessionRef, Nothing]) -> Interrupted:
+async def interrupt_turn(call: ApiCall[SessionRef, Nothing]) -> Interrupted:
     session = await call.services.find(call.body.session_id, call.user_id)
 
     async def stop(row: IdempotencyRow | None) -> Interrupted:
@@ -87,7 +87,7 @@ async def interrupt(call: ApiCall[SessionRef, Nothing]) -> Interrupted:
 
 
 def _last_event_id(header: str | None, after: int | None) -> int | None:
-    """Where a reader stands. A client that comes back by itself says it in the header, and keeps the old address."""
+    """Return the cursor of a stream. A client that reconnects sends the header, with an outdated query."""
     if not header:
         return after
     if not (header.isascii() and header.isdigit()) or len(header) > 16 or int(header) > MAX_SAFE_INTEGER:
@@ -96,18 +96,18 @@ def _last_event_id(header: str | None, after: int | None) -> int | None:
 
 
 async def _check(services: AppServices, session: Session, after: int) -> None:
-    """Refuse a cursor that lies beyond the newest event: it is another session's, or another store's."""
+    """Refuse a cursor after the newest event, which belongs to another session or store."""
     if after > session.board.last_seq and after > (last := await services.newest_seq(session)):
-        detail = f"The newest event is {last}; there is none after {after} to wait for. Read again without a cursor."
-        raise Problem(409, "cursor_ahead", "Beyond the end", detail)
+        detail = f"The newest event is {last}, so there is nothing after {after}. Read again without a cursor."
+        raise Problem(409, "cursor_ahead", "Cursor after the newest event", detail)
 
 
 ENDPOINTS = [
     endpoint(
         "POST",
         "/api/chat",
-        chat,
-        "Say something to the model",
+        send_message,
+        "Send a message to the model",
         body=ChatMessage,
         answer=Queued,
         status=202,
@@ -117,8 +117,8 @@ ENDPOINTS = [
     endpoint(
         "GET",
         "/api/chat/stream",
-        stream,
-        "The session's events, as they come (server-sent events)",
+        stream_events,
+        "Stream the session's events (server-sent events)",
         query=StreamQuery,
         problems=(400, 404, 409),
         media_type="text/event-stream",
@@ -126,8 +126,8 @@ ENDPOINTS = [
     endpoint(
         "GET",
         "/api/state",
-        state,
-        "How the session stands",
+        get_state,
+        "Get the session's state",
         query=StateQuery,
         answer=State,
         problems=(404, 409),
@@ -136,8 +136,8 @@ ENDPOINTS = [
     endpoint(
         "GET",
         "/api/messages",
-        messages,
-        "The messages of the conversation, by pages from its end",
+        list_messages,
+        "List messages of the conversation, newest page first",
         query=MessagesQuery,
         answer=MessageList,
         problems=(404,),
@@ -146,8 +146,8 @@ ENDPOINTS = [
     endpoint(
         "POST",
         "/api/interrupt",
-        interrupt,
-        "Stop the turn that runs",
+        interrupt_turn,
+        "Interrupt the running turn",
         body=SessionRef,
         answer=Interrupted,
         status=202,

@@ -1,4 +1,4 @@
-"""What a person's side posts to the board. Which kinds it may post is the routing table's to say."""
+"""Events of the board: posted by clients, as far as the routing table allows, and listed."""
 
 from ...events.routing import Side
 from ...storage.rows import IdempotencyRow
@@ -8,8 +8,8 @@ from ..idempotency import idempotency_key, idempotency_row, run_once, stored_seq
 from ..models import EventPage, EventQueued, EventsQuery, PostEvent
 
 
-async def post(call: ApiCall[PostEvent, Nothing]) -> EventQueued:
-    """Post an event. It is stored when this answers; what follows from it comes over the stream."""
+async def post_event(call: ApiCall[PostEvent, Nothing]) -> EventQueued:
+    """Post an event. It is stored before the response; its consequences arrive on the stream."""
     found = await call.services.find(call.body.session_id, call.user_id)
 
     async def post_it(row: IdempotencyRow | None) -> EventQueued:
@@ -24,8 +24,8 @@ async def post(call: ApiCall[PostEvent, Nothing]) -> EventQueued:
     return await run_once(call, found.id, idempotency_row(call, idempotency_key(call)), post_it, again)
 
 
-async def listed(call: ApiCall[Nothing, EventsQuery]) -> EventPage:
-    """Events of the past, from the newest backwards."""
+async def list_events(call: ApiCall[Nothing, EventsQuery]) -> EventPage:
+    """List past events, from the newest backwards."""
     session = await call.services.find(call.query.session_id, call.user_id)
     return await events_before(call.services, session, call.query.before, call.query.limit)
 
@@ -34,8 +34,8 @@ ENDPOINTS = [
     endpoint(
         "GET",
         "/api/events",
-        listed,
-        "Events of the past, page by page from the newest backwards",
+        list_events,
+        "List past events, newest page first",
         query=EventsQuery,
         answer=EventPage,
         problems=(404,),
@@ -43,7 +43,7 @@ ENDPOINTS = [
     endpoint(
         "POST",
         "/api/system/event",
-        post,
+        post_event,
         "Post an event to the board",
         body=PostEvent,
         answer=EventQueued,

@@ -1,4 +1,4 @@
-"""Executions: listed, looked at, begun by hand, cancelled."""
+"""Executions: list, get, run by hand, cancel."""
 
 from pydantic_core import to_json
 
@@ -27,7 +27,7 @@ from ..problems import not_found
 from ..session_state import execution_info
 
 
-async def listed(call: ApiCall[Nothing, ExecutionsQuery]) -> ExecutionList:
+async def list_executions(call: ApiCall[Nothing, ExecutionsQuery]) -> ExecutionList:
     session = await call.services.find(call.query.session_id, call.user_id)
 
     async def read(last: BriefRecord | None, limit: int) -> list[BriefRecord]:
@@ -39,12 +39,12 @@ async def listed(call: ApiCall[Nothing, ExecutionsQuery]) -> ExecutionList:
     return ExecutionList(executions=executions, next=executions[0].execution_id if more else None)
 
 
-async def shown(call: ApiCall[Nothing, SessionRef]) -> ExecutionInfo:
+async def get_execution(call: ApiCall[Nothing, SessionRef]) -> ExecutionInfo:
     session = await call.services.find(call.query.session_id, call.user_id)
     return execution_info(await _record(call.services, session, call.path["execution_id"]))
 
 
-async def run(call: ApiCall[RunTool, Nothing]) -> OutcomeInfo:
+async def run_tool(call: ApiCall[RunTool, Nothing]) -> OutcomeInfo:
     """ApiCall a tool by hand. Whatever comes of the call, a failure too, is its outcome.
 
     An idempotency key is the id of the call: the same id again is the same call.
@@ -66,7 +66,7 @@ async def run(call: ApiCall[RunTool, Nothing]) -> OutcomeInfo:
     )
 
 
-async def cancel(call: ApiCall[SessionRef, Nothing]) -> Cancelled:
+async def cancel_execution(call: ApiCall[SessionRef, Nothing]) -> Cancelled:
     found = await call.services.find(call.body.session_id, call.user_id)
     execution_id = call.path["execution_id"]
     if not is_id(execution_id):
@@ -83,12 +83,12 @@ async def cancel(call: ApiCall[SessionRef, Nothing]) -> Cancelled:
 
 
 def _weight(each: BriefRecord) -> int:
-    """About how many bytes a record has in a page."""
+    """Estimate the bytes of a record in a page."""
     return len(to_json([each.record.arguments, each.record.value, each.record.error], inf_nan_mode="null")) + 1_000
 
 
 async def _record(services: AppServices, session: Session, execution_id: str) -> ExecutionRecord:
-    """The record of an execution, of earlier times and of other processes too."""
+    """Return the record of an execution, including finished ones and those of other processes."""
     if not is_id(execution_id):
         raise not_found("execution")
     if session.durable:
@@ -107,8 +107,8 @@ ENDPOINTS = [
     endpoint(
         "GET",
         "/api/executions",
-        listed,
-        "The newest executions of a session",
+        list_executions,
+        "List the newest executions of a session",
         query=ExecutionsQuery,
         answer=ExecutionList,
         problems=(404,),
@@ -117,7 +117,7 @@ ENDPOINTS = [
     endpoint(
         "POST",
         "/api/executions",
-        run,
+        run_tool,
         "ApiCall a tool by hand",
         body=RunTool,
         answer=OutcomeInfo,
@@ -127,8 +127,8 @@ ENDPOINTS = [
     endpoint(
         "GET",
         "/api/executions/{execution_id}",
-        shown,
-        "One execution",
+        get_execution,
+        "Get an execution",
         query=SessionRef,
         answer=ExecutionInfo,
         problems=(404,),
@@ -136,8 +136,8 @@ ENDPOINTS = [
     endpoint(
         "POST",
         "/api/executions/{execution_id}/cancel",
-        cancel,
-        "Stop an execution",
+        cancel_execution,
+        "Cancel an execution",
         body=SessionRef,
         answer=Cancelled,
         status=202,

@@ -1,4 +1,4 @@
-"""What people are asked, and their answers."""
+"""Requests to people, and their answers."""
 
 from ...storage.brief import Brief
 from ...storage.rows import IdempotencyRow, RequestRow
@@ -11,8 +11,8 @@ from ..problems import not_found
 from ..session_state import request_info
 
 
-async def listed(call: ApiCall[Nothing, RequestsQuery]) -> RequestList:
-    """Those that wait for an answer, oldest first."""
+async def list_requests(call: ApiCall[Nothing, RequestsQuery]) -> RequestList:
+    """List open requests, oldest first."""
     store, now = call.services.runtime.store, call.services.runtime.clock.time()
     if call.query.session_id is not None:
         await (await call.services.find(call.query.session_id, call.user_id)).settle()
@@ -35,7 +35,7 @@ async def listed(call: ApiCall[Nothing, RequestsQuery]) -> RequestList:
     return RequestList(requests=requests, next=rows[-1].row.id if more else None)
 
 
-async def shown(call: ApiCall[Nothing, SessionRef]) -> RequestInfo:
+async def get_request(call: ApiCall[Nothing, SessionRef]) -> RequestInfo:
     session = await call.services.find(call.query.session_id, call.user_id)
     await session.settle()
     request_id = call.path["request_id"]
@@ -46,11 +46,11 @@ async def shown(call: ApiCall[Nothing, SessionRef]) -> RequestInfo:
 
 
 def _weight(each: Brief[RequestRow]) -> int:
-    """About how many bytes a request has in a page."""
+    """Estimate the bytes of a request in a page."""
     return len(each.row.payload) + len(each.row.schema) + 500
 
 
-async def answer(call: ApiCall[AnswerRequest, Nothing]) -> Queued:
+async def answer_request(call: ApiCall[AnswerRequest, Nothing]) -> Queued:
     """JsonResponse a request. An answer that names the `arguments_hash` of another one is refused."""
     found = await call.services.find(call.body.session_id, call.user_id)
     request_id = call.path["request_id"]
@@ -72,8 +72,8 @@ ENDPOINTS = [
     endpoint(
         "GET",
         "/api/requests",
-        listed,
-        "What waits for a person",
+        list_requests,
+        "List open requests to people",
         query=RequestsQuery,
         answer=RequestList,
         problems=(404,),
@@ -82,8 +82,8 @@ ENDPOINTS = [
     endpoint(
         "GET",
         "/api/requests/{request_id}",
-        shown,
-        "One request that waits for a person",
+        get_request,
+        "Get an open request",
         query=SessionRef,
         answer=RequestInfo,
         problems=(404,),
@@ -91,7 +91,7 @@ ENDPOINTS = [
     endpoint(
         "POST",
         "/api/requests/{request_id}/answer",
-        answer,
+        answer_request,
         "JsonResponse what is asked",
         body=AnswerRequest,
         answer=Queued,

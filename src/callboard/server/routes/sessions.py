@@ -1,4 +1,4 @@
-"""Sessions: made, listed, logged out, restored, deleted."""
+"""Sessions: create, list, get, log out, restore, delete."""
 
 import secrets
 from datetime import UTC, datetime
@@ -13,8 +13,8 @@ from ..idempotency import derived_id, idempotency_key, idempotency_row, run_once
 from ..models import CreateSession, Deleted, LogoutSession, SessionInfo, SessionList, SessionsQuery
 
 
-async def create(call: ApiCall[CreateSession, Nothing]) -> SessionInfo:
-    """Make a session, or come back to one's own. Under an idempotency key a repeat gives the session of the first."""
+async def create_session(call: ApiCall[CreateSession, Nothing]) -> SessionInfo:
+    """Create a session, or open an existing one of the user. A repeated idempotency key returns the same session."""
     call.services.refuse_if_draining()
     wanted, key = call.body, idempotency_key(call)
     made = f"s{secrets.token_hex(12)}" if key is None else derived_id(call.user_id, key)
@@ -33,16 +33,16 @@ async def create(call: ApiCall[CreateSession, Nothing]) -> SessionInfo:
     return await run_once(call, session_id, idempotency_row(call, key), enter, again)
 
 
-async def listed(call: ApiCall[Nothing, SessionsQuery]) -> SessionList:
+async def list_sessions(call: ApiCall[Nothing, SessionsQuery]) -> SessionList:
     after, limit = call.query.after, call.query.limit
     if not after.isprintable():
-        raise Problem(422, "invalid", "Not valid", "There is no such session to begin after.")
+        raise Problem(422, "invalid", "Not valid", "The query parameter after is not a session id.")
     rows = await call.services.runtime.store.sessions(call.user_id, after=after, limit=limit + 1)
     more = len(rows) > limit
     return SessionList(sessions=[_stored(row) for row in rows[:limit]], next=rows[limit - 1].id if more else None)
 
 
-async def shown(call: ApiCall[Nothing, Nothing]) -> SessionInfo:
+async def get_session(call: ApiCall[Nothing, Nothing]) -> SessionInfo:
     return _live(await call.services.find(call.path["session_id"], call.user_id))
 
 
@@ -60,7 +60,7 @@ async def log_out(call: ApiCall[LogoutSession, Nothing]) -> SessionInfo:
     return await run_once(call, session.id, idempotency_row(call, idempotency_key(call)), leave, again)
 
 
-async def restore(call: ApiCall[Nothing, Nothing]) -> SessionInfo:
+async def restore_session(call: ApiCall[Nothing, Nothing]) -> SessionInfo:
     found = await call.services.find(call.path["session_id"], call.user_id)
 
     async def enter(row: IdempotencyRow | None) -> SessionInfo:
@@ -75,15 +75,15 @@ async def restore(call: ApiCall[Nothing, Nothing]) -> SessionInfo:
     return await run_once(call, found.id, idempotency_row(call, idempotency_key(call)), enter, again)
 
 
-async def delete(call: ApiCall[Nothing, Nothing]) -> Deleted:
+async def delete_session(call: ApiCall[Nothing, Nothing]) -> Deleted:
     session = await call.services.find(call.path["session_id"], call.user_id)
     return Deleted(deleted=await _deleted(call.services, session))
 
 
 async def _deleted(services: AppServices, session: Session) -> bool:
-    """Stop everything of a session, and remove it. False where another process did that meanwhile."""
+    """Stop all work of a session and delete it. Returns False if another process has deleted it."""
     await session.interrupt()
-    if await session.is_gone():  # whoever has its id by now keeps it
+    if await session.is_gone():  # a new session with the same id is not deleted
         return False
     await session.cancel_all()
     services.chat_sessions.discard(session)
@@ -122,19 +122,21 @@ ENDPOINTS = [
     endpoint(
         "POST",
         "/api/sessions",
-        create,
-        "Make a session, or come back to one",
+        create_session,
+        "Create or open a session",
         body=CreateSession,
         answer=SessionInfo,
         status=201,
         problems=(400, 404, 409),
     ),
-    endpoint("GET", "/api/sessions", listed, "One's sessions, by id", query=SessionsQuery, answer=SessionList),
+    endpoint(
+        "GET", "/api/sessions", list_sessions, "List your sessions by id", query=SessionsQuery, answer=SessionList
+    ),
     endpoint(
         "POST",
         "/api/sessions/{session_id:path}/logout",
         log_out,
-        "Log out: wait for what runs, keep everything",
+        "Log out: wait for running work, keep all data",
         body=LogoutSession,
         answer=SessionInfo,
         problems=(400, 404, 409),
@@ -142,17 +144,19 @@ ENDPOINTS = [
     endpoint(
         "POST",
         "/api/sessions/{session_id:path}/restore",
-        restore,
+        restore_session,
         "Log in again",
         answer=SessionInfo,
         problems=(400, 404, 409),
     ),
-    endpoint("GET", "/api/sessions/{session_id:path}", shown, "One session", answer=SessionInfo, problems=(404,)),
+    endpoint(
+        "GET", "/api/sessions/{session_id:path}", get_session, "Get a session", answer=SessionInfo, problems=(404,)
+    ),
     endpoint(
         "DELETE",
         "/api/sessions/{session_id:path}",
-        delete,
-        "Remove a session and all that is its own",
+        delete_session,
+        "Delete a session with all its data",
         answer=Deleted,
         problems=(404,),
     ),
