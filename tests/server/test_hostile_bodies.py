@@ -9,8 +9,8 @@ import pytest
 
 from callboard import Registry, Runtime, ToolError, tool
 from callboard.census import MAX_VALUES, Census, has_more_values
-from callboard.protocols.agui.new_messages import MAX_NEW
 from callboard.protocols.agui.input_parsing import read_input
+from callboard.protocols.agui.new_messages import MAX_NEW
 from callboard.server.bodies import Bodies
 from callboard.server.turnstile import Turnstile
 from callboard.settings import Settings

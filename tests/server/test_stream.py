@@ -10,9 +10,9 @@ import pytest
 from callboard import Runtime
 from callboard.events.event import Events, encode_event
 from callboard.events.routing import Family
-from callboard.server.sse import chunks, frame, name_of
-from callboard.server.reader import Reader
 from callboard.server.event_stream import EventStream
+from callboard.server.reader import Reader
+from callboard.server.sse import chunks, frame, name_of
 from callboard.server.streams import SLOTS, Streams
 from callboard.sessions.session import Session
 from callboard.storage.port import Change
@@ -213,13 +213,13 @@ async def test_b8_who_comes_while_a_stalled_reader_is_left_of_a_feed_that_was_cu
             await store.commit([Change("cut", events=[line] * 29)])  # as others do, of whom one does not hear in time
             await store.trim("cut", keep=10, before=0.0)
             session.board.refresh()
-            await until(lambda: stalled._last_word == "goodbye")
+            await until(lambda: stalled._final_event == "goodbye")
             async with served.stream("cut") as stream:
                 await anext(stream)
                 assert await session.notice("And now?") == 31
                 async with asyncio.timeout(DEADLINE):
                     assert (await anext(stream)).id == 31
-        stalled.close()
+        await stalled.close()
 
 
 @pytest.mark.parametrize(

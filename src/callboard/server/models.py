@@ -12,9 +12,7 @@ MAX_MESSAGES = 500
 
 Id = Annotated[str, Field(min_length=1, max_length=200, description="An id")]
 Number = Annotated[int, Field(ge=0, le=MAX_SAFE_INTEGER)]
-Cursor = Annotated[
-    int, Field(ge=0, le=MAX_SAFE_INTEGER, description="The number of an event: only what comes after it")
-]
+Cursor = Annotated[int, Field(ge=0, le=MAX_SAFE_INTEGER, description="Only events after this number")]
 Limit = Annotated[int, Field(ge=1, le=MAX_LIST, description="The largest number of entries")]
 
 
@@ -78,7 +76,7 @@ class SessionInfo(Outgoing):
     created_at: datetime
     last_seq: Number
     has_pending_work: bool | None = Field(
-        default=None, description="Whether work runs, waits or has a result to deliver"
+        default=None, description="Whether work runs, waits or has an undelivered result"
     )
 
 
@@ -179,9 +177,7 @@ class EventPage(Outgoing):
 
 
 class RequestsQuery(Incoming):
-    session_id: Id | None = Field(
-        default=None, description="Only requests of this session; of all your sessions by default"
-    )
+    session_id: Id | None = Field(default=None, description="Only of this session; of all your sessions by default")
     after: Id | None = Field(default=None, description="Only requests after this one")
     limit: Limit = 100
 

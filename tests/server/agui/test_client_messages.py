@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard.protocols.agui.client_messages import ClientMessages
-from callboard.protocols.agui.thread_messages import ToolCall, ThreadMessage, MessageWindow
+from callboard.protocols.agui.thread_messages import MessageWindow, ThreadMessage, ToolCall
 from tests.examples import examples
 from tests.server.agui.stage import EVENT, Page
 
@@ -26,7 +26,9 @@ class Transcript:
     def says(self, text: str, calls: int) -> None:
         while self.result():  # every call has its result before the model is asked again
             pass
-        self.lines.append(ThreadMessage(f"a{len(self.lines)}", "assistant", text, [self._call("add") for _ in range(calls)]))
+        self.lines.append(
+            ThreadMessage(f"a{len(self.lines)}", "assistant", text, [self._call("add") for _ in range(calls)])
+        )
 
     def result(self) -> bool:
         answered = {line.call_id for line in self.lines}

@@ -7,7 +7,7 @@ import pytest
 from starlette.types import Message
 
 from callboard.server.identity import IdentityConfig, may_listen
-from callboard.server.identity.addresses import is_loopback, client_network, read_authority, read_origin
+from callboard.server.identity.addresses import client_network, is_loopback, read_authority, read_origin
 from callboard.server.identity.rate_limits import RateLimiter
 from callboard.testing import ManualClock
 

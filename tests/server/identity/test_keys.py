@@ -13,8 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from callboard.adapters.stores import open_store
 from callboard.adapters.stores.memory import MemoryStore
-from callboard.server.identity import keyring
-from callboard.server.identity.key_cache import LIFETIME, NOTED, KeyCache
+from callboard.server.identity.key_cache import LIFETIME, USE_INTERVAL, KeyCache
 from callboard.storage import keys
 from callboard.storage.keys import KeyNameError, is_key, key_state, new_key, read_key
 from callboard.storage.port import StoreUnavailable
@@ -188,7 +187,7 @@ async def test_h5_a_revoked_key_stops_working_within_seconds() -> None:
     assert "revoked" in json.loads(reply.body)["detail"]
 
 
-async def test_h5_the_last_key_to_go_does_not_open_the_door() -> None:
+async def test_h5_the_last_key_to_go_does_not_open_the_authenticator() -> None:
     server = Server()
     key = read_key(await server.key())
     assert key is not None
@@ -238,7 +237,7 @@ class Counted(MemoryStore):
 
 async def counted(server: Server) -> Counted:
     server.store = Counted()
-    server.guard._door._ring = KeyCache(server.store, server.clock)
+    server.guard._authenticator._keys = KeyCache(server.store, server.clock)
     return server.store
 
 
@@ -263,12 +262,12 @@ async def test_h5_use_is_noted_at_most_once_a_minute() -> None:
     text = await server.key()
     first = server.clock.time()
     await server.ask(token=text)
-    await server.clock.advance(NOTED - 1)
+    await server.clock.advance(USE_INTERVAL - 1)
     await server.ask(token=text)
     assert [row.last_used_at for row in await store.keys()] == [first]
     await server.clock.advance(1)
     await server.ask(token=text)
-    assert [row.last_used_at for row in await store.keys()] == [first + NOTED]
+    assert [row.last_used_at for row in await store.keys()] == [first + USE_INTERVAL]
     assert sum(each.startswith("used") for each in store.asked) == 2
 
 
@@ -289,20 +288,20 @@ async def test_h5_a_use_that_cannot_be_noted_stops_nobody() -> None:
     store = await counted(server)
     text = await server.key()
     await server.ask(token=text)
-    await server.clock.advance(NOTED)
+    await server.clock.advance(USE_INTERVAL)
     key = read_key(text)
     assert key is not None
-    ring = server.guard._door._ring
+    ring = server.guard._authenticator._keys
     assert ring is not None
     row = await ring.find(key)
     assert row is not None
     store.fails = True
-    await ring.note_use(row)
+    await ring.record_use(row)
     assert store.asked[-1] == f"used {key.id}"
 
 
 async def test_h5_guesses_are_remembered_only_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keyring, "MOST", 10)
+    monkeypatch.setattr(key_cache, "MAX_ENTRIES", 10)
     store = Counted()
     row, text = new_key("ann", 0.0)
     await store.add_key(row)

@@ -1,4 +1,4 @@
-"""Whom a request comes from: the one person of this machine, the owner of a key, or whoever a token names."""
+"""Authentication of requests: the local user, the owner of an API key, or the subject of a token."""
 
 import math
 from collections.abc import Callable
@@ -16,34 +16,34 @@ from .tokens import TokenInvalid, Tokens
 
 
 class Identity(NamedTuple):
-    """Who was let in, and on what grounds."""
+    """An authenticated user, and the credential."""
 
     user_id: str
     key: ReadKey | None = None
     until: float | None = None
-    """When it ends, in seconds since 1970."""
+    """The expiry, in seconds since 1970."""
 
 
 class Authenticator:
-    """Decides who somebody is, and how often he may come. Raises `Problem`, or `StoreError`."""
+    """Authenticates requests and applies rate limits. Raises `Problem` or `StoreError`."""
 
     def __init__(self, config: IdentityConfig, store: Keys | None, clock: Clock) -> None:
         self._config = config
         self._clock = clock
-        self._ring = None if store is None else KeyCache(store, clock)
+        self._keys = None if store is None else KeyCache(store, clock)
         self._tokens = None
         if config.jwks is not None:
             self._tokens = Tokens(config, KeySet(config.jwks, config.jwt_algorithms, clock), clock)
         self._users = RateLimiter(config.rate_limit, config.rate_burst, clock)
         self._strangers = RateLimiter(config.rate_limit, config.rate_burst, clock)
-        """Apart from the users, so that strangers do not drive them out."""
+        """Limits of unauthenticated addresses, kept apart so that they do not evict users."""
 
-    async def admit(self, token: Callable[[], str | None], address: str, here: bool) -> Identity:
-        """Whom a request comes from. `here` says that it comes from this machine; `token` gives what was brought.
+    async def authenticate(self, token: Callable[[], str | None], address: str, here: bool) -> Identity:
+        """Return the identity of a request. `here` is whether it comes from this machine; `token` reads its token.
 
-        Nothing is read from a token where there are no keys: it would be good for nothing.
+        The token is not read while there are no keys, because it could not be valid.
         """
-        if self._tokens is None and (self._ring is None or not await self._ring.any()):
+        if self._tokens is None and (self._keys is None or not await self._keys.any()):
             if here:
                 return Identity(LOCAL)
             if not self._config.insecure:
@@ -59,37 +59,37 @@ class Authenticator:
         return found
 
     def count_stranger(self, address: str) -> None:
-        """Count a request of somebody who is not known. Raises `Problem` where there were too many."""
+        """Count an unauthenticated request. Raises `Problem` if the address has sent too many."""
         _wait(self._strangers.take(address))
 
     async def still_valid(self, admitted: Identity) -> bool:
-        """Whether somebody who was let in may stay: his key may have been revoked, or his time be over."""
+        """Whether an identity is still valid: its key may have been revoked, or its token may have expired."""
         now = self._clock.time()
         if admitted.until is not None and admitted.until <= now:
             return False
-        if admitted.key is None or self._ring is None:
+        if admitted.key is None or self._keys is None:
             return True
-        row = await self._ring.find(admitted.key)
+        row = await self._keys.find(admitted.key)
         return row is not None and key_state(row, now) == "active"
 
     async def _by_key(self, text: str, address: str) -> Identity:
         key = read_key(text)
-        if key is None or self._ring is None:
-            raise self._refused(address, "It looks like a key, but is none. Copy it whole.")
-        if not self._ring.has_seen(key.id):
-            _wait(self._strangers.wait(address))  # guesses shall not cost queries without end
-        row = await self._ring.find(key)
+        if key is None or self._keys is None:
+            raise self._refused(address, "The key is malformed. Copy all of it.")
+        if not self._keys.has_seen(key.id):
+            _wait(self._strangers.wait(address))  # limits the queries for guessed keys
+        row = await self._keys.find(key)
         if row is None:
-            raise self._refused(address, "The key is not known here.")
+            raise self._refused(address, "The key is unknown.")
         now = self._clock.time()
         if (state := key_state(row, now)) != "active":
-            raise self._refused(address, f"The key is {state}. Ask whoever runs the server for a new one.")
-        await self._ring.note_use(row)
+            raise self._refused(address, f"The key is {state}. Ask the server's operator for a new one.")
+        await self._keys.record_use(row)
         return Identity(row.user_id, key, row.expires_at)
 
     async def _by_token(self, text: str, address: str) -> Identity:
         if self._tokens is None:
-            raise self._refused(address, "It is no key of this server, and other tokens are not taken.")
+            raise self._refused(address, "The token is not an API key, and this server accepts no other tokens.")
         try:
             user_id, until = await self._tokens.read(text)
         except TokenInvalid as error:

@@ -1,4 +1,4 @@
-"""The API keys as a server knows them: remembered for a few seconds, so that a request does not cost a query."""
+"""A cache of API keys, which saves a query per request."""
 
 import logging
 from collections import OrderedDict
@@ -12,55 +12,55 @@ from ...storage.rows import KeyRow
 log = logging.getLogger("callboard.identity")
 
 LIFETIME = 5.0
-"""Seconds for which a look-up holds. A key that is revoked works no longer than that."""
+"""Seconds for which an entry is valid, and a revoked key still works."""
 
-NOTED = 60.0
-"""Seconds between two notes of a key's use. Enough to see which keys nobody needs, and few enough to cost nothing."""
+USE_INTERVAL = 60.0
+"""Seconds between two records of a key's use, which show unused keys at little cost."""
 
-MOST = 10_000
-"""How many keys, and how many ids that are none, are remembered."""
+MAX_ENTRIES = 10_000
+"""Cached keys, and cached ids without a key."""
 
 
 class KeyCache:
-    """Looks keys up. Raises `StoreError` where the store cannot say: nobody is let in on an old answer."""
+    """Looks API keys up. Raises `StoreError` if an entry has expired and the store does not respond."""
 
     def __init__(self, store: Keys, clock: Clock) -> None:
         self._store = store
         self._clock = clock
         self._known: OrderedDict[str, tuple[KeyRow, float]] = OrderedDict()
         self._unknown: OrderedDict[str, float] = OrderedDict()
-        """Apart from those that are known, so that guesses do not drive them out."""
+        """Ids without a key, kept apart so that guesses do not evict known keys."""
         self._any = False
-        self._looked: float | None = None
+        self._checked_any: float | None = None
 
     async def any(self) -> bool:
-        """Whether there was ever a key. One that is revoked counts: the last one to go must not open the door."""
+        """Whether the store has a key, also a revoked one: revoking the last key must not allow everyone in."""
         now = self._clock.monotonic()
-        if not self._any and (self._looked is None or now - self._looked >= LIFETIME):
+        if not self._any and (self._checked_any is None or now - self._checked_any >= LIFETIME):
             self._any = bool(await self._store.keys(limit=1))
-            self._looked = now
+            self._checked_any = now
         return self._any
 
     def has_seen(self, key_id: str) -> bool:
-        """Whether a key of this id was found not long ago."""
+        """Whether a key of this id is cached."""
         return key_id in self._known
 
     async def find(self, key: ReadKey) -> KeyRow | None:
-        """The stored key, if it is this one. Whether it is still valid is the caller's to see."""
+        """Return the stored key if the secret matches. The caller checks its expiry and revocation."""
         row = await self._row(key.id)
         return row if is_key(key, row) else None
 
-    async def note_use(self, row: KeyRow) -> None:
-        """Note that a key is used, where that was not done within a minute. What fails here stops nobody."""
+    async def record_use(self, row: KeyRow) -> None:
+        """Record the use of a key, at most once a minute. A failure is logged and does not fail the request."""
         now = self._clock.time()
-        if row.last_used_at is not None and now - row.last_used_at < NOTED:
+        if row.last_used_at is not None and now - row.last_used_at < USE_INTERVAL:
             return
-        if (seen := self._known.get(row.id)) is not None:  # others who come now need not do it too
+        if (seen := self._known.get(row.id)) is not None:  # spares concurrent requests the write
             self._known[row.id] = replace(row, last_used_at=now), seen[1]
         try:
             await self._store.key_used(row.id, now)
         except StoreError as error:
-            log.warning("the use of key %s is not noted: %s", row.id, error)
+            log.warning("cannot record the use of key %s: %s", row.id, error)
 
     async def _row(self, key_id: str) -> KeyRow | None:
         now = self._clock.monotonic()
@@ -76,6 +76,6 @@ class KeyCache:
         else:
             self._known[key_id] = row, now
         for cache in (self._known, self._unknown):
-            if len(cache) > MOST:
+            if len(cache) > MAX_ENTRIES:
                 cache.popitem(last=False)
         return row

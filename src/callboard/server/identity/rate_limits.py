@@ -1,26 +1,26 @@
-"""Rate limits: a bucket per name, which fills again as time passes. Only so many names are remembered."""
+"""Rate limits: token buckets by name, for a bounded number of names."""
 
 from collections import OrderedDict
 
 from ...clock import Clock
 
-MOST = 10_000
-"""Names that are remembered. Who was seen least recently is forgotten first, and begins anew with a full bucket."""
+MAX_NAMES = 10_000
+"""Names with a bucket. The least recently used is dropped first, and would start again with a full bucket."""
 
 
 class RateLimiter:
-    """Each name may take `burst` at once, and `rate` per second in the long run. With a rate of 0, anything."""
+    """Token buckets: each name may take `burst` at once, and `rate` per second on average. A rate of 0 is no limit."""
 
-    def __init__(self, rate: float, burst: float, clock: Clock, most: int = MOST) -> None:
+    def __init__(self, rate: float, burst: float, clock: Clock, most: int = MAX_NAMES) -> None:
         self._rate, self._burst, self._clock, self._most = rate, burst, clock, most
         self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        """What was in each bucket, and when."""
+        """The level of each bucket, and when it was measured."""
 
     def __len__(self) -> int:
         return len(self._levels)
 
     def take(self, name: str) -> float:
-        """Take one. Returns 0, or, where there is none, after how many seconds there will be one."""
+        """Take a token. Returns 0, or the seconds until there is one."""
         if wait := self.wait(name):
             return wait
         if self._rate:
@@ -31,7 +31,7 @@ class RateLimiter:
         return 0.0
 
     def wait(self, name: str) -> float:
-        """After how many seconds there will be one to take; 0: now."""
+        """Return the seconds until there is a token; 0 if there is one."""
         return max(0.0, 1 - self._level(name)) / self._rate if self._rate else 0.0
 
     def _level(self, name: str) -> float:

@@ -1,4 +1,4 @@
-"""The headers on which identity hangs. Each may come once: two readers of two would see two different requests."""
+"""The request headers that authentication reads. Each may occur once, or two parsers could read different values."""
 
 import re
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from .auth_problems import header_invalid, host_not_allowed, origin_not_allowed,
 Headers = Iterable[tuple[bytes, bytes]]
 
 LONGEST_TOKEN = 8_192
-"""Characters of a token. Key sets that sign longer ones are not known; a parser should not see them."""
+"""Characters of a token; a longer one is not parsed."""
 
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 _FORWARDED = frozenset(
@@ -17,8 +17,8 @@ _FORWARDED = frozenset(
 )
 
 
-def one(headers: Headers, name: bytes) -> str | None:
-    """The value of a header; None where it is not there. Raises `Problem` where there are several, or for odd bytes."""
+def single(headers: Headers, name: bytes) -> str | None:
+    """Return the value of a header, or None. Raises `Problem` if it is repeated or not printable ASCII."""
     found = [value for each, value in headers if each == name]
     if len(found) > 1:
         raise header_invalid(f"The header {name.decode()} was sent {len(found)} times. Send it once.")
@@ -26,13 +26,13 @@ def one(headers: Headers, name: bytes) -> str | None:
         return None
     text = found[0].decode("latin-1").strip(" \t")
     if not (text.isascii() and text.isprintable()):
-        raise header_invalid(f"The header {name.decode()} has characters that it cannot have.")
+        raise header_invalid(f"The header {name.decode()} has invalid characters.")
     return text
 
 
 def host_of(headers: Headers) -> Authority:
-    """The name under which the server was asked. Raises `Problem`."""
-    text = one(headers, b"host")
+    """Return the host name and port of a request. Raises `Problem`."""
+    text = single(headers, b"host")
     if text is None:
         raise header_invalid("The header host is missing.")
     host = read_authority(text)
@@ -42,8 +42,8 @@ def host_of(headers: Headers) -> Authority:
 
 
 def origin_of(headers: Headers) -> Origin | None:
-    """The origin of the page that asks; None where no page says that it does. Raises `Problem`, for `null` too."""
-    text = one(headers, b"origin")
+    """Return the origin of a request, or None without the header. Raises `Problem`, also for `null`."""
+    text = single(headers, b"origin")
     if text is None:
         return None
     origin = read_origin(text)
@@ -53,18 +53,18 @@ def origin_of(headers: Headers) -> Origin | None:
 
 
 def is_cross_site(headers: Headers) -> bool:
-    """Whether a browser says that a page of another origin asks, where it sends no origin: for a picture or a link."""
-    return one(headers, b"sec-fetch-site") in {"cross-site", "same-site"}
+    """Whether a browser reports a page of another origin. It sends no `Origin` for an image or a link."""
+    return single(headers, b"sec-fetch-site") in {"cross-site", "same-site"}
 
 
 def is_forwarded(headers: Headers) -> bool:
-    """Whether a proxy says that it stands between: who asks is not on this machine then, whatever the address says."""
+    """Whether a proxy has forwarded the request, so that the client's address is not its own."""
     return any(name in _FORWARDED for name, _ in headers)
 
 
 def token_of(headers: Headers) -> str | None:
-    """The bearer token; None where there is none, or another way to say who one is. Raises `Problem`."""
-    text = one(headers, b"authorization")
+    """Return the bearer token, or None without one. Raises `Problem`."""
+    text = single(headers, b"authorization")
     scheme, _, token = (text or "").partition(" ")
     if scheme.lower() != "bearer":
         return None
@@ -72,5 +72,5 @@ def token_of(headers: Headers) -> str | None:
     if len(token) > LONGEST_TOKEN:
         raise token_malformed(f"The token is longer than {LONGEST_TOKEN} characters.")
     if _TOKEN.fullmatch(token) is None:
-        raise token_malformed("The token is empty, or has characters that no token has.")
+        raise token_malformed("The token is empty or has invalid characters.")
     return token

@@ -45,9 +45,9 @@ async def get_execution(call: ApiCall[Nothing, SessionRef]) -> ExecutionInfo:
 
 
 async def run_tool(call: ApiCall[RunTool, Nothing]) -> OutcomeInfo:
-    """ApiCall a tool by hand. Whatever comes of the call, a failure too, is its outcome.
+    """Call a tool by hand. The response is the call's outcome, also if it failed.
 
-    An idempotency key is the id of the call: the same id again is the same call.
+    An idempotency key is the id of the call: a repeated id is the same call.
     """
     wanted = call.body
     call_id = idempotency_key(call, wanted.call_id, "call_id")
@@ -118,7 +118,7 @@ ENDPOINTS = [
         "POST",
         "/api/executions",
         run_tool,
-        "ApiCall a tool by hand",
+        "Call a tool by hand",
         body=RunTool,
         answer=OutcomeInfo,
         problems=(400, 404, 409),

@@ -44,8 +44,6 @@ def _not_ready(why: str) -> Problem:
 
 ENDPOINTS = [
     endpoint("GET", "/healthz", get_health, "Check that the server is alive", answer=Health),
-    endpoint(
-        "GET", "/readyz", get_readiness, "Check that the server can take requests", answer=Health, problems=(503,)
-    ),
+    endpoint("GET", "/readyz", get_readiness, "Check that the server is ready", answer=Health, problems=(503,)),
     endpoint("GET", "/metrics", get_metrics, "Get metrics for Prometheus", problems=(404,), media_type="text/plain"),
 ]

@@ -51,7 +51,7 @@ def _weight(each: Brief[RequestRow]) -> int:
 
 
 async def answer_request(call: ApiCall[AnswerRequest, Nothing]) -> Queued:
-    """JsonResponse a request. An answer that names the `arguments_hash` of another one is refused."""
+    """Answer a request. An answer with the `arguments_hash` of another request is refused."""
     found = await call.services.find(call.body.session_id, call.user_id)
     request_id = call.path["request_id"]
     if not is_id(request_id):
@@ -92,7 +92,7 @@ ENDPOINTS = [
         "POST",
         "/api/requests/{request_id}/answer",
         answer_request,
-        "JsonResponse what is asked",
+        "Answer a request",
         body=AnswerRequest,
         answer=Queued,
         status=202,

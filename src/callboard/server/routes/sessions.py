@@ -129,9 +129,7 @@ ENDPOINTS = [
         status=201,
         problems=(400, 404, 409),
     ),
-    endpoint(
-        "GET", "/api/sessions", list_sessions, "List your sessions by id", query=SessionsQuery, answer=SessionList
-    ),
+    endpoint("GET", "/api/sessions", list_sessions, "List your sessions", query=SessionsQuery, answer=SessionList),
     endpoint(
         "POST",
         "/api/sessions/{session_id:path}/logout",
@@ -149,9 +147,7 @@ ENDPOINTS = [
         answer=SessionInfo,
         problems=(400, 404, 409),
     ),
-    endpoint(
-        "GET", "/api/sessions/{session_id:path}", get_session, "Get a session", answer=SessionInfo, problems=(404,)
-    ),
+    endpoint("GET", "/api/sessions/{session_id:path}", get_session, "Get session", answer=SessionInfo, problems=(404,)),
     endpoint(
         "DELETE",
         "/api/sessions/{session_id:path}",

@@ -31,14 +31,12 @@ async def _visible(call: ApiCall[Nothing, ToolsQuery]) -> Iterable[Tool]:
 
 
 ENDPOINTS = [
-    endpoint(
-        "GET", "/api/tools", list_tools, "List the tools by name", query=ToolsQuery, answer=ToolList, problems=(404,)
-    ),
+    endpoint("GET", "/api/tools", list_tools, "List the tools", query=ToolsQuery, answer=ToolList, problems=(404,)),
     endpoint(
         "GET",
         "/api/manifest",
         get_manifest,
-        "Get the capability manifest",
+        "Get the manifest",
         query=ToolsQuery,
         answer=Manifest,
         problems=(404,),
