@@ -16,31 +16,31 @@ class Transcript:
     """Grows as a conversation's does: only at its end. Late results are calls of their own."""
 
     def __init__(self) -> None:
-        self.lines: list[ThreadMessage] = []
+        self.messages: list[ThreadMessage] = []
         self._calls = 0
         self._read = 0
 
     def user(self, text: str, identity: str | None = None) -> None:
-        self.lines.append(ThreadMessage(identity or f"u{len(self.lines)}", "user", text))
+        self.messages.append(ThreadMessage(identity or f"u{len(self.messages)}", "user", text))
 
     def says(self, text: str, calls: int) -> None:
         while self.result():  # every call has its result before the model is asked again
             pass
-        self.lines.append(
-            ThreadMessage(f"a{len(self.lines)}", "assistant", text, [self._call("add") for _ in range(calls)])
+        self.messages.append(
+            ThreadMessage(f"a{len(self.messages)}", "assistant", text, [self._call("add") for _ in range(calls)])
         )
 
     def result(self) -> bool:
-        answered = {line.call_id for line in self.lines}
-        waiting = [call.id for line in self.lines for call in line.calls if call.id not in answered]
+        answered = {message.call_id for message in self.messages}
+        waiting = [call.id for message in self.messages for call in message.calls if call.id not in answered]
         if waiting:
-            self.lines.append(ThreadMessage(f"r{waiting[0]}", "tool", f"of {waiting[0]}", call_id=waiting[0]))
+            self.messages.append(ThreadMessage(f"r{waiting[0]}", "tool", f"of {waiting[0]}", call_id=waiting[0]))
         return bool(waiting)
 
     def late(self) -> None:
         while self.result():
             pass
-        self.lines.append(ThreadMessage(f"l{len(self.lines)}", "assistant", calls=[self._call("task_result")]))
+        self.messages.append(ThreadMessage(f"l{len(self.messages)}", "assistant", calls=[self._call("task_result")]))
         self.result()
 
     def _call(self, tool: str) -> ToolCall:
@@ -48,24 +48,24 @@ class Transcript:
         return ToolCall(f"c{self._calls}", tool, "{}")
 
     def window(self, limit: int) -> MessageWindow:
-        self._read = len(self.lines)
-        return MessageWindow(self.now()[-limit:], limit >= len(self.lines))
+        self._read = len(self.messages)
+        return MessageWindow(self.now()[-limit:], limit >= len(self.messages))
 
     def news(self) -> list[ThreadMessage]:
-        start, self._read = self._read, len(self.lines)
+        start, self._read = self._read, len(self.messages)
         return self.now()[start:]
 
     def now(self) -> list[ThreadMessage]:
-        return [ThreadMessage(each.id, each.role, each.text, list(each.calls), each.call_id) for each in self.lines]
+        return [ThreadMessage(each.id, each.role, each.text, list(each.calls), each.call_id) for each in self.messages]
 
 
 class Client:
     """A page, and the copy of what it has."""
 
-    def __init__(self, lines: list[ThreadMessage]) -> None:
+    def __init__(self, messages: list[ThreadMessage]) -> None:
         self.page = Page()
-        self.page.messages = [json.loads(json.dumps(line.message())) for line in lines]
-        self.copy = ClientMessages(lines)
+        self.page.messages = [json.loads(json.dumps(message.to_agui())) for message in messages]
+        self.copy = ClientMessages(messages)
 
     def take(self, sent: list[bytes]) -> None:
         for frame in b"".join(sent).split(b"\n\n"):
@@ -88,8 +88,11 @@ class Client:
         ]
 
 
-def told(lines: list[ThreadMessage]) -> list[Any]:
-    return [(line.id, line.role, line.text, line.call_id, [call.id for call in line.calls]) for line in lines]
+def told(messages: list[ThreadMessage]) -> list[Any]:
+    return [
+        (message.id, message.role, message.text, message.call_id, [call.id for call in message.calls])
+        for message in messages
+    ]
 
 
 STEP = st.one_of(
@@ -128,17 +131,17 @@ def test_h3_m4_after_a_run_the_client_has_the_transcript_and_one_result_for_each
     transcript = Transcript()
     for kind, value in before:
         step(transcript, kind, value)
-    has = [line for line, keep in zip(transcript.now(), kept, strict=False) if keep]
+    has = [message for message, keep in zip(transcript.now(), kept, strict=False) if keep]
     if order is not None:
         order.shuffle(has)
-    fresh = [ThreadMessage(f"own{place}", "user", text, fresh=True) for place, text in enumerate(own)]
-    client = Client([*has, *fresh])
+    is_new = [ThreadMessage(f"own{place}", "user", text, is_new=True) for place, text in enumerate(own)]
+    client = Client([*has, *is_new])
     window = transcript.window(limit)
     client.copy.compare(window)
     if client.copy.differs:
         client.take(client.copy.replace())
-    for line in fresh:
-        transcript.user(line.text, line.id)
+    for message in is_new:
+        transcript.user(message.text, message.id)
     for (kind, value), look in after:
         step(transcript, kind, value)
         if look:
@@ -154,26 +157,26 @@ def test_h3_m4_after_a_run_the_client_has_the_transcript_and_one_result_for_each
         assert client.has[len(client.has) - len(newest) :] == newest
     else:
         assert client.has == expected
-    assert not client.copy.waiting
+    assert not client.copy.has_new_input
 
 
 def before_window(transcript: Transcript, window: MessageWindow) -> list[ThreadMessage]:
-    first = window.lines[0].id
-    return transcript.lines[: [line.id for line in transcript.lines].index(first)]
+    first = window.messages[0].id
+    return transcript.messages[: [message.id for message in transcript.messages].index(first)]
 
 
 def test_h3_text_that_is_not_what_was_heard_is_put_right() -> None:
     client = Client([])
     client.copy.compare(MessageWindow([], True))
-    client.take([*client.copy.speak("a1", "One, "), *client.copy.speak("a1", "two")])
-    client.take(client.copy.spoken("One, two, three"))
+    client.take([*client.copy.add_text("a1", "One, "), *client.copy.add_text("a1", "two")])
+    client.take(client.copy.end_text("One, two, three"))
     client.take(client.copy.catch_up([ThreadMessage("a1", "assistant", "One, two, three")]))
     assert client.has == [("a1", "assistant", "One, two, three", None, [])]
     assert not client.copy.differs
-    client.take(client.copy.speak("a2", "Four"))
-    client.take(client.copy.spoken("Five"))
-    lines = [ThreadMessage("a1", "assistant", "One, two, three"), ThreadMessage("a2", "assistant", "Five")]
-    client.take(client.copy.catch_up(lines[1:]))
+    client.take(client.copy.add_text("a2", "Four"))
+    client.take(client.copy.end_text("Five"))
+    messages = [ThreadMessage("a1", "assistant", "One, two, three"), ThreadMessage("a2", "assistant", "Five")]
+    client.take(client.copy.catch_up(messages[1:]))
     assert client.copy.differs
     client.take(client.copy.replace())
-    assert client.has == told(lines)
+    assert client.has == told(messages)

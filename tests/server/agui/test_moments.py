@@ -11,7 +11,7 @@ from ag_ui.core import RunAgentInput
 
 from callboard import Runtime, Session
 from callboard.protocols.agui.run import Run
-from callboard.protocols.agui.run_request import read
+from callboard.protocols.agui.run_request import parse_run_request
 from callboard.protocols.agui.thread import Thread, Threads
 from tests.server.agui.stage import Page, Site, site
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 
 def begin(s: Site, thread: Thread, session: Session, *messages: Any, **more: Any) -> AsyncGenerator[bytes]:
     """A run without a connection, which goes on when its next frames are asked for."""
-    run_request = read(RunAgentInput.model_validate(s.input(*messages, thread=session.id, **more)))
+    run_request = parse_run_request(RunAgentInput.model_validate(s.input(*messages, thread=session.id, **more)))
     return Run(session, thread, run_request).stream()
 
 

@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from callboard.adapters.stores import open_store
 from callboard.adapters.stores.memory import MemoryStore
+from callboard.server.identity import key_cache
 from callboard.server.identity.key_cache import LIFETIME, USE_INTERVAL, KeyCache
 from callboard.storage import keys
 from callboard.storage.keys import KeyNameError, is_key, key_state, new_key, read_key

@@ -1,7 +1,7 @@
-"""Reads a board and what is said live, in the order in which both came.
+"""Reads the events and the live text of a board in their order.
 
-A piece of text has no number. It is kept with that of the newest event when it came, and so comes after this one and
-before the next. Events are not kept at all: a slow reader reads them from the log.
+A text delta has no number. It is stored with the number of the newest event at that time, and so sorted between this
+event and the next. Events are not buffered: a slow reader reads them from the log.
 """
 
 import asyncio
@@ -16,82 +16,80 @@ from ...events.event import Event, Events
 from ...sessions.session import Session
 
 PAGE = 500
-"""How many events are read at once."""
+"""Events per read."""
 
 
 class TextDelta(NamedTuple):
-    """Text that the model says, and the response that it is a part of."""
+    """Text of the model, and the response to which it belongs."""
 
     response: int
-    """Counted from 1; 0 where it is not known."""
+    """The response's number from 1, or 0 if unknown."""
     text: str
 
 
 class BoardFollower:
-    """One reader of a session, from the moment it begins."""
+    """One reader of a session, from the newest event on."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._board = session.board
         self.cursor = session.board.last_seq
-        self._pieces: list[tuple[int, int, list[str]]] = []
-        """After which event each piece came, its response, and its text."""
-        self._woken = asyncio.Event()
+        self._deltas: list[tuple[int, int, list[str]]] = []
+        """For each delta the number of the event before it, its response, and its text."""
+        self._changed = asyncio.Event()
 
     @contextmanager
     def reading(self) -> Generator[None]:
-        """Hear what comes, until the end of the block."""
-        with self._board.listening(self._hear), self._session.subscribe(self._wake, self.cursor, self._wake):
+        """Receive events and text until the end of the `with`."""
+        with self._board.listening(self._add_live), self._session.subscribe(self._notify, self.cursor, self._notify):
             yield
 
-    def _hear(self, encoded: bytes) -> None:
+    def _add_live(self, encoded: bytes) -> None:
         data = from_json(encoded)["data"]
         if delta := data.get("delta"):
             where = (self._board.last_seq, data.get("response") or 0)
-            if not self._pieces or self._pieces[-1][:2] != where:
-                self._pieces.append((*where, []))
-            self._pieces[-1][2].append(delta)
-            self._woken.set()
+            if not self._deltas or self._deltas[-1][:2] != where:
+                self._deltas.append((*where, []))
+            self._deltas[-1][2].append(delta)
+            self._changed.set()
 
-    def _wake(self, _: object) -> None:
-        self.wake()
+    def _notify(self, _: object) -> None:
+        self.notify()
 
-    def wake(self) -> None:
-        """Have whoever waits look."""
-        self._woken.set()
+    def notify(self) -> None:
+        """End the current wait."""
+        self._changed.set()
 
     async def wait(self, timeout: float) -> bool:
-        """Wait until something came. False where nothing did for so long."""
+        """Wait for an event, text or `notify`. Returns False after the timeout."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
-                await self._woken.wait()
-        return self._woken.is_set()
+                await self._changed.wait()
+        return self._changed.is_set()
 
-    async def take(self) -> list[Event | TextDelta]:
-        """What came: events, and pieces of text between them."""
-        self._woken.clear()
+    async def read(self) -> list[Event | TextDelta]:
+        """Return the new events, and the text between them."""
+        self._changed.clear()
         found: list[Event | TextDelta] = []
         for event in await self._events():
-            self._say(event.seq - 1, found)
+            self._take_deltas(event.seq - 1, found)
             found.append(event)
             self.cursor = event.seq
-        self._say(self.cursor, found)
-        if self._pieces or self._board.last_seq > self.cursor:
-            self._woken.set()
+        self._take_deltas(self.cursor, found)
+        if self._deltas or self._board.last_seq > self.cursor:
+            self._changed.set()
         return found
 
-    def _say(self, until: int, found: list[Event | TextDelta]) -> None:
-        while self._pieces and self._pieces[0][0] <= until:
-            _, response, texts = self._pieces.pop(0)
+    def _take_deltas(self, until: int, found: list[Event | TextDelta]) -> None:
+        while self._deltas and self._deltas[0][0] <= until:
+            _, response, texts = self._deltas.pop(0)
             found.append(TextDelta(response, "".join(texts)))
 
     async def _events(self) -> Events:
         if self._board.last_seq <= self.cursor:
             return Events(self.cursor + 1, [])
         try:
-            if self._board.remembers(self.cursor):
-                return self._board.read(self.cursor, PAGE)
-            return await self._board.recall(self.cursor)
-        except CursorExpired:  # what matters is in the transcript, too
+            return await self._board.page(self.cursor, PAGE)
+        except CursorExpired:  # the transcript has all that matters
             self.cursor = self._board.last_seq
             return Events(self.cursor + 1, [])

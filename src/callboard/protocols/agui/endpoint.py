@@ -24,7 +24,7 @@ from ..problem import (
 from .input_parsing import MAX_BODY_BYTES, MAX_VALUES, NotJSON, read_input
 from .run import Run
 from .run_refused import RunRefused
-from .run_request import RunRequest, read
+from .run_request import RunRequest, parse_run_request
 from .thread import Threads
 
 _HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
@@ -84,7 +84,7 @@ async def _run_request(request: Request, reading: ReadBody) -> RunRequest:
         raise media_type_not_json()
     try:
         async with reading(request) as body:
-            return read(await read_input(body))
+            return parse_run_request(await read_input(body))
     except NotJSON as error:
         raise json_invalid(f"The body is not valid JSON: {error}.") from None
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""The body of a run, read in parts: no list is longer than it may be, and no part holds the event loop for long."""
+"""The parsing of a run's body: list sizes are checked first, and messages are validated in slices."""
 
 import asyncio
 from typing import Any, cast
@@ -10,14 +10,14 @@ from pydantic_core import from_json
 from .run_request import RunRefused
 
 MAX_BODY_BYTES = 8 * 1024 * 1024
-"""How large a request may be. A client sends its copy of the whole conversation every time."""
+"""Bytes of a body. A client sends its copy of the whole conversation each time."""
 MAX_VALUES = 120_000
-"""How many values (keys, texts, numbers, lists, objects) a request may have."""
+"""JSON values (keys, strings, numbers, arrays, objects) of a body."""
 MAX_ITEMS = {"messages": 10_000, "tools": 256, "context": 256, "resume": 256}
-"""How many items each list of a request may have."""
+"""Items of each list."""
 
 _SLICE = 100
-"""How many messages are validated at once."""
+"""Messages that are validated without a pause of the event loop's other work."""
 _MESSAGES: TypeAdapter[list[Message]] = TypeAdapter(list[Message])
 
 
@@ -26,9 +26,9 @@ class NotJSON(ValueError):
 
 
 async def read_input(body: bytes) -> RunAgentInput:
-    """The input of a run. Raises `NotJSON`, `ValidationError` for the first messages that are wrong, or `RunRefused`.
+    """Parse the input of a run. Raises `NotJSON`, `RunRefused`, or `ValidationError` for the first invalid messages.
 
-    The caller has checked that the body is within `MAX_BODY_BYTES` and `MAX_VALUES`.
+    The caller has checked `MAX_BODY_BYTES` and `MAX_VALUES`.
     """
     try:
         given: Any = from_json(body)
@@ -39,7 +39,7 @@ async def read_input(body: bytes) -> RunAgentInput:
     fields = cast("dict[str, Any]", given)
     for name, most in MAX_ITEMS.items():
         if isinstance(items := fields.get(name), list) and len(cast("list[Any]", items)) > most:
-            raise RunRefused(f"The list {name} of a run has at most {most:,} items. Send fewer.")
+            raise RunRefused(f"The list {name} of a run may have at most {most:,} items. Send fewer.")
     messages: Any = fields.get("messages")
     if not isinstance(messages, list):
         return RunAgentInput.model_validate(fields)

@@ -1,7 +1,7 @@
-"""Which messages of the user a run brings that are new. Ids decide: not what a message says, nor where it stands.
+"""The new user messages of a run, found by their ids and not by text or position.
 
-A message is new if its id was never taken in this thread. Only what comes before a message of an assistant that is not
-this thread's is left alone: it was said in another conversation, such as one that this server has lost. Pure functions.
+A message is new if this thread never accepted its id. Messages before an assistant message of another thread are
+ignored: they belong to another conversation, such as one that this server has lost. Pure functions.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -13,80 +13,86 @@ from .run_request import RunRequest
 from .thread_messages import MessageIds, MessageWindow, ThreadMessage
 
 MAX_NEW = 50
-"""How many new messages of the user a run may bring. They are stored in one write."""
+"""New user messages in one run. They are stored in one write."""
 
 
 class MessageRejected(RunRefused):
-    """A message of the user belongs to another conversation, and the run brings nothing else."""
+    """A user message belongs to another conversation, and the run contains nothing else."""
 
     code = "message_not_taken"
 
 
-def distinct(lines: Sequence[ThreadMessage]) -> list[ThreadMessage]:
-    """The messages of a client, each one of the user once, at its last place.
+def distinct(messages: Sequence[ThreadMessage]) -> list[ThreadMessage]:
+    """Return a client's messages with each user message once, at its last position.
 
-    Raises `RunRefused` for one id with two texts.
+    Raises `RunRefused` for an id with two texts.
     """
     last: dict[str, ThreadMessage] = {}
-    for line in lines:
-        if line.role == "user":
-            if (known := last.get(line.id)) is not None and known.text != line.text:
+    for message in messages:
+        if message.role == "user":
+            if (known := last.get(message.id)) is not None and known.text != message.text:
                 raise RunRefused(
-                    f"Two messages of the user have the id {_shown(line.id)} and different texts. "
-                    "Nothing was taken: give each message an id of its own."
+                    f"Two user messages with different texts have the id {_quoted(message.id)}. "
+                    "Nothing was accepted: give each message its own id."
                 )
-            last[line.id] = line
-    return [line for line in lines if line.role != "user" or last[line.id] is line]
+            last[message.id] = message
+    return [message for message in messages if message.role != "user" or last[message.id] is message]
 
 
-def unknown(lines: Sequence[ThreadMessage], window: MessageWindow, remembered: Collection[str]) -> list[ThreadMessage]:
-    """The messages of the user that are neither in the window nor remembered: these may be new."""
-    known = {line.id for line in window.lines if line.role == "user"}
-    return [line for line in lines if line.role == "user" and line.id not in known and line.id not in remembered]
+def unseen(
+    messages: Sequence[ThreadMessage], window: MessageWindow, remembered: Collection[str]
+) -> list[ThreadMessage]:
+    """Return the user messages that are neither in the window nor remembered, and so may be new."""
+    known = {message.id for message in window.messages if message.role == "user"}
+    return [
+        message
+        for message in messages
+        if message.role == "user" and message.id not in known and message.id not in remembered
+    ]
 
 
-def last_words(lines: Sequence[ThreadMessage]) -> list[ThreadMessage]:
-    """The messages of the user after the last one of an assistant."""
-    last = max((place for place, line in enumerate(lines) if line.role == "assistant"), default=-1)
-    return [line for line in lines[last + 1 :] if line.role == "user"]
+def trailing(messages: Sequence[ThreadMessage]) -> list[ThreadMessage]:
+    """Return the user messages after the last assistant message."""
+    last = max((place for place, message in enumerate(messages) if message.role == "assistant"), default=-1)
+    return [message for message in messages[last + 1 :] if message.role == "user"]
 
 
-def check_texts(lines: Sequence[ThreadMessage], texts: Mapping[str, str]) -> None:
-    """Refuse messages whose ids were taken with another text. Raises `RunRefused`."""
-    for line in lines:
-        if texts.get(line.id, line.text) != line.text:
+def check_texts(messages: Sequence[ThreadMessage], texts: Mapping[str, str]) -> None:
+    """Refuse messages whose ids were accepted with another text. Raises `RunRefused`."""
+    for message in messages:
+        if texts.get(message.id, message.text) != message.text:
             raise RunRefused(
-                f"The message {_shown(line.id)} was taken before with another text. Nothing was taken: give a changed "
-                "message a new id."
+                f"The message {_quoted(message.id)} was accepted before with another text. Nothing was accepted: give "
+                "a changed message a new id."
             )
 
 
-def ours(lines: Sequence[ThreadMessage], window: MessageWindow, names: MessageIds) -> list[ThreadMessage]:
-    """The messages after the last one of an assistant that is not this thread's."""
-    known = {line.id for line in window.lines if line.role == "assistant"}
-    for place in range(len(lines) - 1, -1, -1):
-        line = lines[place]
-        says = line.role == "assistant" and bool(line.text or line.calls)
-        if says and line.id not in known and not names.knows(line.id):
-            return list(lines[place + 1 :])
-    return list(lines)
+def own(messages: Sequence[ThreadMessage], window: MessageWindow, ids: MessageIds) -> list[ThreadMessage]:
+    """Return the messages after the last assistant message of another thread."""
+    known = {message.id for message in window.messages if message.role == "assistant"}
+    for place in range(len(messages) - 1, -1, -1):
+        message = messages[place]
+        says = message.role == "assistant" and bool(message.text or message.calls)
+        if says and message.id not in known and not ids.owns(message.id):
+            return list(messages[place + 1 :])
+    return list(messages)
 
 
 def check(new: Sequence[ThreadMessage], run_request: RunRequest) -> None:
-    """Refuse new messages that cannot be taken. Raises `RunRefused`."""
+    """Refuse new messages that are invalid. Raises `RunRefused`."""
     if len(new) > MAX_NEW:
         raise RunRefused(
-            f"A run brings at most {MAX_NEW} new messages of the user, and this one brings more. Nothing was taken: "
-            "send them in several runs."
+            f"A run may contain at most {MAX_NEW} new user messages, and this one contains more. Nothing was "
+            "accepted: send them in several runs."
         )
-    for line in new:
-        if not is_call_id(line.id):
-            raise RunRefused(f"The id of a message has 1 to {MAX_ID} printable characters.")
-        if reason := run_request.refused.get(line.id):
+    for message in new:
+        if not is_call_id(message.id):
+            raise RunRefused(f"The id of a message must have 1 to {MAX_ID} printable characters.")
+        if reason := run_request.refused.get(message.id):
             raise RunRefused(reason)
-        if not line.text.strip():
-            raise RunRefused("A message of the user is empty.")
+        if not message.text.strip():
+            raise RunRefused("A user message is empty.")
 
 
-def _shown(identity: str) -> str:
+def _quoted(identity: str) -> str:
     return repr(shorten(identity, 80))

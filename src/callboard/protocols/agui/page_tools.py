@@ -1,7 +1,7 @@
-"""Tools of the page: a client brings them with a run, and carries their calls out itself.
+"""Front-end tools: a client sends them with a run, and executes their calls itself.
 
-Here such a tool is one that asks a person and has no body: its call is a request that waits, and the client's answer is
-its result. The schema comes from a stranger, so it is bounded, and it never leads to a request.
+The server treats such a tool as a human tool without a handler: its call is an open request, and the client's answer is
+its result. The schema comes from an untrusted client, so its size is limited and its references are never fetched.
 """
 
 from collections.abc import Sequence
@@ -26,16 +26,16 @@ MAX_DESCRIPTION = 4_000
 _SCHEMA = {"title": "Result of the page's tool", "description": "What the page made of the call; any JSON value."}
 
 PageAnswer = Annotated[Any, WithJsonSchema(_SCHEMA)]
-"""What a page answers: anything. Its schema says that a page is asked, and not a person."""
+"""An answer of a page, which may be any JSON value. Its schema marks the request as one to a page."""
 
 
 def page_tools(given: Sequence[PageTool]) -> list[Tool]:
-    """The tools that a client brings. Raises `RunRefused`, or why one cannot be a tool."""
+    """Return the tools of a client's run. Raises `RunRefused` or `RegistrationError`."""
     if len(given) > MAX_TOOLS:
-        raise RunRefused(f"A run brings at most {MAX_TOOLS} tools, and this one brings {len(given)}.")
+        raise RunRefused(f"A run may have at most {MAX_TOOLS} tools, and this one has {len(given)}.")
     names = [tool.name for tool in given]
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise RunRefused(f"The run brings two tools of the same name: {shorten(', '.join(twice))}.")
+        raise RunRefused(f"Two tools of the run have the same name: {shorten(', '.join(twice))}.")
     return [_tool(each) for each in given]
 
 
@@ -43,8 +43,8 @@ def _tool(given: PageTool) -> Tool:
     parameters: Any = {"type": "object", "properties": {}} if given.parameters is None else given.parameters
     if len(to_json(parameters)) > MAX_SCHEMA_BYTES or len(given.description) > MAX_DESCRIPTION:
         raise RunRefused(
-            f"The tool {shorten(given.name, 80)} is too large: its parameters have at most {MAX_SCHEMA_BYTES:,} bytes "
-            f"as JSON, its description {MAX_DESCRIPTION:,} characters."
+            f"The tool {shorten(given.name, 80)} is too large: its parameters may have at most {MAX_SCHEMA_BYTES:,} "
+            f"bytes of JSON, its description {MAX_DESCRIPTION:,} characters."
         )
     return Tool(
         name=given.name,
@@ -60,12 +60,12 @@ def _tool(given: PageTool) -> Tool:
 
 
 def is_for_page(row: RequestRow) -> bool:
-    """Whether a request waits for a page, and not for a person."""
+    """Whether a request is to a page, and not to a person."""
     return from_json(row.schema) == _SCHEMA
 
 
 def page_answer(content: str, error: str | None) -> Any:
-    """What a page said of a call, as the model reads it. JSON is taken as what it says."""
+    """Return a page's result of a call for the model. JSON content is parsed."""
     value: Any = content
     if content[:1] in '{["0123456789-tfn':
         try:

@@ -1,9 +1,9 @@
-"""What is said where a run cannot be made of what a client sent."""
+"""The error of an invalid run."""
 
 from ...errors import CallboardError
 
 
 class RunRefused(CallboardError, ValueError):
-    """A run cannot be made of what the client sent. Nothing was done."""
+    """The input of a run is invalid. Nothing was done."""
 
     code = "run_refused"

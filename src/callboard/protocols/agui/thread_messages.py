@@ -1,7 +1,7 @@
-"""The messages of a thread as AG-UI shows them, made of the newest entries of its transcript.
+"""The messages of a thread in AG-UI's form, built from its transcript.
 
-Each entry gives lines of its own, in the order of the transcript, and no later entry changes them. So a window of the
-newest lines costs the same however long the conversation is, and a run that follows it reads only what is added.
+Each entry of the transcript yields its own messages, which no later entry changes. So the newest messages cost the same
+for a conversation of any length, and a run reads only added entries.
 """
 
 import hashlib
@@ -19,11 +19,10 @@ from ...sessions.session import Session
 from ...tools.definition import Tool
 
 WINDOW = 200
-"""How many of the newest messages a page gets that does not say otherwise."""
-MOST = 1_000
-"""How many it gets at most."""
-MOST_CHARACTERS = 1_000_000
-"""How much text the messages of a window have, but for those of the newest entry."""
+"""Newest messages that a page gets by default."""
+MAX_WINDOW = 1_000
+MAX_CHARACTERS = 1_000_000
+"""Characters of a window, except for the messages of its newest entry."""
 
 _FAILED = "The call failed; its content says why."
 
@@ -35,26 +34,26 @@ class ToolCall:
     id: str
     tool: str
     arguments: str
-    """As JSON."""
+    """JSON."""
 
 
 @dataclass(slots=True)
 class ThreadMessage:
-    """One message: of the user, of the model with its calls, or the result of a call."""
+    """A message of the user, of the model with its calls, or the result of a call."""
 
     id: str
     role: str
     text: str = ""
     calls: list[ToolCall] = field(default_factory=list[ToolCall])
     call_id: str | None = None
-    """The call whose result it is."""
+    """The call of a result."""
     failed: bool = False
-    fresh: bool = False
-    """Whether the client has just brought it, and the transcript does not have it yet."""
+    is_new: bool = False
+    """Whether the client has sent it with this run, and the transcript does not have it yet."""
 
     @property
     def key(self) -> tuple[str, str]:
-        """What it is known by: a result by its call, any other message by its role and id."""
+        """The identity of a message: the call of a result, else its role and id."""
         return ("tool", self.call_id) if self.call_id is not None else (self.role, self.id)
 
     @property
@@ -62,45 +61,45 @@ class ThreadMessage:
         return len(self.text) + sum(len(call.arguments) for call in self.calls)
 
     def is_same(self, other: "ThreadMessage") -> bool:
-        """Whether a client that has this has the other. A result is what the client made of it."""
+        """Whether two copies agree. The content of a result is not compared, as the client may format it."""
         if self.key != other.key:
             return False
         calls = [call.id for call in self.calls] == [call.id for call in other.calls]
         return calls and (self.call_id is not None or self.text == other.text)
 
-    def message(self) -> dict[str, Any]:
-        """The message in AG-UI's form."""
-        shown: dict[str, Any] = {"id": self.id, "role": self.role}
+    def to_agui(self) -> dict[str, Any]:
+        """Return the message in AG-UI's form."""
+        written: dict[str, Any] = {"id": self.id, "role": self.role}
         if self.call_id is not None:
             failed = {"error": _FAILED} if self.failed else {}
-            return {**shown, "content": self.text, "toolCallId": self.call_id, **failed}
+            return {**written, "content": self.text, "toolCallId": self.call_id, **failed}
         if self.text or self.role == "user":
-            shown["content"] = self.text
+            written["content"] = self.text
         if self.calls:
-            shown["toolCalls"] = [
+            written["toolCalls"] = [
                 {"id": call.id, "type": "function", "function": {"name": call.tool, "arguments": call.arguments}}
                 for call in self.calls
             ]
-        return shown
+        return written
 
 
 class MessageIds:
-    """The ids of a thread's messages. They are the same for every page, at every time and in every process.
+    """The ids of a thread's messages, which are the same for every page and process.
 
-    A message that a client sent keeps the client's id. All others are named by their place in this session; a session
-    that was deleted and made again has other names.
+    A message of a client keeps its id. Other ids derive from the position in the session; a session that was deleted
+    and created again has different ones.
     """
 
     def __init__(self, session: Session) -> None:
         made = f"{session.id}\0{session.created_at!r}".encode(errors="surrogatepass")
         self._prefix = f"cb-{hashlib.sha256(made).hexdigest()[:10]}-"
 
-    def knows(self, identity: str) -> bool:
-        """Whether an id has the form of those that are made here."""
+    def owns(self, identity: str) -> bool:
+        """Whether an id was generated for this session."""
         return identity.startswith(self._prefix)
 
     def response(self, number: int) -> str:
-        """The id of a response of the model, counted from 1, also while it is being streamed."""
+        """Return the id of a response of the model, counted from 1, also while it is streamed."""
         return f"{self._prefix}a{number}"
 
     def input(self, entry: Input | Noted) -> str:
@@ -118,44 +117,46 @@ class MessageIds:
 class MessageWindow:
     """The newest messages of a thread."""
 
-    lines: list[ThreadMessage]
+    messages: list[ThreadMessage]
     whole: bool
-    """Whether there are no others."""
+    """Whether the thread has no older messages."""
 
 
 class ThreadReader:
-    """Reads the messages of one session: a window first, then what is added to it."""
+    """Reads the messages of a session: a window of the newest, then added ones."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self.names = MessageIds(session)
+        self.ids = MessageIds(session)
         self._read = 0
-        """How many entries were read."""
+        """The number of entries read so far."""
 
     async def window(self, limit: int = WINDOW) -> MessageWindow:
-        """The newest messages: at least those of the last entry that has any, else at most so many."""
+        """Return about `limit` newest messages, and at least those of the last entry."""
         entries, number = await self._entries()
         self._read = len(entries)
         parts: list[list[ThreadMessage]] = []
         count = size = 0
         at = len(entries)
         find = self._session.tools().get
-        while at and (not count or (count < limit and size < MOST_CHARACTERS)):
+        while at and (not count or (count < limit and size < MAX_CHARACTERS)):
             at -= 1
-            lines = self._lines(entries[at], number, find)
+            messages = self._messages(entries[at], number, find)
             number -= isinstance(entries[at], Said)
-            parts.append(lines)
-            count += len(lines)
-            size += sum(line.size for line in lines)
-        while at and isinstance(entries[at], Answered):  # with the call that it answers
+            parts.append(messages)
+            count += len(messages)
+            size += sum(message.size for message in messages)
+        while at and isinstance(entries[at], Answered):  # include the call of a result
             at -= 1
-            parts.append(self._lines(entries[at], number, find))
+            parts.append(self._messages(entries[at], number, find))
             number -= isinstance(entries[at], Said)
-        return MessageWindow([line for part in reversed(parts) for line in part], not at)
+        return MessageWindow([message for part in reversed(parts) for message in part], not at)
 
     async def texts(self, ids: Collection[str], window: MessageWindow) -> dict[str, str]:
-        """What messages of the user say, by their ids. Where the window lacks one, all entries are looked through."""
-        found = {line.id: line.text for line in window.lines if line.role == "user" and line.id in ids}
+        """Return the texts of user messages by id. If the window lacks one, all entries are searched."""
+        found = {
+            message.id: message.text for message in window.messages if message.role == "user" and message.id in ids
+        }
         if missing := {identity for identity in ids if identity not in found}:
             entries, _ = await self._entries()
             said = (entry for entry in entries if isinstance(entry, Input) and entry.message_id in missing)
@@ -163,7 +164,7 @@ class ThreadReader:
         return found
 
     async def news(self) -> list[ThreadMessage]:
-        """The messages of the entries that were added since."""
+        """Return the messages of entries that were added since the last read."""
         entries, number = await self._entries()
         start, self._read = self._read, len(entries)
         new = entries[start:]
@@ -172,35 +173,35 @@ class ThreadReader:
         find = self._session.tools().get
         for entry in new:
             number += isinstance(entry, Said)
-            found += self._lines(entry, number, find)
+            found += self._messages(entry, number, find)
         return found
 
     async def _entries(self) -> tuple[Sequence[Entry], int]:
         return await self._session.conversation().entries()
 
-    def _lines(self, entry: Entry, number: int, find: Callable[[str], Tool | None]) -> list[ThreadMessage]:
-        """The messages of one entry; `number` is that of the response, where it is one."""
+    def _messages(self, entry: Entry, number: int, find: Callable[[str], Tool | None]) -> list[ThreadMessage]:
+        """Return the messages of an entry; `number` is the number of a response."""
         match entry:
             case Input() | Noted():
-                return [ThreadMessage(self.names.input(entry), "user", entry.text)]
+                return [ThreadMessage(self.ids.input(entry), "user", entry.text)]
             case Said(response=response):
                 text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
                 made = [part for part in response.parts if isinstance(part, ToolCallPart)]
                 calls = [ToolCall(each.tool_call_id, each.tool_name, _arguments(each, find)) for each in made]
-                return [ThreadMessage(self.names.response(number), "assistant", text, calls)] if text or calls else []
+                return [ThreadMessage(self.ids.response(number), "assistant", text, calls)] if text or calls else []
             case Answered():
                 return [self._result(entry.call_id, entry.content, entry.failed)]
             case Late(execution_id=execution_id):
                 call_id = late_id(execution_id)
                 call = ToolCall(call_id, TASK_RESULT, to_json({"execution_id": execution_id}).decode())
-                run_request = ThreadMessage(self.names.late(execution_id), "assistant", calls=[call])
-                return [run_request, self._result(call_id, entry.content, entry.failed)]
+                caller = ThreadMessage(self.ids.late(execution_id), "assistant", calls=[call])
+                return [caller, self._result(call_id, entry.content, entry.failed)]
             case _:
                 return []
 
     def _result(self, call_id: str, content: Any, failed: bool) -> ThreadMessage:
         text = content if isinstance(content, str) else to_json(content, inf_nan_mode="null").decode()
-        return ThreadMessage(self.names.result(call_id), "tool", text, call_id=call_id, failed=failed)
+        return ThreadMessage(self.ids.result(call_id), "tool", text, call_id=call_id, failed=failed)
 
 
 def _arguments(call: ToolCallPart, find: Callable[[str], Tool | None]) -> str:
@@ -208,7 +209,7 @@ def _arguments(call: ToolCallPart, find: Callable[[str], Tool | None]) -> str:
     return (document if tool is None or not tool.has_secrets else shown_arguments(tool, document)).decode()
 
 
-def unanswered(lines: Sequence[ThreadMessage]) -> list[str]:
-    """The calls that have no result, in order."""
-    answered = {line.call_id for line in lines}
-    return [call.id for line in lines for call in line.calls if call.id not in answered]
+def unanswered(messages: Sequence[ThreadMessage]) -> list[str]:
+    """Return the ids of calls without a result, in order."""
+    answered = {message.call_id for message in messages}
+    return [call.id for message in messages for call in message.calls if call.id not in answered]
