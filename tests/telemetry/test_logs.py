@@ -198,7 +198,7 @@ def test_o2_data_that_json_cannot_say_is_shown_all_the_same() -> None:
 
 
 def test_o2_arguments_that_do_not_fit_lose_no_line() -> None:
-    assert "do not fit" in as_json(record("%d calls", "x"))["message"]
+    assert "do not match" in as_json(record("%d calls", "x"))["message"]
 
 
 def test_o2_long_messages_are_cut_after_they_were_masked() -> None:

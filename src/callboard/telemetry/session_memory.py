@@ -1,18 +1,18 @@
-"""How much memory a session takes, estimated from what it holds."""
+"""An estimate of a session's memory."""
 
 from sys import getsizeof
 
 from ..execution.execution import Execution
 from ..sessions.session import Session
 
-LOOKED_AT = 50
-"""How many of a session's events, and of its executions, are looked at; the others count as their mean."""
+SAMPLE = 50
+"""Events and executions of a session that are measured; the others count as their mean."""
 
 
 def session_bytes(session: Session) -> int:
-    """The session itself, its events in memory and its executions. What handlers, models and readers hold is not in it.
+    """Estimate the bytes of a session, its events and its executions, without those of handlers, models and readers.
 
-    It is an estimate: it looks at a few of the events and executions, so that it costs little however many there are.
+    It measures a sample, so its cost is bounded.
     """
     board, index = session.board, session.index
     own = sum(map(getsizeof, (session, board, index, session.ledger)))
@@ -21,8 +21,8 @@ def session_bytes(session: Session) -> int:
     executions = index.entries
     return (
         own
-        + _all(kept, [getsizeof(line) + 8 for line in lines[:: kept // LOOKED_AT + 1]])
-        + _all(len(executions), [_execution_bytes(each) for each in executions[:: len(executions) // LOOKED_AT + 1]])
+        + _all(kept, [getsizeof(line) + 8 for line in lines[:: kept // SAMPLE + 1]])
+        + _all(len(executions), [_execution_bytes(each) for each in executions[:: len(executions) // SAMPLE + 1]])
     )
 
 

@@ -1,4 +1,4 @@
-"""Models whose requests are traced, by Pydantic AI's own instrumentation: a `chat` span below the span of the turn."""
+"""Tracing of model requests with Pydantic AI's instrumentation: a `chat` span below the span of the turn."""
 
 from typing import Any
 
@@ -9,6 +9,6 @@ from ..chat.offline import offline_model
 
 
 def traced_model(model: Any, tracer_provider: Any = None, *, content: bool = False) -> Model:
-    """What `Runtime(model=…)` takes, with a span for every request. With `content` all messages are in it, unmasked."""
+    """Wrap a model for `Runtime(model=…)` with a span per request. With `content`, spans have unmasked messages."""
     chosen = offline_model() if model == "offline" else infer_model(model)
     return InstrumentedModel(chosen, InstrumentationSettings(tracer_provider=tracer_provider, include_content=content))

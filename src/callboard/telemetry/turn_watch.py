@@ -1,4 +1,4 @@
-"""The turns of a runtime that run now, how long each has run, and how it ended."""
+"""Observation of a runtime's turns: their duration, status and usage."""
 
 import logging
 from collections.abc import Callable
@@ -12,15 +12,14 @@ from ..sessions.session import Session
 log = logging.getLogger("callboard.telemetry")
 
 FINISHED, FAILED, INTERRUPTED, PAUSED, LOST = STATUSES = ("finished", "failed", "interrupted", "paused", "lost")
-"""How a turn, or its part until it waits for a person, can end. A lost one is another process's."""
-
+"""The ends of a turn, or of its part until it pauses. A lost turn continues in another process."""
 
 _USED = ("requests", "input_tokens", "output_tokens", "cost")
 
 
 @dataclass(frozen=True, slots=True)
 class TurnEnd:
-    """How a turn, or its part until it waits for a person, came to its end."""
+    """The end of a turn, or of its part until it pauses, with the usage of all its parts so far."""
 
     status: str
     """One of `STATUSES`."""
@@ -29,11 +28,10 @@ class TurnEnd:
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float = 0.0
-    """All this is what the parts of the turn have used together, up to now."""
 
 
 class TurnObserver(Protocol):
-    """Told of turns, in the task that runs them. A paused turn begins again, under the same id."""
+    """Receives the start and end of turns, in their task. A paused turn starts again under the same id."""
 
     def turn_began(self, session: Session, turn_id: str) -> None: ...
 
@@ -41,7 +39,7 @@ class TurnObserver(Protocol):
 
 
 class TurnWatch:
-    """Tells an observer of the turns of a runtime, until it is closed. One that fails harms no turn."""
+    """Notifies an observer of a runtime's turns until it is closed. Errors of the observer are logged."""
 
     def __init__(self, runtime: Runtime, observer: TurnObserver) -> None:
         self._observer = observer
@@ -50,12 +48,12 @@ class TurnWatch:
 
     @property
     def running(self) -> int:
-        """How many turns run now."""
+        """The number of running turns."""
         return len(self._began)
 
     def turn_began(self, session: Session, turn_id: str) -> None:
         self._began[turn_id] = monotonic()
-        _carefully(self._observer.turn_began, session, turn_id)
+        _notify(self._observer.turn_began, session, turn_id)
 
     def turn_ended(self, session: Session, turn_id: str, status: str, usage: Any) -> None:
         if (began := self._began.pop(turn_id, None)) is not None:
@@ -64,11 +62,11 @@ class TurnWatch:
                 monotonic() - began,
                 **{name: getattr(usage, name, None) or 0 for name in _USED},
             )
-            _carefully(self._observer.turn_ended, session, turn_id, end)
+            _notify(self._observer.turn_ended, session, turn_id, end)
 
 
-def _carefully(tell: Callable[..., None], *args: Any) -> None:
+def _notify(observer: Callable[..., None], *args: Any) -> None:
     try:
-        tell(*args)
+        observer(*args)
     except Exception:
         log.exception("a turn could not be observed")
