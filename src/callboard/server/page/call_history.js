@@ -1,33 +1,33 @@
-// The story of one call, told from its events: attempts, what came of each, what a person decided, and the times. No
-// element, no network.
+// The history of a call, computed from its events: attempts, errors, partial results, a person's decision, and times.
+// No DOM, no network.
 
-/** What the events of a call say, in order. Each has `kind`, `at` and `data`. */
-export function told(events) {
-  const story = { attempts: [], errors: [], partials: [], decision: null, seconds: null, begun: false };
-  Object.assign(story, { stage: "", message: "", fraction: null, retryIn: null });
+/** Compute the history of a call from its events in order. Each has `kind`, `at` and `data`. */
+export function callHistory(events) {
+  const history = { attempts: [], errors: [], partials: [], decision: null, seconds: null, begun: false };
+  Object.assign(history, { stage: "", message: "", fraction: null, retryIn: null });
   let attempt = null;
   let asked = null;
   for (const { kind, at, data } of events) {
-    if (kind === "tool_started") story.begun = true;
+    if (kind === "tool_started") history.begun = true;
     else if (kind === "tool_executing") {
       attempt = { number: data.attempt, maximum: data.maximum, at, partials: [] };
-      story.attempts.push(attempt); // what an earlier one brought comes again, and is not shown twice
-      Object.assign(story, { stage: "", message: "", fraction: null, retryIn: null, partials: attempt.partials });
+      history.attempts.push(attempt); // the partial results of an earlier attempt are produced again
+      Object.assign(history, { stage: "", message: "", fraction: null, retryIn: null, partials: attempt.partials });
     } else if (kind === "tool_progress") {
-      Object.assign(story, { stage: data.stage, message: data.message ?? "", fraction: data.fraction ?? null });
-    } else if (kind === "tool_partial") (attempt?.partials ?? story.partials).push(data.value);
+      Object.assign(history, { stage: data.stage, message: data.message ?? "", fraction: data.fraction ?? null });
+    } else if (kind === "tool_partial") (attempt?.partials ?? history.partials).push(data.value);
     else if (kind === "tool_retrying") {
-      story.errors.push(data.error);
-      story.retryIn = data.delay;
+      history.errors.push(data.error);
+      history.retryIn = data.delay;
     } else if (kind === "human_request" || kind === "wallet_tx_request") asked = { at, payload: data.payload };
     else if (kind === "human_answer" || kind === "wallet_tx_response") {
-      story.decision = decided(kind === "human_answer" ? data.answer : data, asked, at);
+      history.decision = decided(kind === "human_answer" ? data.answer : data, asked, at);
     } else if (kind === "tool_result") {
-      story.seconds = story.attempts.length ? elapsed(story.attempts[0].at, at) : null;
-      story.fraction = null;
+      history.seconds = history.attempts.length ? elapsed(history.attempts[0].at, at) : null;
+      history.fraction = null;
     }
   }
-  return story;
+  return history;
 }
 
 function decided(answer, asked, at) {
