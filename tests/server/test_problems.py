@@ -10,7 +10,7 @@ import pytest
 from callboard import CallboardError, Runtime
 from callboard.server import connection
 from callboard.server.app_services import AppServices
-from callboard.server.limits import BodyLimits
+from callboard.server.body_limits import BodyLimits
 from callboard.storage.port import StoreError, StoreUnavailable
 from tests.server.conftest import DEADLINE, TOOLS, Served, serve
 

@@ -23,9 +23,9 @@ try:
     from ..protocols.mount import ProtocolMount
     from ..protocols.standard import standard_mounts
     from .app_services import AppServices
+    from .body_limits import BodyLimitMiddleware, BodyLimits
     from .endpoint import JSON, Resource
     from .exact_routes import ExactRoutes
-    from .limits import BodyLimits, LimitBodies
     from .mounts import mount_routes
     from .openapi import openapi
     from .page_assets import page_routes
@@ -72,7 +72,7 @@ def create_app(
     sizes = {mount.path: mount.max_body_bytes for mount in mounts}
     middleware = [
         Middleware(SecurityHeaders, [mount.path for mount in mounts]),
-        Middleware(LimitBodies, replace(limits or BodyLimits(), sizes=sizes)),
+        Middleware(BodyLimitMiddleware, replace(limits or BodyLimits(), sizes=sizes)),
         Middleware(StoreTimeout),
     ]
     if guard is not None:

@@ -13,9 +13,9 @@ from ..protocols.problem import Problem
 from ..runtime import Runtime
 from ..sessions.ids import SessionIdInvalid, SessionNotFound, check_id
 from ..sessions.session import Session
-from .bodies import Bodies
 from .byte_budget import MIB, ByteBudget
 from .problems import draining, not_found
+from .request_bodies import RequestBodies
 from .streams import Streams
 from .user_slots import UserSlots
 
@@ -33,7 +33,7 @@ class AppServices:
     """Whether the server is shutting down and refuses new work."""
     chat_sessions: "WeakSet[Session]" = field(default_factory=lambda: WeakSet[Session]())
     """Sessions that received input through this app."""
-    bodies: Bodies = field(default_factory=Bodies)
+    bodies: RequestBodies = field(default_factory=RequestBodies)
     """The large request bodies that are being read."""
     unsent_responses: ByteBudget = field(default_factory=lambda: response_budget())
     """The large responses that are being sent."""

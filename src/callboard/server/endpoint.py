@@ -98,7 +98,7 @@ class Endpoint:
     async def _body(self, services: AppServices, user_id: str, request: Request) -> BaseModel:
         if services.bodies.is_small(request):  # the common case, without a context manager
             return self._read(request, await request.body())
-        async with services.bodies.taking(request, user_id, self.max_body, MAX_VALUES) as content:
+        async with services.bodies.reading(request, user_id, self.max_body, MAX_VALUES) as content:
             return self._read(request, content)
 
     def _read(self, request: Request, content: bytes) -> BaseModel:

@@ -28,7 +28,7 @@ class ServerHost:
     def read_body(self, request: Request) -> AbstractAsyncContextManager[bytes]:
         mount = self._mount
         user_id = user_of(request.scope)
-        return self._services.bodies.taking(request, user_id, mount.max_body_bytes, mount.max_body_values)
+        return self._services.bodies.reading(request, user_id, mount.max_body_bytes, mount.max_body_values)
 
 
 class _Application:

@@ -103,8 +103,8 @@ class RuntimeCollector(Collector):
             "callboard_session_executions", "Live sessions by their open executions.", buckets(spread), spread.total
         )
         yield GaugeMetricFamily("callboard_queue_length", "Executions that wait for a slot.", manager.queued)
-        asked = sum(each.request is not None and each.status is Status.WAITING for each in live)
-        yield GaugeMetricFamily("callboard_human_requests", "Executions of this process that wait for a person.", asked)
+        waiting = sum(each.request is not None and each.status is Status.WAITING for each in live)
+        yield GaugeMetricFamily("callboard_human_requests", "Executions of this process that wait for a person.", waiting)
 
     def _sessions(self) -> Iterator[Metric]:
         session_manager = self._runtime.sessions

@@ -32,5 +32,5 @@ def _all(count: int, sizes: list[int]) -> int:
 
 def _execution_bytes(execution: Execution) -> int:
     texts = (execution.id, execution.head, execution.document, execution.result_json, execution.seldom)
-    shown = 0 if execution.display_arguments is execution.document else getsizeof(execution.display_arguments)
-    return getsizeof(execution) + sum(map(getsizeof, texts)) + shown
+    display = 0 if execution.display_arguments is execution.document else getsizeof(execution.display_arguments)
+    return getsizeof(execution) + sum(map(getsizeof, texts)) + display

@@ -1,7 +1,4 @@
-"""What a request may cost before anybody has looked at it: how large its body may be, and how long it may take to come.
-
-Both hold for bodies that say their length and for those that do not.
-"""
+"""Limits of the size and duration of every request body, with or without a declared length."""
 
 import asyncio
 from collections.abc import Awaitable, Mapping
@@ -9,21 +6,21 @@ from dataclasses import dataclass, field, replace
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..protocols.problem import Problem
+from ..protocols.problem import Problem, body_too_large
 from .exact_routes import request_path
 
 WHOLE = "callboard.whole"
-"""The name under which a server says that a body has come to its end already (see `connection`)."""
+"""The ASGI extension that marks a completely received body (see `connection`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BodyLimits:
-    """Of one request."""
+    """The limits of one request."""
 
     size: int = 1_048_576
-    """Bytes."""
+    """Bytes of a body."""
     seconds: float = 15.0
-    """From the request's head to the end of its body."""
+    """Seconds from the request's head to the end of its body."""
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])
     """Bytes at the paths that have a limit of their own."""
 
@@ -32,8 +29,8 @@ class BodyLimits:
         return self if (size := self.sizes.get(path)) is None else replace(self, size=size)
 
 
-class LimitBodies:
-    """Middleware that refuses bodies which are too large (413) or too slow (408)."""
+class BodyLimitMiddleware:
+    """Refuses bodies that are too large (413) or too slow (408)."""
 
     def __init__(self, app: ASGIApp, limits: BodyLimits) -> None:
         self._app = app
@@ -61,7 +58,7 @@ class LimitBodies:
 
 
 class _Limited:
-    """The receiving half of a request whose body is counted and timed."""
+    """The receiving side of a request, whose body is counted and timed."""
 
     __slots__ = ("_deadline", "_left", "_limits", "_receive", "_whole", "refused")
 
@@ -72,25 +69,21 @@ class _Limited:
         self._whole = False
         self._deadline = asyncio.get_running_loop().time() + limits.seconds
         self.refused = False
-        """Whether its own length says that it is too large."""
+        """Whether its declared length is too large."""
 
     async def __call__(self) -> Message:
         if self._whole:
             return await self._receive()
         if self.refused:
-            raise self._too_large()
+            raise body_too_large(self._limits.size)
         try:
             async with asyncio.timeout_at(self._deadline):
                 message = await self._receive()
         except TimeoutError:
-            detail = f"The body did not come within {self._limits.seconds:g} seconds."
+            detail = f"The body did not arrive within {self._limits.seconds:g} seconds."
             raise Problem(408, "body_too_slow", "Too slow", detail) from None
         self._left -= len(message.get("body", b""))
         if self._left < 0:
-            raise self._too_large()
+            raise body_too_large(self._limits.size)
         self._whole = not message.get("more_body", False)
         return message
-
-    def _too_large(self) -> Problem:
-        detail = f"A body may have at most {self._limits.size:,} bytes."
-        return Problem(413, "body_too_large", "Too large", detail)

@@ -1,40 +1,40 @@
-"""A turnstile: expensive requests pass one at a time, with a rest after each that take_fitting its cost.
+"""Pacing of large bodies: they are parsed one at a time, with a pause after each according to its cost.
 
-Reading a large body holds the event loop, and the interpreter lock with it. It cannot be made shorter than one body,
-but between two of them everything else has its turn. Users take turns too, however many each has sent.
+Parsing a large body blocks the event loop and holds the interpreter lock. The pause lets other work run before the next
+body. Users take turns, whatever the number of their requests.
 """
 
 import asyncio
 from collections import deque
 
 
-class Turnstile:
-    """Made once per server."""
+class BodyPacer:
+    """The queue of large bodies of one server."""
 
-    __slots__ = ("_closed", "_queues")
+    __slots__ = ("_busy", "_queues")
 
     def __init__(self) -> None:
         self._queues: dict[str, deque[asyncio.Future[None]]] = {}
-        """Requests that wait, by user; the first user is the next."""
-        self._closed = False
+        """Waiting requests by user; the first user is next."""
+        self._busy = False
 
     def __len__(self) -> int:
-        """How many requests wait."""
+        """Return the number of waiting requests."""
         return sum(map(len, self._queues.values()))
 
     async def enter(self, user_id: str, seconds: float) -> None:
-        """Return when it is this request's turn. The next one follows `seconds` later at the earliest."""
+        """Wait for the turn of this request. The next one follows after at least `seconds`."""
         loop = asyncio.get_running_loop()
-        if self._closed:
+        if self._busy:
             waiting: asyncio.Future[None] = loop.create_future()
             self._queues.setdefault(user_id, deque()).append(waiting)
             try:
                 await waiting
             except asyncio.CancelledError:
-                if waiting.done() and not waiting.cancelled():  # its turn had come
+                if waiting.done() and not waiting.cancelled():  # cancelled in its own turn
                     self._next()
                 raise
-        self._closed = True
+        self._busy = True
         loop.call_later(seconds, self._next)
 
     def _next(self) -> None:
@@ -47,4 +47,4 @@ class Turnstile:
             if not waiting.done():
                 waiting.set_result(None)
                 return
-        self._closed = False
+        self._busy = False
