@@ -29,19 +29,11 @@ class ProtocolHost(Protocol):
 class ProtocolMount(Protocol):
     """A protocol at one path of the server. Create a new one for each application."""
 
-    @property
-    def path(self) -> str: ...
-
-    @property
-    def methods(self) -> Sequence[str]: ...
-
-    @property
-    def max_body_bytes(self) -> int: ...
-
-    @property
-    def max_body_values(self) -> int:
-        """The largest number of JSON values in a body."""
-        ...
+    path: str
+    methods: Sequence[str]
+    max_body_bytes: int
+    max_body_values: int
+    """The largest number of JSON values in a body."""
 
     def application(self, host: ProtocolHost) -> ASGIApp:
         """Create the ASGI application. It may raise `Problem` before its response starts."""

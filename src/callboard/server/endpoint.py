@@ -7,7 +7,7 @@ combines the endpoints of one path into an ASGI app.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_args, get_type_hints
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -35,6 +35,9 @@ SMALL_BODY = 16_384
 LARGE_BODY = 1_048_576
 """Bytes of a body with free content: a message, arguments, an answer."""
 
+WRITES = (400, 404, 409)
+"""The problems of an endpoint that changes a session."""
+
 B = TypeVar("B", bound=BaseModel)
 Q = TypeVar("Q", bound=BaseModel)
 
@@ -59,7 +62,7 @@ class ApiCall(Generic[B, Q]):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A method of a path and its handler. Created by `endpoint`, which checks the types."""
+    """A method of a path and its handler. Created by `endpoint`."""
 
     method: str
     path: str
@@ -114,18 +117,18 @@ def endpoint(
     method: str,
     path: str,
     handler: Callable[[ApiCall[B, Q]], Awaitable[BaseModel | ASGIApp]],
-    summary: str,
     *,
-    body: type[B] = Nothing,
-    query: type[Q] = Nothing,
-    answer: type[BaseModel] | None = None,
     status: int = 200,
     problems: tuple[int, ...] = (),
     media_type: str = JSON,
     max_body: int = SMALL_BODY,
     expensive: bool = False,
 ) -> Endpoint:
-    """Create an endpoint whose handler takes these models."""
+    """Create an endpoint from a handler: its annotations name the models, its docstring starts with the summary."""
+    hints = get_type_hints(handler)
+    body, query = get_args(hints["call"])
+    answer = hints["return"] if issubclass(hints["return"], BaseModel) else None
+    summary = (handler.__doc__ or "").partition(".")[0]
     return Endpoint(
         method, path, handler, summary, body, query, answer, status, problems, media_type, max_body, expensive
     )

@@ -104,7 +104,7 @@ class RuntimeCollector(Collector):
         )
         yield GaugeMetricFamily("callboard_queue_length", "Executions that wait for a slot.", manager.queued)
         waiting = sum(each.request is not None and each.status is Status.WAITING for each in live)
-        yield GaugeMetricFamily("callboard_human_requests", "Executions of this process that wait for a person.", waiting)
+        yield GaugeMetricFamily("callboard_human_requests", "Executions that wait for a person.", waiting)
 
     def _sessions(self) -> Iterator[Metric]:
         session_manager = self._runtime.sessions

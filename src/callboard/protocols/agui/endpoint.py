@@ -1,6 +1,6 @@
 """`POST /ag-ui`: the HTTP side of a run. An invalid request gets a problem document, a run reports its own errors."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from weakref import WeakSet
 
@@ -13,14 +13,7 @@ from starlette.types import ASGIApp
 from ...census import has_more_values
 from ...sessions.session import Session
 from ..mount import ProtocolHost
-from ..problem import (
-    Problem,
-    body_too_large,
-    json_invalid,
-    media_type_not_json,
-    too_many_values,
-    violations,
-)
+from ..problem import Problem, body_too_large, json_invalid, media_type_not_json, too_many_values, violations
 from .input_parsing import MAX_BODY_BYTES, MAX_VALUES, NotJSON, read_input
 from .run import Run
 from .run_refused import RunRefused
@@ -38,7 +31,7 @@ class AgUiMount:
     """AG-UI as a `ProtocolMount`."""
 
     path = "/ag-ui"
-    methods = ("POST",)
+    methods: Sequence[str] = ("POST",)
     max_body_bytes = MAX_BODY_BYTES
     max_body_values = MAX_VALUES
 

@@ -17,27 +17,18 @@ def token_malformed(detail: str) -> Problem:
 
 
 def host_not_allowed() -> Problem:
-    return Problem(
-        421,
-        "host_not_allowed",
-        "Unknown host name",
-        "The Host header names another server. The server's operator can add the name to CALLBOARD_HOSTS.",
-    )
+    detail = "The Host header names another server. The server's operator can add the name to CALLBOARD_HOSTS."
+    return Problem(421, "host_not_allowed", "Unknown host name", detail)
 
 
 def origin_not_allowed() -> Problem:
-    return Problem(
-        403,
-        "origin_not_allowed",
-        "Origin not allowed",
-        "The request comes from a page of another origin. The server's operator can add it to CALLBOARD_ORIGINS.",
-    )
+    detail = "The request comes from a page of another origin. The server's operator can add it to CALLBOARD_ORIGINS."
+    return Problem(403, "origin_not_allowed", "Origin not allowed", detail)
 
 
 def token_missing() -> Problem:
-    return _unauthorized(
-        "unauthenticated", "Not authenticated", "Send a key or a token in the header: Authorization: Bearer …", ""
-    )
+    detail = "Send a key or a token in the header: Authorization: Bearer …"
+    return _unauthorized("unauthenticated", "Not authenticated", detail, "")
 
 
 def token_invalid(detail: str) -> Problem:
@@ -45,22 +36,13 @@ def token_invalid(detail: str) -> Problem:
 
 
 def keys_required() -> Problem:
-    return _unauthorized(
-        "unauthenticated",
-        "Not authenticated",
-        "Without API keys, the server accepts only requests from its own machine. Create a key: callboard keys create",
-        "",
-    )
+    detail = "Without API keys, only requests from this machine are accepted. Create a key: callboard keys create"
+    return _unauthorized("unauthenticated", "Not authenticated", detail, "")
 
 
 def rate_limited(seconds: int) -> Problem:
-    return Problem(
-        429,
-        "rate_limited",
-        "Too many requests",
-        f"Nothing was done. Try again after {seconds} s.",
-        {"retry-after": str(seconds)},
-    )
+    detail = f"Nothing was done. Try again after {seconds} s."
+    return Problem(429, "rate_limited", "Too many requests", detail, {"retry-after": str(seconds)})
 
 
 def unavailable(detail: str) -> Problem:

@@ -8,7 +8,7 @@ from ...protocols.problem import Problem
 from ...sessions.session import Session
 from ...storage.rows import IdempotencyRow
 from ..app_services import AppServices
-from ..endpoint import LARGE_BODY, ApiCall, Nothing, endpoint
+from ..endpoint import LARGE_BODY, WRITES, ApiCall, Nothing, endpoint
 from ..event_stream import EventStream
 from ..idempotency import idempotency_key, idempotency_row, run_once, stored_answer, stored_seq
 from ..models import (
@@ -27,7 +27,7 @@ from ..session_state import read_state
 
 
 async def send_message(call: ApiCall[ChatMessage, Nothing]) -> Queued:
-    """Store a message of the user and start a turn. A repeated message id is the same message."""
+    """Send a message to the model. It is stored, and starts a turn; a repeated message id is the same message."""
     wanted = call.body
     found = await call.services.find(wanted.session_id, call.user_id)
     key = idempotency_key(call, wanted.message_id, "message_id")
@@ -49,6 +49,7 @@ async def send_message(call: ApiCall[ChatMessage, Nothing]) -> Queued:
 
 
 async def stream_events(call: ApiCall[Nothing, StreamQuery]) -> ASGIApp:
+    """Stream the session's events (server-sent events)."""
     session = await call.services.find(call.query.session_id, call.user_id)
     call.services.refuse_if_draining()
     call.services.streams.admit(session)
@@ -59,6 +60,7 @@ async def stream_events(call: ApiCall[Nothing, StreamQuery]) -> ASGIApp:
 
 
 async def get_state(call: ApiCall[Nothing, StateQuery]) -> State:
+    """Get the session's state."""
     session = await call.services.find(call.query.session_id, call.user_id)
     if call.query.after is not None:
         await _check(call.services, session, call.query.after)
@@ -66,7 +68,7 @@ async def get_state(call: ApiCall[Nothing, StateQuery]) -> State:
 
 
 async def list_messages(call: ApiCall[Nothing, MessagesQuery]) -> MessageList:
-    """List messages of the conversation, from the newest backwards."""
+    """List messages of the conversation, newest page first."""
     session = await call.services.find(call.query.session_id, call.user_id)
     if not call.services.has_model:
         return MessageList(messages=[], next=None)
@@ -75,6 +77,7 @@ async def list_messages(call: ApiCall[Nothing, MessagesQuery]) -> MessageList:
 
 
 async def interrupt_turn(call: ApiCall[SessionRef, Nothing]) -> Interrupted:
+    """Interrupt the running turn."""
     session = await call.services.find(call.body.session_id, call.user_id)
 
     async def stop(row: IdempotencyRow | None) -> Interrupted:
@@ -103,54 +106,9 @@ async def _check(services: AppServices, session: Session, after: int) -> None:
 
 
 ENDPOINTS = [
-    endpoint(
-        "POST",
-        "/api/chat",
-        send_message,
-        "Send a message to the model",
-        body=ChatMessage,
-        answer=Queued,
-        status=202,
-        problems=(400, 404, 409),
-        max_body=LARGE_BODY,
-    ),
-    endpoint(
-        "GET",
-        "/api/chat/stream",
-        stream_events,
-        "Stream the session's events (server-sent events)",
-        query=StreamQuery,
-        problems=(400, 404, 409),
-        media_type="text/event-stream",
-    ),
-    endpoint(
-        "GET",
-        "/api/state",
-        get_state,
-        "Get the session's state",
-        query=StateQuery,
-        answer=State,
-        problems=(404, 409),
-        expensive=True,
-    ),
-    endpoint(
-        "GET",
-        "/api/messages",
-        list_messages,
-        "List messages of the conversation, newest page first",
-        query=MessagesQuery,
-        answer=MessageList,
-        problems=(404,),
-        expensive=True,
-    ),
-    endpoint(
-        "POST",
-        "/api/interrupt",
-        interrupt_turn,
-        "Interrupt the running turn",
-        body=SessionRef,
-        answer=Interrupted,
-        status=202,
-        problems=(400, 404, 409),
-    ),
+    endpoint("POST", "/api/chat", send_message, status=202, problems=WRITES, max_body=LARGE_BODY),
+    endpoint("GET", "/api/chat/stream", stream_events, problems=WRITES, media_type="text/event-stream"),
+    endpoint("GET", "/api/state", get_state, problems=(404, 409), expensive=True),
+    endpoint("GET", "/api/messages", list_messages, problems=(404,), expensive=True),
+    endpoint("POST", "/api/interrupt", interrupt_turn, status=202, problems=WRITES),
 ]

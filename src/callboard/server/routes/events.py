@@ -2,14 +2,14 @@
 
 from ...events.routing import Side
 from ...storage.rows import IdempotencyRow
-from ..endpoint import LARGE_BODY, ApiCall, Nothing, endpoint
+from ..endpoint import LARGE_BODY, WRITES, ApiCall, Nothing, endpoint
 from ..history import events_before
 from ..idempotency import idempotency_key, idempotency_row, run_once, stored_seq
 from ..models import EventPage, EventQueued, EventsQuery, PostEvent
 
 
 async def post_event(call: ApiCall[PostEvent, Nothing]) -> EventQueued:
-    """Post an event. It is stored before the response; its consequences arrive on the stream."""
+    """Post an event to the board. It is stored before the response; its consequences arrive on the stream."""
     found = await call.services.find(call.body.session_id, call.user_id)
 
     async def post_it(row: IdempotencyRow | None) -> EventQueued:
@@ -25,30 +25,12 @@ async def post_event(call: ApiCall[PostEvent, Nothing]) -> EventQueued:
 
 
 async def list_events(call: ApiCall[Nothing, EventsQuery]) -> EventPage:
-    """List past events, from the newest backwards."""
+    """List past events, newest page first."""
     session = await call.services.find(call.query.session_id, call.user_id)
     return await events_before(call.services, session, call.query.before, call.query.limit)
 
 
 ENDPOINTS = [
-    endpoint(
-        "GET",
-        "/api/events",
-        list_events,
-        "List past events, newest page first",
-        query=EventsQuery,
-        answer=EventPage,
-        problems=(404,),
-    ),
-    endpoint(
-        "POST",
-        "/api/system/event",
-        post_event,
-        "Post an event to the board",
-        body=PostEvent,
-        answer=EventQueued,
-        status=202,
-        problems=(400, 403, 404, 409, 413),
-        max_body=LARGE_BODY,
-    ),
+    endpoint("GET", "/api/events", list_events, problems=(404,)),
+    endpoint("POST", "/api/system/event", post_event, status=202, problems=(*WRITES, 403, 413), max_body=LARGE_BODY),
 ]

@@ -11,7 +11,7 @@ from ...sessions.session import Session
 from ...storage.port import IdempotencyConflict
 from ...storage.rows import IdempotencyRow
 from ..app_services import AppServices, is_id
-from ..endpoint import LARGE_BODY, ApiCall, Nothing, endpoint
+from ..endpoint import LARGE_BODY, WRITES, ApiCall, Nothing, endpoint
 from ..idempotency import idempotency_key, idempotency_row, run_once, stored_answer
 from ..models import (
     Cancelled,
@@ -28,6 +28,7 @@ from ..session_state import execution_info
 
 
 async def list_executions(call: ApiCall[Nothing, ExecutionsQuery]) -> ExecutionList:
+    """List the newest executions of a session."""
     session = await call.services.find(call.query.session_id, call.user_id)
 
     async def read(last: BriefRecord | None, limit: int) -> list[BriefRecord]:
@@ -40,6 +41,7 @@ async def list_executions(call: ApiCall[Nothing, ExecutionsQuery]) -> ExecutionL
 
 
 async def get_execution(call: ApiCall[Nothing, SessionRef]) -> ExecutionInfo:
+    """Get an execution."""
     session = await call.services.find(call.query.session_id, call.user_id)
     return execution_info(await _record(call.services, session, call.path["execution_id"]))
 
@@ -67,6 +69,7 @@ async def run_tool(call: ApiCall[RunTool, Nothing]) -> OutcomeInfo:
 
 
 async def cancel_execution(call: ApiCall[SessionRef, Nothing]) -> Cancelled:
+    """Cancel an execution."""
     found = await call.services.find(call.body.session_id, call.user_id)
     execution_id = call.path["execution_id"]
     if not is_id(execution_id):
@@ -104,43 +107,8 @@ async def _record(services: AppServices, session: Session, execution_id: str) ->
 
 
 ENDPOINTS = [
-    endpoint(
-        "GET",
-        "/api/executions",
-        list_executions,
-        "List the newest executions of a session",
-        query=ExecutionsQuery,
-        answer=ExecutionList,
-        problems=(404,),
-        expensive=True,
-    ),
-    endpoint(
-        "POST",
-        "/api/executions",
-        run_tool,
-        "Call a tool by hand",
-        body=RunTool,
-        answer=OutcomeInfo,
-        problems=(400, 404, 409),
-        max_body=LARGE_BODY,
-    ),
-    endpoint(
-        "GET",
-        "/api/executions/{execution_id}",
-        get_execution,
-        "Get an execution",
-        query=SessionRef,
-        answer=ExecutionInfo,
-        problems=(404,),
-    ),
-    endpoint(
-        "POST",
-        "/api/executions/{execution_id}/cancel",
-        cancel_execution,
-        "Cancel an execution",
-        body=SessionRef,
-        answer=Cancelled,
-        status=202,
-        problems=(400, 404, 409),
-    ),
+    endpoint("GET", "/api/executions", list_executions, problems=(404,), expensive=True),
+    endpoint("POST", "/api/executions", run_tool, problems=WRITES, max_body=LARGE_BODY),
+    endpoint("GET", "/api/executions/{execution_id}", get_execution, problems=(404,)),
+    endpoint("POST", "/api/executions/{execution_id}/cancel", cancel_execution, status=202, problems=WRITES),
 ]

@@ -15,11 +15,12 @@ METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
 
 async def get_health(call: ApiCall[Nothing, Nothing]) -> Health:
+    """Check that the server is alive."""
     return Health()
 
 
 async def get_readiness(call: ApiCall[Nothing, Nothing]) -> Health:
-    """Report whether requests can be sent here: the store responds, and the server is not shutting down."""
+    """Check that the server is ready: the store responds, and the server is not shutting down."""
     if call.services.draining:
         raise _not_ready("The server is shutting down.")
     if not call.services.runtime.sessions.writer.available:
@@ -33,6 +34,7 @@ async def get_readiness(call: ApiCall[Nothing, Nothing]) -> Health:
 
 
 async def get_metrics(call: ApiCall[Nothing, Nothing]) -> ASGIApp:
+    """Get metrics for Prometheus."""
     if call.services.metrics is None:
         raise Problem(404, "not_found", "Not found", "This server has no metrics.")
     return Response(call.services.metrics(), media_type=METRICS)
@@ -43,7 +45,7 @@ def _not_ready(why: str) -> Problem:
 
 
 ENDPOINTS = [
-    endpoint("GET", "/healthz", get_health, "Check that the server is alive", answer=Health),
-    endpoint("GET", "/readyz", get_readiness, "Check that the server is ready", answer=Health, problems=(503,)),
-    endpoint("GET", "/metrics", get_metrics, "Get metrics for Prometheus", problems=(404,), media_type="text/plain"),
+    endpoint("GET", "/healthz", get_health),
+    endpoint("GET", "/readyz", get_readiness, problems=(503,)),
+    endpoint("GET", "/metrics", get_metrics, problems=(404,), media_type="text/plain"),
 ]

@@ -3,7 +3,7 @@
 from ...storage.brief import Brief
 from ...storage.rows import IdempotencyRow, RequestRow
 from ..app_services import is_id
-from ..endpoint import LARGE_BODY, ApiCall, Nothing, endpoint
+from ..endpoint import LARGE_BODY, WRITES, ApiCall, Nothing, endpoint
 from ..idempotency import idempotency_key, idempotency_row, run_once, stored_seq
 from ..models import AnswerRequest, Queued, RequestInfo, RequestList, RequestsQuery, SessionRef
 from ..paging import MAX_FIELD, read_page
@@ -12,7 +12,7 @@ from ..session_state import request_info
 
 
 async def list_requests(call: ApiCall[Nothing, RequestsQuery]) -> RequestList:
-    """List open requests, oldest first."""
+    """List open requests to people, oldest first."""
     store, now = call.services.runtime.store, call.services.runtime.clock.time()
     if call.query.session_id is not None:
         await (await call.services.find(call.query.session_id, call.user_id)).settle()
@@ -36,6 +36,7 @@ async def list_requests(call: ApiCall[Nothing, RequestsQuery]) -> RequestList:
 
 
 async def get_request(call: ApiCall[Nothing, SessionRef]) -> RequestInfo:
+    """Get an open request."""
     session = await call.services.find(call.query.session_id, call.user_id)
     await session.settle()
     request_id = call.path["request_id"]
@@ -69,34 +70,14 @@ async def answer_request(call: ApiCall[AnswerRequest, Nothing]) -> Queued:
 
 
 ENDPOINTS = [
-    endpoint(
-        "GET",
-        "/api/requests",
-        list_requests,
-        "List open requests to people",
-        query=RequestsQuery,
-        answer=RequestList,
-        problems=(404,),
-        expensive=True,
-    ),
-    endpoint(
-        "GET",
-        "/api/requests/{request_id}",
-        get_request,
-        "Get an open request",
-        query=SessionRef,
-        answer=RequestInfo,
-        problems=(404,),
-    ),
+    endpoint("GET", "/api/requests", list_requests, problems=(404,), expensive=True),
+    endpoint("GET", "/api/requests/{request_id}", get_request, problems=(404,)),
     endpoint(
         "POST",
         "/api/requests/{request_id}/answer",
         answer_request,
-        "Answer a request",
-        body=AnswerRequest,
-        answer=Queued,
         status=202,
-        problems=(400, 404, 409),
+        problems=WRITES,
         max_body=LARGE_BODY,
     ),
 ]

@@ -8,13 +8,13 @@ from ...sessions.ids import check_id
 from ...sessions.session import Session
 from ...storage.rows import IdempotencyRow, SessionRow
 from ..app_services import AppServices
-from ..endpoint import ApiCall, Nothing, endpoint
+from ..endpoint import WRITES, ApiCall, Nothing, endpoint
 from ..idempotency import derived_id, idempotency_key, idempotency_row, run_once
 from ..models import CreateSession, Deleted, LogoutSession, SessionInfo, SessionList, SessionsQuery
 
 
 async def create_session(call: ApiCall[CreateSession, Nothing]) -> SessionInfo:
-    """Create a session, or open an existing one of the user. A repeated idempotency key returns the same session."""
+    """Create or open a session. A repeated idempotency key returns the same session."""
     call.services.refuse_if_draining()
     wanted, key = call.body, idempotency_key(call)
     made = f"s{secrets.token_hex(12)}" if key is None else derived_id(call.user_id, key)
@@ -34,6 +34,7 @@ async def create_session(call: ApiCall[CreateSession, Nothing]) -> SessionInfo:
 
 
 async def list_sessions(call: ApiCall[Nothing, SessionsQuery]) -> SessionList:
+    """List your sessions."""
     after, limit = call.query.after, call.query.limit
     if not after.isprintable():
         raise Problem(422, "invalid", "Not valid", "The query parameter after is not a session id.")
@@ -43,10 +44,12 @@ async def list_sessions(call: ApiCall[Nothing, SessionsQuery]) -> SessionList:
 
 
 async def get_session(call: ApiCall[Nothing, Nothing]) -> SessionInfo:
+    """Get a session."""
     return _live(await call.services.find(call.path["session_id"], call.user_id))
 
 
 async def log_out(call: ApiCall[LogoutSession, Nothing]) -> SessionInfo:
+    """Log out: wait for running work, keep all data."""
     session = await call.services.find(call.path["session_id"], call.user_id)
 
     async def leave(row: IdempotencyRow | None) -> SessionInfo:
@@ -61,6 +64,7 @@ async def log_out(call: ApiCall[LogoutSession, Nothing]) -> SessionInfo:
 
 
 async def restore_session(call: ApiCall[Nothing, Nothing]) -> SessionInfo:
+    """Log in again."""
     found = await call.services.find(call.path["session_id"], call.user_id)
 
     async def enter(row: IdempotencyRow | None) -> SessionInfo:
@@ -76,6 +80,7 @@ async def restore_session(call: ApiCall[Nothing, Nothing]) -> SessionInfo:
 
 
 async def delete_session(call: ApiCall[Nothing, Nothing]) -> Deleted:
+    """Delete a session with all its data."""
     session = await call.services.find(call.path["session_id"], call.user_id)
     return Deleted(deleted=await _deleted(call.services, session))
 
@@ -119,41 +124,10 @@ def _stored(row: SessionRow) -> SessionInfo:
 
 
 ENDPOINTS = [
-    endpoint(
-        "POST",
-        "/api/sessions",
-        create_session,
-        "Create or open a session",
-        body=CreateSession,
-        answer=SessionInfo,
-        status=201,
-        problems=(400, 404, 409),
-    ),
-    endpoint("GET", "/api/sessions", list_sessions, "List your sessions", query=SessionsQuery, answer=SessionList),
-    endpoint(
-        "POST",
-        "/api/sessions/{session_id:path}/logout",
-        log_out,
-        "Log out: wait for running work, keep all data",
-        body=LogoutSession,
-        answer=SessionInfo,
-        problems=(400, 404, 409),
-    ),
-    endpoint(
-        "POST",
-        "/api/sessions/{session_id:path}/restore",
-        restore_session,
-        "Log in again",
-        answer=SessionInfo,
-        problems=(400, 404, 409),
-    ),
-    endpoint("GET", "/api/sessions/{session_id:path}", get_session, "Get session", answer=SessionInfo, problems=(404,)),
-    endpoint(
-        "DELETE",
-        "/api/sessions/{session_id:path}",
-        delete_session,
-        "Delete a session with all its data",
-        answer=Deleted,
-        problems=(404,),
-    ),
+    endpoint("POST", "/api/sessions", create_session, status=201, problems=WRITES),
+    endpoint("GET", "/api/sessions", list_sessions),
+    endpoint("POST", "/api/sessions/{session_id:path}/logout", log_out, problems=WRITES),
+    endpoint("POST", "/api/sessions/{session_id:path}/restore", restore_session, problems=WRITES),
+    endpoint("GET", "/api/sessions/{session_id:path}", get_session, problems=(404,)),
+    endpoint("DELETE", "/api/sessions/{session_id:path}", delete_session, problems=(404,)),
 ]

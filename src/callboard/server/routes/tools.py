@@ -9,6 +9,7 @@ from ..models import Manifest, ToolList, ToolsQuery
 
 
 async def list_tools(call: ApiCall[Nothing, ToolsQuery]) -> ToolList:
+    """List the tools."""
     wanted = call.query
     names = {tool.name: tool for tool in await _visible(call) if tool.name > wanted.after}
     page = sorted(names)[: wanted.limit]
@@ -18,7 +19,7 @@ async def list_tools(call: ApiCall[Nothing, ToolsQuery]) -> ToolList:
 
 
 async def get_manifest(call: ApiCall[Nothing, ToolsQuery]) -> Manifest:
-    """Return the capability manifest of the tools."""
+    """Get the capability manifest."""
     made = manifest(await _visible(call), call.services.runtime.registry.settings.gates)
     return Manifest.model_validate(made)
 
@@ -31,14 +32,6 @@ async def _visible(call: ApiCall[Nothing, ToolsQuery]) -> Iterable[Tool]:
 
 
 ENDPOINTS = [
-    endpoint("GET", "/api/tools", list_tools, "List the tools", query=ToolsQuery, answer=ToolList, problems=(404,)),
-    endpoint(
-        "GET",
-        "/api/manifest",
-        get_manifest,
-        "Get the manifest",
-        query=ToolsQuery,
-        answer=Manifest,
-        problems=(404,),
-    ),
+    endpoint("GET", "/api/tools", list_tools, problems=(404,)),
+    endpoint("GET", "/api/manifest", get_manifest, problems=(404,)),
 ]
