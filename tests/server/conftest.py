@@ -30,7 +30,7 @@ async def add(a: Annotated[int, "One"], b: Annotated[int, "Other"]) -> int:
 
 @tool(mode="background")
 async def wait_for_ever(ctx: ToolContext) -> str:
-    """Wait until somebody stops it."""
+    """Wait until it is cancelled."""
     await ctx.progress("waiting", 0.5)
     await asyncio.Event().wait()
     return "never"
@@ -38,7 +38,7 @@ async def wait_for_ever(ctx: ToolContext) -> str:
 
 @tool(mode="human")
 async def pay(amount: Annotated[int, "How much"]) -> str:
-    """Pay somebody."""
+    """Pay an amount."""
     return f"paid {amount}"
 
 
@@ -157,7 +157,7 @@ async def until(condition: Callable[[], object]) -> None:
 
 
 class Hurried:
-    """`asyncio`, except that nobody sleeps for long."""
+    """`asyncio` with short sleeps."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(asyncio, name)

@@ -144,7 +144,7 @@ async def test_h5_bodies_are_bounded_also_those_that_do_not_say_their_length() -
 
 
 async def spoken(port: int, *pieces: bytes) -> bytes:
-    """What a server says to somebody who writes by hand, until it hangs up."""
+    """Return the raw response of a server until it closes the connection."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         for piece in pieces:

@@ -1,4 +1,4 @@
-"""Streams: pushed at once, resumed without gap or repeat, and never at the cost of anybody else."""
+"""Streams: pushed immediately, resumed without gap or repeat, and isolated from each other."""
 
 import asyncio
 from contextlib import suppress
@@ -198,7 +198,7 @@ async def test_h2_a_session_that_another_process_writes_to_is_pushed_too(tmp_pat
             assert (await anext(stream)).data["data"]["message"] == "from elsewhere"
 
 
-async def test_b8_who_comes_while_a_stalled_reader_is_left_of_a_feed_that_was_cut_off_hears_what_follows(
+async def test_b8_a_new_reader_beside_a_stalled_one_of_a_closed_fanout_gets_new_events(
     sqlite_url: str,
 ) -> None:
     async with serve(Runtime(TOOLS, store=sqlite_url)) as served:
@@ -271,7 +271,7 @@ async def flood(session: Session, events: int) -> None:
         await asyncio.sleep(0)
 
 
-async def test_b7_a_slow_reader_holds_up_nobody_costs_a_bounded_buffer_and_misses_nothing() -> None:
+async def test_b7_a_slow_reader_delays_no_other_has_a_bounded_buffer_and_misses_nothing() -> None:
     clock = ManualClock()
     async with serve(Runtime(TOOLS, clock=clock), streams=Streams(clock, buffer=100_000)) as served:
         session = await opened(served, "slow")

@@ -165,7 +165,7 @@ def before_window(transcript: Transcript, window: MessageWindow) -> list[ThreadM
     return transcript.messages[: [message.id for message in transcript.messages].index(first)]
 
 
-def test_h3_text_that_is_not_what_was_heard_is_put_right() -> None:
+def test_h3_streamed_text_that_differs_from_the_transcript_is_replaced() -> None:
     client = Client([])
     client.copy.compare(MessageWindow([], True))
     client.take([*client.copy.add_text("a1", "One, "), *client.copy.add_text("a1", "two")])

@@ -71,7 +71,7 @@ async def test_h3_a_message_that_is_finished_when_its_pieces_are_read_is_sent_on
         assert page.events[-1]["outcome"] == {"type": "success"}
 
 
-async def test_h3_who_writes_while_a_late_result_is_told_reads_all_once() -> None:
+async def test_h3_input_during_a_late_result_is_answered_and_sent_once() -> None:
     async with site() as s:
         session, page = await s.session(), Page()
         thread = Thread()
@@ -92,7 +92,7 @@ async def test_h3_who_writes_while_a_late_result_is_told_reads_all_once() -> Non
         assert page.events[-1]["outcome"] == {"type": "success"}
 
 
-async def test_h3_what_a_client_sent_is_taken_although_it_leaves_at_once() -> None:
+async def test_h3_input_is_accepted_although_the_client_disconnects_at_once() -> None:
     async with site() as s:
         session, page = await s.session(), Page()
         frames = begin(s, Thread(), session, 'add {"a": 1, "b": 2}')
@@ -103,7 +103,7 @@ async def test_h3_what_a_client_sent_is_taken_although_it_leaves_at_once() -> No
         assert [each["role"] for each in await session.messages()] == ["user", "assistant", "tool", "assistant"]
 
 
-async def test_h3_what_a_client_sent_is_taken_although_it_leaves_while_another_run_begins() -> None:
+async def test_h3_input_is_accepted_although_the_client_disconnects_while_another_run_starts() -> None:
     async with site() as s:
         session = await s.session()
         thread = Thread()

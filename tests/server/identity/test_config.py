@@ -73,7 +73,7 @@ def test_what_is_empty_is_not_set() -> None:
         ({"CALLBOARD_INSECURE": "maybe"}, "CALLBOARD_INSECURE is 'maybe'"),
     ],
 )
-def test_h5_what_cannot_be_meant_is_refused(environment: dict[str, str], message: str) -> None:
+def test_h5_invalid_settings_are_refused(environment: dict[str, str], message: str) -> None:
     with pytest.raises(SettingsError) as caught:
         IdentityConfig.from_environment(environment)
     assert message in str(caught.value)

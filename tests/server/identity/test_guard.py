@@ -176,7 +176,7 @@ async def test_h5_a_configured_page_is_that_one_alone(origin: str) -> None:
     server = Server(replace(CONFIG, origins=(APP,)))
     reply = await server.ask(headers={"origin": origin})
     assert (reply.status, reply.header("access-control-allow-origin")) == (403, None)
-    assert (await server.ask()).header("vary") == "origin", "a cache must not give one's answer to another"
+    assert (await server.ask()).header("vary") == "origin", "a cache must keep origins apart"
 
 
 # Headers
@@ -218,10 +218,10 @@ async def test_h5_the_scheme_may_be_written_in_any_case() -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/app.js", "/style.css", "/openapi.json"])
-async def test_h5_the_page_itself_is_for_everybody_to_read(path: str) -> None:
+async def test_h5_the_page_needs_no_credentials(path: str) -> None:
     server = Server()
     await server.key()
-    assert (await server.ask(path, client=ELSEWHERE)).user == "", "nobody, who owns nothing"
+    assert (await server.ask(path, client=ELSEWHERE)).user == "", "the empty user owns nothing"
     assert (await server.ask(path, "POST", client=ELSEWHERE)).status == 401
 
 
@@ -240,7 +240,7 @@ async def test_h5_paths_are_those_within_the_application() -> None:
     assert (await server.ask("/boardapp.js", root_path="/board")).status == 401
 
 
-async def test_h5_metrics_are_for_this_machine_or_whoever_is_known() -> None:
+async def test_h5_metrics_need_the_local_machine_or_credentials() -> None:
     server = Server()
     text = await server.key()
     assert (await server.ask("/metrics")).user == ""

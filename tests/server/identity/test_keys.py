@@ -114,7 +114,7 @@ async def test_h5_without_keys_this_machine_is_one_person() -> None:
         {"headers": {"via": "1.1 proxy"}},
     ],
 )
-async def test_h5_without_keys_nobody_else_is_let_in(asked: dict[str, Any]) -> None:
+async def test_h5_without_keys_other_machines_are_refused(asked: dict[str, Any]) -> None:
     reply = await Server().ask(**asked)
     assert (reply.status, reply.code) == (401, "unauthenticated")
     assert "callboard keys create" in json.loads(reply.body)["detail"]
@@ -126,7 +126,7 @@ async def test_h5_without_keys_a_public_name_is_not_this_machine() -> None:
     assert (await server.ask(host="localhost")).user == "local"
 
 
-async def test_h5_forced_everybody_is_let_in() -> None:
+async def test_h5_insecure_admits_every_client() -> None:
     server = Server(replace(CONFIG, insecure=True))
     assert (await server.ask(client=ELSEWHERE)).user == "local"
     await server.key()
@@ -272,7 +272,7 @@ async def test_h5_use_is_noted_at_most_once_a_minute() -> None:
     assert sum(each.startswith("used") for each in store.asked) == 2
 
 
-async def test_h5_nobody_is_let_in_on_an_old_answer() -> None:
+async def test_h5_an_expired_cache_entry_admits_no_client() -> None:
     server = Server()
     store = await counted(server)
     text = await server.key()
@@ -284,7 +284,7 @@ async def test_h5_nobody_is_let_in_on_an_old_answer() -> None:
     assert (reply.status, reply.code, reply.header("retry-after")) == (503, "store_unavailable", "5")
 
 
-async def test_h5_a_use_that_cannot_be_noted_stops_nobody() -> None:
+async def test_h5_a_use_that_cannot_be_recorded_does_not_fail_the_request() -> None:
     server = Server()
     store = await counted(server)
     text = await server.key()
@@ -301,7 +301,7 @@ async def test_h5_a_use_that_cannot_be_noted_stops_nobody() -> None:
     assert store.asked[-1] == f"used {key.id}"
 
 
-async def test_h5_guesses_are_remembered_only_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_h5_the_cache_of_guessed_keys_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(key_cache, "MAX_ENTRIES", 10)
     store = Counted()
     row, text = new_key("ann", 0.0)
