@@ -19,8 +19,8 @@ from callboard.server.app import create_app
 from callboard.server.gc_tuning import rare_collections
 from callboard.server.identity import IdentityConfig, guard
 from callboard.server.identity.config import LOCAL
-from callboard.server.uvicorn_server import create_server, listen
 from callboard.server.streams import Streams
+from callboard.server.uvicorn_server import create_server, listen
 from callboard.sessions.session import Session
 from callboard.telemetry import measure
 

@@ -14,7 +14,6 @@ from callboard import Runtime
 from callboard.protocols.mount import ProtocolHost
 from tests.server.conftest import TOOLS, serve
 
-
 pytestmark = pytest.mark.anyio
 
 
