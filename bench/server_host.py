@@ -19,8 +19,8 @@ from callboard.server.app import create_app
 from callboard.server.gc_tuning import rare_collections
 from callboard.server.identity import IdentityConfig, guard
 from callboard.server.identity.config import LOCAL
-from callboard.server.serving import listen, serving
 from callboard.server.streams import Streams
+from callboard.server.uvicorn_server import create_server, listen
 from callboard.sessions.session import Session
 from callboard.telemetry import measure
 
@@ -71,7 +71,7 @@ async def _serve(store: str) -> None:
             app.router.routes += routes(Driven(sessions.open, sessions.post, sessions.heads, sessions.commits))
             announce(made.getsockname()[1])
             with rare_collections():
-                await serving(app).serve(sockets=[made])
+                await create_server(app).serve(sockets=[made])
 
 
 def _guarded(runtime: Runtime, app: ASGIApp) -> ASGIApp:

@@ -5,13 +5,23 @@ Nothing here imports anything of Callboard.
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict
 
 JSON: TypeAlias = "bool | int | float | str | Sequence[JSON] | Mapping[str, JSON] | None"
 """JSON data, as Python values."""
 
 JSONSchema: TypeAlias = dict[str, Any]
 """A JSON Schema document (or a part of one)."""
+
+
+class Violation(TypedDict):
+    """A rule that a value breaks: in arguments, in an answer, or in a posted event."""
+
+    path: str
+    """Where the value is, such as `payload.lines[0]`; empty for the whole document."""
+    message: str
+    received: Any
+    """The value, shortened or masked; None where it is missing."""
 
 
 class Mode(StrEnum):

@@ -19,7 +19,7 @@ LAZY = {
     "cli/__init__.py": {"app"},
     "cli/demo.py": {"chat.offline"},
     "cli/serve.py": {"server"},
-    "server/hosting.py": {"resource"},
+    "server/launch.py": {"resource"},
     "telemetry/__init__.py": {"metrics", "opentelemetry", "opentelemetry.sdk.trace", "tracing"},
     "tools/docstrings.py": {"docstring_parser"},
     "tools/schema_arguments.py": {"jsonschema_rs"},

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from callboard import Runtime, ToolContext, tool
 from callboard.server.app import create_app
 from callboard.server.app_services import AppServices
-from callboard.server.serving import Server, listen, serving
+from callboard.server.uvicorn_server import Server, create_server, listen
 
 DEADLINE = 20.0
 """Seconds that anything may take before a test gives up."""
@@ -30,7 +30,7 @@ async def add(a: Annotated[int, "One"], b: Annotated[int, "Other"]) -> int:
 
 @tool(mode="background")
 async def wait_for_ever(ctx: ToolContext) -> str:
-    """Wait until somebody stops it."""
+    """Wait until it is cancelled."""
     await ctx.progress("waiting", 0.5)
     await asyncio.Event().wait()
     return "never"
@@ -38,7 +38,7 @@ async def wait_for_ever(ctx: ToolContext) -> str:
 
 @tool(mode="human")
 async def pay(amount: Annotated[int, "How much"]) -> str:
-    """Pay somebody."""
+    """Pay an amount."""
     return f"paid {amount}"
 
 
@@ -157,7 +157,7 @@ async def until(condition: Callable[[], object]) -> None:
 
 
 class Hurried:
-    """`asyncio`, except that nobody sleeps for long."""
+    """`asyncio` with short sleeps."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(asyncio, name)
@@ -171,7 +171,7 @@ def hurry() -> Generator[None]:
     """Have servers of this process look more often at whether they are to end, which is most of a short test's time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("uvicorn.server.asyncio", Hurried())
-        patch.setattr("callboard.server.serving.TICK", 0.002)
+        patch.setattr("callboard.server.uvicorn_server.TICK", 0.002)
         yield
 
 
@@ -180,7 +180,7 @@ async def serve(runtime: Runtime, *, grace: float = 5.0, **options: Any) -> Asyn
     """Serve a runtime that is not running yet."""
     async with runtime:
         app = create_app(runtime, guard=as_user, **options)
-        server = serving(app, grace=grace)
+        server = create_server(app, grace=grace)
         made = listen("127.0.0.1", 0)
         port: int = made.getsockname()[1]
         url = f"http://127.0.0.1:{port}"

@@ -1,4 +1,4 @@
-"""Connections whose clients do not do as clients should: nothing of them is left, and nobody reads of a failure."""
+"""Misbehaving connections: they leave nothing behind, and are not logged as failures."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ CHAT = b"POST /api/chat HTTP/1.1\r\nhost: localhost\r\ncontent-type: application
 
 @pytest.mark.parametrize("requests", [STREAM + HEALTH, HEALTH + STREAM + HEALTH, HEALTH + HEALTH + STREAM])
 async def test_h2_a_stream_with_requests_around_it_ends_when_its_reader_leaves(plain: Served, requests: bytes) -> None:
-    plain.services.streams.heartbeat = 0.1  # whoever does not listen is noticed when he is spoken to
+    plain.services.streams.heartbeat = 0.1  # a lost connection is noticed at the next write
     await plain.session("s")
     _, writer = await asyncio.open_connection("127.0.0.1", plain.port)
     writer.write(requests)
@@ -63,7 +63,7 @@ async def test_h5_who_is_refused_is_not_listened_to_for_ever(plain: Served, monk
         b"GET /healthz HTTP/1.1\r\n" + b"x: y\r\n" * 200 + b"\r\n" + HEALTH,
     ],
 )
-async def test_h6_who_leaves_in_the_middle_or_is_refused_is_no_failure(
+async def test_h6_a_disconnected_or_refused_request_is_not_logged_as_a_failure(
     plain: Served, caplog: pytest.LogCaptureFixture, said: bytes
 ) -> None:
     _, writer = await asyncio.open_connection("127.0.0.1", plain.port)

@@ -169,7 +169,7 @@ def test_o2_logs_are_lines_of_json_where_that_is_wanted(tmp_path: Path) -> None:
     ("options", "said"),
     [
         (["--host", "0.0.0.0", "--port", "0"], "--no-auth"),
-        (["--host", "no.such.host.invalid", "--port", "0"], "Nothing can listen on"),
+        (["--host", "no.such.host.invalid", "--port", "0"], "The server cannot listen on"),
         (["--port", "0", "--model", "anthropic:claude"], "ANTHROPIC_API_KEY"),
     ],
 )

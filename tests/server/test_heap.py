@@ -75,6 +75,6 @@ async def test_h5_the_heap_of_this_process_can_be_trimmed() -> None:
 
 async def test_h5_the_desk_knows_which_large_values_are_in_use(plain: Served) -> None:
     before = plain.services.held
-    with plain.services.bodies.budget.holding("ann", 1_000), plain.services.unsent.holding("ann", 100):
+    with plain.services.bodies.budget.holding("ann", 1_000), plain.services.unsent_responses.holding("ann", 100):
         assert plain.services.held == before + 1_100
     assert plain.services.held == before

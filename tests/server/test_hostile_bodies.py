@@ -9,10 +9,10 @@ import pytest
 
 from callboard import Registry, Runtime, ToolError, tool
 from callboard.census import MAX_VALUES, Census, has_more_values
-from callboard.protocols.agui.arrivals import MAX_NEW
-from callboard.protocols.agui.reading import read_input
-from callboard.server.bodies import Bodies
-from callboard.server.turnstile import Turnstile
+from callboard.protocols.agui.input_parsing import read_input
+from callboard.protocols.agui.new_messages import MAX_NEW
+from callboard.server.body_pacer import BodyPacer
+from callboard.server.request_bodies import RequestBodies
 from callboard.settings import Settings
 from tests.server.conftest import Served, until
 
@@ -116,7 +116,7 @@ async def test_h5_of_many_unknown_arguments_the_first_are_told(plain: Served) ->
 async def test_h3_lists_of_a_run_are_bounded_before_they_are_validated(plain: Served, name: str) -> None:
     answer = await plain.client.post("/ag-ui", content=run(**{name: [{}] * 20_000}), headers=JSON)
     assert (answer.status_code, answer.json()["code"]) == (422, "run_refused")
-    assert f"The list {name} of a run has at most" in answer.json()["detail"]
+    assert f"The list {name} of a run may have at most" in answer.json()["detail"]
 
 
 async def test_h3_of_many_wrong_messages_the_first_are_told(plain: Served) -> None:
@@ -144,7 +144,7 @@ async def test_h3_all_messages_of_a_long_run_are_read() -> None:
 
 
 async def test_h5_large_bodies_of_one_user_are_bounded_and_given_back(plain: Served) -> None:
-    plain.services.bodies = Bodies(per_user=150_000)
+    plain.services.bodies = RequestBodies(per_user=150_000)
     stalled: list[asyncio.StreamWriter] = []
     head = b"POST /api/chat HTTP/1.1\r\nhost: localhost\r\nx-user: mallory\r\ncontent-type: application/json\r\n"
     try:
@@ -165,23 +165,23 @@ async def test_h5_large_bodies_of_one_user_are_bounded_and_given_back(plain: Ser
 
 
 async def test_h5_users_take_turns_with_large_bodies() -> None:
-    turnstile, order = Turnstile(), list[str]()
+    pacer, order = BodyPacer(), list[str]()
 
     async def enter(user: str) -> None:
-        await turnstile.enter(user, 0)
+        await pacer.enter(user, 0)
         order.append(user)
 
     tasks = [asyncio.create_task(enter(user)) for user in ("m", "m", "m", "m", "a", "m", "b")]
     await asyncio.gather(*tasks)
     assert order == ["m", "m", "a", "b", "m", "m", "m"]
-    assert len(turnstile) == 0
+    assert len(pacer) == 0
 
 
 async def test_h5_a_request_that_is_gone_does_not_hold_its_turn() -> None:
-    turnstile = Turnstile()
-    await turnstile.enter("m", 0.05)
-    gone = [asyncio.create_task(turnstile.enter("m", 60)) for _ in range(3)]
-    last = asyncio.create_task(turnstile.enter("a", 0))
+    pacer = BodyPacer()
+    await pacer.enter("m", 0.05)
+    gone = [asyncio.create_task(pacer.enter("m", 60)) for _ in range(3)]
+    last = asyncio.create_task(pacer.enter("a", 0))
     await asyncio.sleep(0)
     for task in gone:
         task.cancel()

@@ -183,7 +183,7 @@ async def test_h6_sessions_are_made_left_and_entered_once_under_a_key(served: Se
     assert (await served.post(f"{path}/logout", {}, idempotency_key="out")).json()["open"] is False
     assert (await served.post(f"{path}/restore", idempotency_key="in")).json()["open"] is True
     repeated = await served.post(f"{path}/logout", {}, idempotency_key="out")
-    assert repeated.json()["open"] is True, "a late repeat does not log anybody out again"
+    assert repeated.json()["open"] is True, "a late repeat does not log out again"
     assert (await served.post(f"{path}/logout", {}, idempotency_key="out again")).json()["open"] is False
     assert (await served.post(f"{path}/restore", idempotency_key="in")).json()["open"] is False
     crossed = await served.post(f"{path}/restore", idempotency_key="out")
@@ -240,7 +240,7 @@ async def test_h6_of_two_servers_that_get_a_message_at_once_one_takes_it(nodes: 
 
 
 def losing(commit: Callable[..., Awaitable[list[int | Conflict]]]) -> Callable[..., Any]:
-    """A commit that is made, of which nobody is told: as where the process dies right after it."""
+    """A commit without a confirmation, as if the process died right after it."""
 
     async def lost(changes: Sequence[Change]) -> list[int | Conflict]:
         results = await commit(changes)

@@ -10,9 +10,9 @@ import httpx2
 import pytest
 
 from callboard.server import lingering
-from callboard.server.bodies import Bodies
 from callboard.server.connection import Connection
 from callboard.server.lingering import Linger, LingeringConnections
+from callboard.server.request_bodies import RequestBodies
 from callboard.testing import ManualClock
 from tests.server.conftest import DEADLINE, Served, until
 
@@ -75,7 +75,7 @@ async def test_h5_a_response_before_the_end_of_the_body_is_the_last_of_its_conne
 
 
 async def test_h5_many_refused_bodies_at_once_are_all_answered(plain: Served) -> None:
-    plain.services.bodies = Bodies(per_user=1)
+    plain.services.bodies = RequestBodies(per_user=1)
     body = b'{"threadId":"t","runId":"r","messages":[],"x":"' + b" " * 7_000_000 + b'"}'
     async with httpx2.AsyncClient(base_url=plain.url, timeout=DEADLINE, verify=False) as client:
         answers = await asyncio.gather(

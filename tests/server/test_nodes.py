@@ -112,7 +112,7 @@ async def test_h1_a_turn_that_runs_at_another_node_is_told(nodes: tuple[Served, 
     assert not await until(is_processing, lambda answer: not answer)
 
 
-async def test_m3_nobody_answers_what_is_asked_of_the_new_owner_of_his_sessions_id(shared_url: str) -> None:
+async def test_m3_a_user_cannot_answer_requests_of_the_next_owner_of_a_session_id(shared_url: str) -> None:
     """One holds a session that was deleted, and has not been told yet."""
     async with Runtime(TOOLS, store=shared_url) as here, Runtime(TOOLS, store=shared_url) as there:
         mine = await here.open("x", "ann")

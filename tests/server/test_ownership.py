@@ -1,4 +1,4 @@
-"""What belongs to somebody else does not exist: not to look at, not to change, not to learn of."""
+"""Resources of other users are not found: they cannot be read, changed or detected."""
 
 from typing import Any
 
@@ -82,7 +82,7 @@ async def test_h5_a_stream_shows_only_the_events_of_its_session(served: Served) 
     assert {each.data["data"]["call_id"] for each in seen} == {"mine"}
 
 
-async def test_looking_at_a_session_logs_nobody_in(served: Served) -> None:
+async def test_reading_a_session_does_not_log_it_in(served: Served) -> None:
     await served.session("out")
     await served.post("/api/sessions/out/logout")
     await served.get("/api/state", {"session_id": "out"})

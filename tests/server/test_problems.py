@@ -10,7 +10,7 @@ import pytest
 from callboard import CallboardError, Runtime
 from callboard.server import connection
 from callboard.server.app_services import AppServices
-from callboard.server.limits import BodyLimits
+from callboard.server.body_limits import BodyLimits
 from callboard.storage.errors import StoreError, StoreUnavailable
 from tests.server.conftest import DEADLINE, TOOLS, Served, serve
 
@@ -144,7 +144,7 @@ async def test_h5_bodies_are_bounded_also_those_that_do_not_say_their_length() -
 
 
 async def spoken(port: int, *pieces: bytes) -> bytes:
-    """What a server says to somebody who writes by hand, until it hangs up."""
+    """Return the raw response of a server until it closes the connection."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         for piece in pieces:

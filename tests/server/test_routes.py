@@ -3,7 +3,7 @@
 import pytest
 
 from callboard import Runtime
-from callboard.server.page import page_routes
+from callboard.server.page_assets import page_routes
 from tests.server.conftest import TOOLS, Served, serve, take
 
 pytestmark = pytest.mark.anyio

@@ -9,7 +9,7 @@ import pytest
 
 from callboard import Runtime
 from callboard.server import connection
-from callboard.server.app_services import unsent_answers
+from callboard.server.app_services import response_budget
 from callboard.server.streams import Streams
 from tests.server.conftest import TOOLS, Served, serve, take, until
 
@@ -55,7 +55,7 @@ async def test_h1_a_client_that_does_not_read_its_answer_is_dropped(
     try:
         await until(lambda: len(plain.server.server_state.connections) == before + 3)
         await until(lambda: len(plain.server.server_state.connections) == before)
-        await until(lambda: plain.services.unsent.held == 0)
+        await until(lambda: plain.services.unsent_responses.held == 0)
     finally:
         for client in clients:
             client.socket.close()
@@ -79,14 +79,14 @@ async def test_h1_a_slow_client_that_goes_on_reading_gets_all_of_it(
 
 async def test_h1_what_one_user_does_not_read_is_bounded_and_others_are_served() -> None:
     async with serve(Runtime(TOOLS, model="offline")) as served:
-        served.services.unsent = unsent_answers(per_user=4_000_000)
+        served.services.unsent_responses = response_budget(per_user=4_000_000)
         small_buffers(served)
         whole = await filled(served, 1, x_user="mallory")
         await served.session("t")
         path = f"/api/executions/{whole}?session_id=s"
         clients = [Idle(served.port, path, "mallory") for _ in range(2)]
         try:
-            await until(lambda: served.services.unsent.held_by("mallory") > 3_000_000)
+            await until(lambda: served.services.unsent_responses.held_by("mallory") > 3_000_000)
             refused = await served.get(path, x_user="mallory")
             assert (refused.status_code, refused.json()["code"]) == (429, "too_many_unread_answers")
             assert refused.headers["retry-after"] == "1"
@@ -95,7 +95,7 @@ async def test_h1_what_one_user_does_not_read_is_bounded_and_others_are_served()
         finally:
             for client in clients:
                 client.socket.close()
-        await until(lambda: served.services.unsent.held == 0)
+        await until(lambda: served.services.unsent_responses.held == 0)
 
 
 async def test_h1_a_page_of_executions_is_bounded_in_bytes_and_the_rest_follows(served: Served) -> None:

@@ -72,7 +72,7 @@ async def served(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncGener
     global held
     held = asyncio.Event()
     ran.clear()
-    monkeypatch.setattr("callboard.server.waiting.PATIENCE", SHORT)
+    monkeypatch.setattr("callboard.server.store_timeout.PATIENCE", SHORT)
     monkeypatch.setattr("callboard.protocols.agui.run.PATIENCE", SHORT)
     runtime = Runtime([*TOOLS, send, slow, read], workers=WORKERS, model="offline", store=sqlite_url)
     away = Away(runtime.store, monkeypatch)

@@ -1,4 +1,4 @@
-"""Errors of the store say operators where it is. Nobody who comes over HTTP is told (H6)."""
+"""Errors of the store name its address in the log, and never in a response (H6)."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -24,7 +24,7 @@ RUN = {"threadId": "new", "runId": "r", "messages": [], "tools": [], "context": 
         ("postgresql://ann:s3cret@127.0.0.1:1/board", "127.0.0.1:1"),
     ],
 )
-async def test_h6_where_a_store_is_is_told_to_nobody(
+async def test_h6_the_address_of_a_store_is_not_disclosed(
     plain: Served, monkeypatch: pytest.MonkeyPatch, url: str, place: str
 ) -> None:
     with pytest.raises(StoreError, match=place) as caught:

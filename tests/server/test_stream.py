@@ -1,4 +1,4 @@
-"""Streams: pushed at once, resumed without gap or repeat, and never at the cost of anybody else."""
+"""Streams: pushed immediately, resumed without gap or repeat, and isolated from each other."""
 
 import asyncio
 from contextlib import suppress
@@ -10,9 +10,9 @@ import pytest
 from callboard import Runtime
 from callboard.events.event import Events, encode_event
 from callboard.events.routing import Family
-from callboard.server.frames import chunks, frame, name_of
+from callboard.server.event_stream import EventStream
 from callboard.server.reader import Reader
-from callboard.server.stream import EventStream
+from callboard.server.sse import chunks, frame, name_of
 from callboard.server.streams import SLOTS, Streams
 from callboard.sessions.session import Session
 from callboard.storage.change import Change
@@ -198,7 +198,7 @@ async def test_h2_a_session_that_another_process_writes_to_is_pushed_too(tmp_pat
             assert (await anext(stream)).data["data"]["message"] == "from elsewhere"
 
 
-async def test_b8_who_comes_while_a_stalled_reader_is_left_of_a_feed_that_was_cut_off_hears_what_follows(
+async def test_b8_a_new_reader_beside_a_stalled_one_of_a_closed_fanout_gets_new_events(
     sqlite_url: str,
 ) -> None:
     async with serve(Runtime(TOOLS, store=sqlite_url)) as served:
@@ -213,13 +213,13 @@ async def test_b8_who_comes_while_a_stalled_reader_is_left_of_a_feed_that_was_cu
             await store.commit([Change("cut", events=[line] * 29)])  # as others do, of whom one does not hear in time
             await store.trim("cut", keep=10, before=0.0)
             session.board.refresh()
-            await until(lambda: stalled._last_word == "goodbye")
+            await until(lambda: stalled._final_event == "goodbye")
             async with served.stream("cut") as stream:
                 await anext(stream)
                 assert await session.notice("And now?") == 31
                 async with asyncio.timeout(DEADLINE):
                     assert (await anext(stream)).id == 31
-        stalled.close()
+        await stalled.close()
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ async def flood(session: Session, events: int) -> None:
         await asyncio.sleep(0)
 
 
-async def test_b7_a_slow_reader_holds_up_nobody_costs_a_bounded_buffer_and_misses_nothing() -> None:
+async def test_b7_a_slow_reader_delays_no_other_has_a_bounded_buffer_and_misses_nothing() -> None:
     clock = ManualClock()
     async with serve(Runtime(TOOLS, clock=clock), streams=Streams(clock, buffer=100_000)) as served:
         session = await opened(served, "slow")

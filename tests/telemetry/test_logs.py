@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from callboard import Runtime, ToolContext, ToolError, tool
 from callboard.schemas.secrets import MASK
 from callboard.sessions.conversation_scope import ConversationScope
-from callboard.telemetry.log_context import LogContext, follow, log_context
+from callboard.telemetry.log_context import LogContext, attach_log_context, log_context
 from callboard.telemetry.logs import JsonFormatter, PlainFormatter, configure
-from callboard.telemetry.masks import Masker, is_secret_name
+from callboard.telemetry.masking import Masker, is_secret_name
 
 pytestmark = pytest.mark.anyio
 
@@ -198,7 +198,7 @@ def test_o2_data_that_json_cannot_say_is_shown_all_the_same() -> None:
 
 
 def test_o2_arguments_that_do_not_fit_lose_no_line() -> None:
-    assert "do not fit" in as_json(record("%d calls", "x"))["message"]
+    assert "do not match" in as_json(record("%d calls", "x"))["message"]
 
 
 def test_o2_long_messages_are_cut_after_they_were_masked() -> None:
@@ -241,7 +241,7 @@ async def test_o2_lines_of_handlers_and_turns_say_whose_they_are(stream: io.Stri
     async with Runtime([speak, fail]) as runtime:
         session = await runtime.open("s1", user_id="u")
         seat = ConversationScope(session, session._services)
-        over = follow(runtime)
+        over = attach_log_context(runtime)
         spoken = await session.call("speak", {"what": "hello"})
         failed = await session.call("fail")
 

@@ -18,7 +18,7 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls
 from callboard import RetryPolicy, Runtime, ToolContext, ToolError, telemetry, tool
 from callboard.sessions.conversation_scope import ConversationScope
 from callboard.telemetry import conventions as names
-from callboard.telemetry.models import traced_model
+from callboard.telemetry.traced_model import traced_model
 from callboard.telemetry.tracing import Tracing
 from callboard.testing import settle
 from callboard.turns import Usage

@@ -56,7 +56,7 @@ def serve(
     after their last event, and clients go on where they were.
     """
     try:
-        from ..server import hosting
+        from ..server import launch
     except ModuleNotFoundError as missing:
         raise MissingExtraError("The server", "server") from missing
     secrets = [password] if (password := urlsplit(store).password) else []
@@ -69,8 +69,8 @@ def serve(
         else:
             _welcome(address, store, model, len(tools), needs_key)
 
-    hosting.host(
-        hosting.Hosting(
+    launch.launch(
+        launch.LaunchOptions(
             host=host,
             port=port,
             store=store,

@@ -9,9 +9,9 @@ from ..sessions.answers import AnswerInvalid
 from ..sessions.ids import SessionNotFound
 from ..storage.rows import RequestRow
 from ..tools.document import shorten
-from ..tools.problems import Problem, path_of, shown
+from ..tools.problems import path_of, shown
 from ..tools.schema_arguments import validator
-from ..types import RequestPurpose
+from ..types import RequestPurpose, Violation
 
 EXAMPLE = '{"status": "confirmed", "transaction_hash": "0x12ab"}'
 
@@ -52,7 +52,7 @@ async def give(runtime: Runtime, row: RequestRow, answer: Any, seen: str) -> int
         await runtime.sessions.stop()
 
 
-def _problem(error: Any) -> Problem:
+def _problem(error: Any) -> Violation:
     location: list[int | str] = list(error.instance_path)
     message, received = f"{shorten(error.message)}.", shown(error.instance)
     kind = type(error.kind).__name__.rpartition("_")[2]
@@ -62,4 +62,4 @@ def _problem(error: Any) -> Problem:
     elif kind in ("AdditionalProperties", "UnevaluatedProperties"):
         names = ", ".join(map(repr, error.kind.unexpected))
         message, received = f"There is no such property: {shorten(names)}. Leave it out.", None
-    return Problem(path=path_of(location), message=message, received=received)
+    return Violation(path=path_of(location), message=message, received=received)

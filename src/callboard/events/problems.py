@@ -5,12 +5,13 @@ The text of these errors is bounded and printable whatever the event holds, and 
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, TypeAlias, TypedDict, cast
+from typing import Any, TypeAlias, cast
 
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from ..errors import CallboardError
+from ..types import Violation
 
 MAX_DEPTH = 100
 """The deepest nesting of lists and objects. Every JSON decoder has a limit, and some have a low one."""
@@ -26,21 +27,12 @@ Path: TypeAlias = tuple[int | str, ...]
 _CONTAINERS = (Mapping, list, tuple)
 
 
-class Problem(TypedDict):
-    """One problem of an event."""
-
-    path: str
-    message: str
-    received: str | None
-    """The value there, shortened."""
-
-
 class EventInvalid(CallboardError):
     """An event does not have the shape of its kind. `problems` lists at most `MAX_PROBLEMS` problems."""
 
     code = "event_invalid"
 
-    def __init__(self, *problems: Problem, more: int = 0) -> None:
+    def __init__(self, *problems: Violation, more: int = 0) -> None:
         self.problems = list(problems)
         lines = [_line(problem) for problem in problems]
         if more:
@@ -55,14 +47,14 @@ class EventTooLarge(EventInvalid):
 
     def __init__(self, size: int, limit: int) -> None:
         message = f"It is too large: {size:,} bytes as JSON, and at most {limit:,} are taken."
-        super().__init__(Problem(path="", message=message, received=None))
+        super().__init__(Violation(path="", message=message, received=None))
         self.size = size
         self.limit = limit
 
 
-def problem(path: Path, message: str, value: Any) -> Problem:
+def problem(path: Path, message: str, value: Any) -> Violation:
     """Return the problem of a value."""
-    return Problem(path=_written(path), message=message, received=_received(value))
+    return Violation(path=_written(path), message=message, received=_received(value))
 
 
 def misshapen(error: ValidationError, names: Iterable[str]) -> EventInvalid:
@@ -82,10 +74,10 @@ def unwritable(event: Mapping[Any, Any], otherwise: str = "Something in it canno
             return EventInvalid(problem(path[:-1], "It has a name that is not valid Unicode.", path[-1]))
         if isinstance(value, _CONTAINERS):
             if len(path) >= MAX_DEPTH:
-                return EventInvalid(Problem(path=_written(path), message=TOO_DEEP, received=None))
+                return EventInvalid(Violation(path=_written(path), message=TOO_DEEP, received=None))
         elif not _can_be_written(value):
             return EventInvalid(problem(path, _reason(value), value))
-    return EventInvalid(Problem(path="", message=otherwise, received=None))
+    return EventInvalid(Violation(path="", message=otherwise, received=None))
 
 
 def quoted(text: str) -> str:
@@ -94,12 +86,12 @@ def quoted(text: str) -> str:
     return f"{text[:MAX_SHOWN]!r}{rest}"
 
 
-def _misfit(entry: dict[str, Any], names: Iterable[str]) -> Problem:
+def _misfit(entry: dict[str, Any], names: Iterable[str]) -> Violation:
     """Return an error of Pydantic as a problem."""
     path = cast("Path", entry["loc"])
     match entry["type"]:
         case "missing":
-            return Problem(path=_written(path), message="This field is required.", received=None)
+            return Violation(path=_written(path), message="This field is required.", received=None)
         case "extra_forbidden" if len(path) == 1:
             message = f"There is no such field. Its kind has: {', '.join(names)}."
         case "extra_forbidden":
@@ -154,7 +146,7 @@ def _reason(value: Any) -> str:
             return f"A {type(value).__name__} cannot be written as JSON."
 
 
-def _line(found: Problem) -> str:
+def _line(found: Violation) -> str:
     received = "" if found["received"] is None else f" Received: {found['received']}"
     return f"- {found['path'] or 'event'}: {found['message']}{received}"
 

@@ -1,1 +1,1 @@
-"""Protocols of others: what Callboard says to clients that know nothing of it."""
+"""Protocols in which other programs use the same sessions, each in a package of its own."""

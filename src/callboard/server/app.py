@@ -1,7 +1,8 @@
-"""The app: the composition root of the server. It joins a runtime, the routes and what stands in front of them."""
+"""The ASGI app: the composition root of the server, which joins a runtime, the routes, the protocols and middleware."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from itertools import groupby
 from typing import Any, cast
 
@@ -9,7 +10,6 @@ from pydantic_core import to_json
 
 from ..errors import CallboardError, MissingExtraError
 from ..runtime import Runtime
-from ..sessions.session import Session
 
 try:
     from starlette.applications import Starlette
@@ -20,18 +20,20 @@ try:
     from starlette.routing import BaseRoute, Route
     from starlette.types import ASGIApp
 
-    from ..protocols import agui
+    from ..protocols.mount import ProtocolMount
+    from ..protocols.standard import standard_mounts
     from .app_services import AppServices
-    from .endpoint import JSON, Resource, user_of
-    from .fixed import FixedRoutes
-    from .headers import SafeHeaders
-    from .limits import BodyLimits, LimitBodies
+    from .body_limits import BodyLimitMiddleware, BodyLimits
+    from .endpoint import JSON, Resource
+    from .exact_routes import ExactRoutes
+    from .mounts import mount_routes
     from .openapi import openapi
-    from .page import page_routes
+    from .page_assets import page_routes
     from .problems import problem_of
     from .routes import chat, events, executions, operations, requests, sessions, tools
+    from .security_headers import SecurityHeaders
+    from .store_timeout import StoreTimeout
     from .streams import Streams
-    from .waiting import StorePatience
 except ModuleNotFoundError as missing:
     raise MissingExtraError("The server", "server") from missing
 
@@ -44,7 +46,7 @@ ENDPOINTS = [
     *executions.ENDPOINTS,
     *operations.ENDPOINTS,
 ]
-"""Everything that the server answers, the protocols aside."""
+"""The endpoints of the API, without mounted protocols."""
 
 
 def create_app(
@@ -54,23 +56,31 @@ def create_app(
     metrics: Callable[[], bytes] | None = None,
     limits: BodyLimits | None = None,
     streams: Streams | None = None,
+    mounts: Sequence[ProtocolMount] | None = None,
     begin_runtime: bool = False,
 ) -> Starlette:
-    """An ASGI app for a runtime.
+    """Create an ASGI app for a runtime.
 
-    `guard` is put in front of all routes: it says whose request it is, in `scope["state"]["user_id"]`, or refuses it.
-    Without one, everybody who reaches the server is the same user. `metrics` gives what `/metrics` answers. The runtime
-    must be running while the app serves; with `begin_runtime` it begins and ends with the app.
+    `guard` wraps all routes: it authenticates a request and sets `scope["state"]["user_id"]`, or refuses it. Without a
+    guard, all requests come from one user. `metrics` renders the response of `/metrics`. `mounts` are the protocols to
+    serve beside the API, all standard ones by default. The runtime must run while the app serves; with `begin_runtime`
+    the app starts and stops it.
     """
-    services = AppServices(runtime, Streams(runtime.clock) if streams is None else streams, metrics)
+    mounts = standard_mounts() if mounts is None else mounts
+    services = AppServices(runtime, Streams(runtime.clock) if streams is None else streams, metrics, mounts)
     runtime.sessions.deleted.append(lambda session: services.streams.end(session.id))
-    middleware = [Middleware(SafeHeaders), Middleware(LimitBodies, limits or BodyLimits()), Middleware(StorePatience)]
+    sizes = {mount.path: mount.max_body_bytes for mount in mounts}
+    middleware = [
+        Middleware(SecurityHeaders, [mount.path for mount in mounts]),
+        Middleware(BodyLimitMiddleware, replace(limits or BodyLimits(), sizes=sizes)),
+        Middleware(StoreTimeout),
+    ]
     if guard is not None:
         middleware.append(Middleware(cast("Any", _guarded), guard))
     app = Starlette(
         routes=_routes(services),
         middleware=middleware,
-        exception_handlers={HTTPException: _explained, CallboardError: _explained, Exception: _explained},
+        exception_handlers=dict.fromkeys((HTTPException, CallboardError, Exception), _problem_response),
         lifespan=_lifespan(services, begin_runtime),
     )
     app.router.redirect_slashes = False
@@ -84,39 +94,25 @@ def _routes(services: AppServices) -> list[BaseRoute]:
 
     document = to_json(openapi(ENDPOINTS))
 
-    async def described(request: Request) -> Response:
+    async def get_document(request: Request) -> Response:
         return Response(document, media_type=JSON)
 
-    # the sort is stable, and addresses of more parts come first: what is most special is asked first
+    # longer paths come first, so that the most specific route matches
     ordered = sorted(ENDPOINTS, key=lambda each: (-each.path.count("/"), each.path))
     resources = {path: Resource(services, [*each]) for path, each in groupby(ordered, by_path)}
-    fixed = FixedRoutes({path: each for path, each in resources.items() if "{" not in path})
-    made = [_route(path, each) for path, each in resources.items() if "{" in path]
-    return [fixed, *made, Route("/openapi.json", described, methods=["GET"]), *_protocols(services), *page_routes()]
+    exact = ExactRoutes({path: each for path, each in resources.items() if "{" not in path})
+    patterns = [_route(path, each) for path, each in resources.items() if "{" in path]
+    described = Route("/openapi.json", get_document, methods=["GET"])
+    return [exact, *patterns, described, *mount_routes(services), *page_routes()]
 
 
 def _route(path: str, resource: Resource) -> Route:
-    """A route of an address with parameters.
+    """Create the route of a path with parameters.
 
-    An id may end like the address of an action (`/logout`). So an action takes only its own methods, and any other
-    request is about the session that has this id.
+    An id may end like the path of an action (`/logout`). So an action matches only its own methods, and any other
+    request is about the session with this id.
     """
     return Route(path, resource, methods=resource.methods if ":path}/" in path else None)
-
-
-def _protocols(services: AppServices) -> Sequence[BaseRoute]:
-    """Other protocols for the same sessions."""
-
-    async def open_session(request: Request, session_id: str) -> Session:
-        services.refuse_if_draining()
-        session = await services.runtime.open(session_id, user_of(request.scope))
-        services.talking.add(session)
-        return session
-
-    def take_body(request: Request) -> AbstractAsyncContextManager[bytes]:
-        return services.bodies.taking(request, user_of(request.scope), agui.MAX_BODY_BYTES, agui.MAX_VALUES)
-
-    return [Route("/ag-ui", agui.endpoint(open_session, services.runs, take_body), methods=["POST"])]
 
 
 def _guarded(app: ASGIApp, guard: Callable[[ASGIApp], ASGIApp]) -> ASGIApp:
@@ -136,5 +132,5 @@ def _lifespan(services: AppServices, begin_runtime: bool) -> Callable[[Starlette
     return lifespan
 
 
-async def _explained(request: Request, error: Exception) -> Response:
+async def _problem_response(request: Request, error: Exception) -> Response:
     return problem_of(error).response()

@@ -1,51 +1,52 @@
-"""The desk: what every route works with, and how a session is found for its user.
+"""The services that all routes share, and access to sessions by their user.
 
-A session is found or not; whether it does not exist or belongs to somebody else is nobody's business.
+A session of another user is reported as not found, so that a client cannot tell whether an id exists.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from weakref import WeakSet
 
-from ..protocols.agui.run import Run
+from ..protocols.mount import ProtocolMount
+from ..protocols.problem import Problem
 from ..runtime import Runtime
 from ..sessions.ids import SessionIdInvalid, SessionNotFound, check_id
 from ..sessions.session import Session
-from .bodies import Bodies
-from .budget import MIB, Budget
-from .lanes import Lanes
-from .problems import Problem, draining, not_found
+from .byte_budget import MIB, ByteBudget
+from .problems import draining, not_found
+from .request_bodies import RequestBodies
 from .streams import Streams
+from .user_slots import UserSlots
 
 
 @dataclass(slots=True)
 class AppServices:
-    """Made once per app."""
+    """The shared services of one app."""
 
     runtime: Runtime
     streams: Streams
     metrics: Callable[[], bytes] | None = None
+    mounts: Sequence[ProtocolMount] = ()
+    """The protocols that the app serves beside its own routes."""
     draining: bool = False
-    """Whether the server is about to end: nothing new is begun."""
-    talking: "WeakSet[Session]" = field(default_factory=lambda: WeakSet[Session]())
-    """Sessions that were spoken to here."""
-    runs: "WeakSet[Run]" = field(default_factory=lambda: WeakSet[Run]())
-    """Those of AG-UI that go on."""
-    bodies: Bodies = field(default_factory=Bodies)
-    """The large bodies of requests that are being read."""
-    unsent: Budget = field(default_factory=lambda: unsent_answers())
-    """The large answers that are being sent."""
-    lanes: Lanes = field(default_factory=Lanes)
-    """How many expensive questions of a user are answered at once."""
+    """Whether the server is shutting down and refuses new work."""
+    chat_sessions: "WeakSet[Session]" = field(default_factory=lambda: WeakSet[Session]())
+    """Sessions that received input through this app."""
+    bodies: RequestBodies = field(default_factory=RequestBodies)
+    """The large request bodies that are being read."""
+    unsent_responses: ByteBudget = field(default_factory=lambda: response_budget())
+    """The large responses that are being sent."""
+    query_slots: UserSlots = field(default_factory=UserSlots)
+    """Limits the expensive queries that run at once for a user."""
 
     @property
     def held(self) -> int:
         """Bytes of large values in use: bodies that are read, responses that are sent, what sessions keep."""
-        return self.bodies.budget.held + self.unsent.held + self.runtime.sessions.budget.kept
+        return self.bodies.budget.held + self.unsent_responses.held + self.runtime.sessions.budget.kept
 
     async def find(self, session_id: str, user_id: str) -> Session:
-        """A session of that user, to look at: nobody is logged in by that. Raises `Problem` (404)."""
+        """Return a session of a user without logging it in. Raises `Problem` (404)."""
         if not is_id(session_id):
             raise not_found("session")
         session = await self.runtime.sessions.bring(session_id)
@@ -54,7 +55,7 @@ class AppServices:
         return session
 
     async def open(self, session_id: str, user_id: str) -> Session:
-        """A session of that user, to do something in. One that was logged out is logged in. Raises `Problem` (404)."""
+        """Return an open session of a user; a session that was logged out is logged in. Raises `Problem` (404, 503)."""
         self.refuse_if_draining()
         session = await self.find(session_id, user_id)
         if session.open:
@@ -65,51 +66,50 @@ class AppServices:
         except SessionNotFound:
             raise not_found("session") from None
 
-    async def newest(self, session: Session) -> int:
-        """The number of a session's newest event, whichever process wrote it."""
+    async def newest_seq(self, session: Session) -> int:
+        """Return the number of a session's newest event, including events of other processes."""
         if not session.durable:
             return session.board.last_seq
         await session.settle()
         stored = await self.runtime.store.heads([session.id])
         head = stored.get(session.id)
-        if head is None or head.made_at != session.created_at:  # it is deleted, whoever has its id now
+        if head is None or head.made_at != session.created_at:  # deleted; another session may have its id now
             return session.board.last_seq
         return max(session.board.last_seq, head.last_seq)
 
     @property
     def has_model(self) -> bool:
-        """Whether there is a model to talk to."""
         return self.runtime.sessions.converse is not None
 
     @property
     def busy(self) -> bool:
-        """Whether a turn runs in a session that was spoken to here."""
-        return any(session.is_processing for session in self.talking)
+        """Whether a turn runs in a session that received input through this app."""
+        return any(session.is_processing for session in self.chat_sessions)
 
     def drain(self) -> None:
-        """End everything that is streamed, in a way that its clients can come back."""
+        """End all streams; their clients can resume at another process."""
         self.streams.drain()
-        for run in tuple(self.runs):
-            run.leave()
+        for mount in self.mounts:
+            mount.drain()
 
     def refuse_if_draining(self) -> None:
-        """Raises `Problem` (503) while the server ends."""
+        """Raise `Problem` (503) while the server shuts down."""
         if self.draining:
             raise draining()
 
 
-def unsent_answers(*, per_user: int = 16 * MIB, total: int = 256 * MIB) -> Budget:
-    """The budget for answers that are not sent yet."""
-    return Budget(_too_many_unread, per_user=per_user, total=total)
+def response_budget(*, per_user: int = 16 * MIB, total: int = 256 * MIB) -> ByteBudget:
+    """Create the budget for large responses that are not sent yet."""
+    return ByteBudget(_too_many_unread, per_user=per_user, total=total)
 
 
 def _too_many_unread() -> Problem:
-    detail = "There are too many answers that you have not read yet. Read them, or ask for smaller pages."
+    detail = "Too many of your responses are still being sent. Read them first, or request smaller pages."
     return Problem(429, "too_many_unread_answers", "Too many at once", detail, {"retry-after": "1"})
 
 
 def is_id(text: str) -> bool:
-    """Whether a text can be an id at all: a store need not be asked for any other."""
+    """Whether a text can be an id; a store lookup is pointless otherwise."""
     with suppress(SessionIdInvalid):
         check_id("id", text)
         return True

@@ -11,21 +11,21 @@ from typing import Any, ClassVar, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from .limits import WHOLE
+from ..protocols.problem import MEDIA_TYPE
+from .body_limits import WHOLE
+from .event_stream import ABORT
 from .lingering import Linger, LingeringConnections, LingeringTransport
-from .problems import MEDIA_TYPE
-from .stream import ABORT
 
 log = logging.getLogger("callboard.server")
 
 MAX_HEAD = 64 * 1024
-"""Bytes of a request's address and headers."""
+"""Bytes of a request's URL and headers."""
 MAX_HEADERS = 100
 PATIENCE = 15.0
-"""Seconds that the head of a request may take, from the connection's beginning or its own first byte."""
+"""Seconds that the head of a request may take, from the start of the connection or its first byte."""
 
 STALL = 30.0
-"""Seconds in which a client has to take at least `LEAST` bytes of what is sent to it, or it is dropped."""
+"""Seconds in which a client must read at least `LEAST` bytes of a response, or its connection is aborted."""
 LEAST = 4_096
 
 
@@ -153,22 +153,22 @@ class Connection(HttpToolsProtocol):
         super().on_response_complete()
 
     def _watch(self) -> None:
-        """See to it that what is written is read."""
+        """Watch that the client reads its response."""
         self._relax()
         self._unsent = self.transport.get_write_buffer_size()
-        self._stall = self.loop.call_later(STALL, self._look)
+        self._stall = self.loop.call_later(STALL, self._check_stall)
 
     def _relax(self) -> None:
         if self._stall is not None:
             self._stall.cancel()
             self._stall = None
 
-    def _look(self) -> None:
-        """Drop the connection if its client has taken next to nothing since the last look."""
+    def _check_stall(self) -> None:
+        """Abort the connection if its client has read too little since the last check."""
         self._stall = None
         left = self.transport.get_write_buffer_size()
         if left and left > self._unsent - LEAST:
-            log.info("a client does not read its answer: the connection is dropped")
+            log.info("connection aborted: its client does not read the response")
             self.transport.abort()
         elif left:
             self._watch()

@@ -1,13 +1,13 @@
-"""An endpoint: one method of one path, with the models of what goes in and what comes out.
+"""Endpoints: one method of one path, with the models of its request and its response.
 
-The same models validate requests, write answers and make the OpenAPI document, so that these cannot disagree. A
-`Resource` is all endpoints of one path, as an ASGI app.
+The same models validate requests, serialize responses and describe the API in the OpenAPI document. A `Resource`
+combines the endpoints of one path into an ASGI app.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_args, get_type_hints
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -17,36 +17,40 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..census import MAX_VALUES
 from ..nesting import is_deeper
-from .answer import JSON, Answer
+from ..protocols.problem import MAX_ERRORS, Problem, invalid, media_type_not_json
 from .app_services import AppServices
-from .problems import MAX_ERRORS, Problem, invalid, too_many_errors
+from .json_response import JSON, JsonResponse
+from .problems import too_many_errors
 
 MAX_DEPTH = 100
-"""How deep lists and objects may lie in each other in a body."""
+"""Nesting levels of arrays and objects in a body."""
 
 MANY_ERRORS = 200
-"""How many errors are looked at: each costs more than the field that it is about."""
+"""Validation errors that are processed: each costs more than its field."""
 MAX_FIELDS = 20
-"""How many fields a query may have."""
+"""Fields of a query string."""
 
 SMALL_BODY = 16_384
-"""Bytes of a body that has a few short fields."""
+"""Bytes of a body with a few short fields."""
 LARGE_BODY = 1_048_576
-"""Bytes of a body that holds what a person or a program wrote: a message, arguments, an answer."""
+"""Bytes of a body with free content: a message, arguments, an answer."""
+
+WRITES = (400, 404, 409)
+"""The problems of an endpoint that changes a session."""
 
 B = TypeVar("B", bound=BaseModel)
 Q = TypeVar("Q", bound=BaseModel)
 
 
 class Nothing(BaseModel):
-    """No fields at all."""
+    """A body or query without fields."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Generic[B, Q]):
-    """A request that has been understood."""
+class ApiCall(Generic[B, Q]):
+    """A validated request."""
 
     services: AppServices
     user_id: str
@@ -58,7 +62,7 @@ class Call(Generic[B, Q]):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """What is done for a method at a path. Made by `endpoint`, which checks that the parts fit."""
+    """A method of a path and its handler. Created by `endpoint`."""
 
     method: str
     path: str
@@ -70,33 +74,34 @@ class Endpoint:
     status: int
     problems: tuple[int, ...]
     media_type: str
-    """Of the answer, where it is not JSON."""
+    """The media type of the response."""
     max_body: int
-    """Bytes."""
+    """The largest number of bytes of a body."""
     expensive: bool
-    """Whether only a few of them are answered at once for a user."""
+    """Whether requests of one user need a query slot."""
 
-    async def answer_to(self, services: AppServices, request: Request) -> ASGIApp:
-        """Carry out a request. Raises `Problem`, and whatever the handler raises."""
+    async def handle(self, services: AppServices, request: Request) -> ASGIApp:
+        """Validate a request and call the handler. Raises `Problem`, and any error of the handler."""
         query = _query(self.query, request.scope["query_string"])
         user_id = user_of(request.scope)
         body = Nothing() if self.body is Nothing else await self._body(services, user_id, request)
-        call = Call(services, user_id, body, query, request.path_params, request)
+        call = ApiCall(services, user_id, body, query, request.path_params, request)
         if self.expensive:
-            async with services.lanes.of(user_id):
-                return await self._answer(call)
-        return await self._answer(call)
+            async with services.query_slots.of(user_id):
+                return await self._respond(call)
+        return await self._respond(call)
 
-    async def _answer(self, call: Call[Any, Any]) -> ASGIApp:
-        said = await self.handler(call)
-        if isinstance(said, BaseModel):
-            return Answer(said.__pydantic_serializer__.to_json(said), self.status, call.services.unsent, call.user_id)
-        return said
+    async def _respond(self, call: ApiCall[Any, Any]) -> ASGIApp:
+        answer = await self.handler(call)
+        if not isinstance(answer, BaseModel):
+            return answer
+        content = answer.__pydantic_serializer__.to_json(answer)
+        return JsonResponse(content, self.status, call.services.unsent_responses, call.user_id)
 
     async def _body(self, services: AppServices, user_id: str, request: Request) -> BaseModel:
-        if services.bodies.is_small(request):  # as nearly all are
+        if services.bodies.is_small(request):  # the common case, without a context manager
             return self._read(request, await request.body())
-        async with services.bodies.taking(request, user_id, self.max_body, MAX_VALUES) as content:
+        async with services.bodies.reading(request, user_id, self.max_body, MAX_VALUES) as content:
             return self._read(request, content)
 
     def _read(self, request: Request, content: bytes) -> BaseModel:
@@ -104,34 +109,33 @@ class Endpoint:
         if not content and _may_be_empty(self.body):
             content = b"{}"
         elif kind != JSON:
-            detail = f"The body must be {JSON}, and its content-type must say so."
-            raise Problem(415, "media_type", "Not understood", detail)
+            raise media_type_not_json()
         return _read(self.body, content)
 
 
 def endpoint(
     method: str,
     path: str,
-    handler: Callable[[Call[B, Q]], Awaitable[BaseModel | ASGIApp]],
-    summary: str,
+    handler: Callable[[ApiCall[B, Q]], Awaitable[BaseModel | ASGIApp]],
     *,
-    body: type[B] = Nothing,
-    query: type[Q] = Nothing,
-    answer: type[BaseModel] | None = None,
     status: int = 200,
     problems: tuple[int, ...] = (),
     media_type: str = JSON,
     max_body: int = SMALL_BODY,
     expensive: bool = False,
 ) -> Endpoint:
-    """An endpoint whose handler takes these models."""
+    """Create an endpoint from a handler: its annotations name the models, its docstring starts with the summary."""
+    hints = get_type_hints(handler)
+    body, query = get_args(hints["call"])
+    answer = hints["return"] if issubclass(hints["return"], BaseModel) else None
+    summary = (handler.__doc__ or "").partition(".")[0]
     return Endpoint(
         method, path, handler, summary, body, query, answer, status, problems, media_type, max_body, expensive
     )
 
 
 class Resource:
-    """All endpoints of one path. Any other method is refused, with the list of those that there are."""
+    """The endpoints of one path as an ASGI app. Any other method gets 405, with the list of allowed methods."""
 
     def __init__(self, services: AppServices, endpoints: Sequence[Endpoint]) -> None:
         self._services = services
@@ -141,26 +145,25 @@ class Resource:
 
     @property
     def methods(self) -> list[str]:
-        """The methods that it takes."""
         return list(self._endpoints)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         endpoint = self._endpoints.get(scope["method"])
         if endpoint is None:
             allowed = ", ".join(sorted(self._endpoints))
-            detail = f"This address takes: {allowed}."
-            raise Problem(405, "method_not_allowed", "Not allowed here", detail, {"allow": allowed})
-        response = await endpoint.answer_to(self._services, Request(scope, receive))
+            detail = f"This path supports: {allowed}."
+            raise Problem(405, "method_not_allowed", "Method not allowed", detail, {"allow": allowed})
+        response = await endpoint.handle(self._services, Request(scope, receive))
         await response(scope, receive, send)
 
 
 def user_of(scope: Scope) -> str:
-    """Whose request it is. Only the guard in front says so; where there is none, it is the one person of this host."""
+    """Return the user that the guard has authenticated, or the local user if the app has no guard."""
     return scope.get("state", {}).get("user_id", "local")
 
 
 def _may_be_empty(model: type[BaseModel]) -> bool:
-    """Whether a body need not say anything, and so may be left out."""
+    """Whether all fields of a body are optional, so that the body may be missing."""
     return bool(model.model_fields) and not any(field.is_required() for field in model.model_fields.values())
 
 
@@ -170,13 +173,13 @@ def _read(model: type[B], content: bytes) -> B:
     except ValidationError as error:
         raise _refusal(model, content, error) from None
     if is_deeper(content, MAX_DEPTH):
-        detail = f"The body is nested too deeply: at most {MAX_DEPTH} lists and objects may lie in each other."
+        detail = f"The body is nested too deeply: at most {MAX_DEPTH} levels of arrays and objects are allowed."
         raise Problem(422, "too_deep", "Not valid", detail)
     return read
 
 
 def _refusal(model: type[BaseModel], content: bytes, error: ValidationError) -> Problem:
-    """What is wrong with a body. Of one with many errors, most of its unknown fields are left out first."""
+    """Return the problem of an invalid body. If it has many errors, most unknown fields are dropped first."""
     if error.error_count() <= MANY_ERRORS:
         return invalid(error, "body")
     given: dict[str, Any] = from_json(content)
@@ -194,10 +197,10 @@ def _query(model: type[Q], query: bytes) -> Q:
         text = query.decode("latin-1")
         pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_FIELDS) if text else []
     except ValueError:
-        raise Problem(422, "invalid", "Not valid", f"A query has at most {MAX_FIELDS} fields.") from None
+        raise Problem(422, "invalid", "Not valid", f"A query may have at most {MAX_FIELDS} fields.") from None
     given = dict(pairs)
     if len(given) < len(pairs):
-        raise Problem(422, "invalid", "Not valid", "A field of the query is given more than once.")
+        raise Problem(422, "invalid", "Not valid", "A field of the query was sent more than once.")
     try:
         return model.model_validate(given)
     except ValidationError as error:

@@ -1,7 +1,7 @@
-"""Garbage in a process that only serves. Readers wait while all objects are looked at, so that is done seldom.
+"""Garbage collection of a server process, in which a full collection delays all requests.
 
-What is there when the server begins (modules, models, tools) stays until its end and is never looked at again. Requests
-leave few cycles behind, and most that lives for long was going to: younger objects are looked at after more of them.
+Objects that exist at the start (modules, models, tools) stay until the end, so they are frozen. Requests leave few
+reference cycles, so young objects are collected less often.
 """
 
 import gc
@@ -9,13 +9,13 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 YOUNG = 20_000
-"""How many new objects there are before they are looked at. Python's own 700 are one busy moment of a thousand readers,
-whose objects would be taken for old, and the old ones looked at all the time."""
+"""New objects that start a collection. With Python's default of 700, short-lived objects of a thousand readers would be
+promoted to older generations, and those collected all the time."""
 
 
 @contextmanager
 def rare_collections() -> Generator[None]:
-    """Collect garbage as a server should, until the end of the `with`. It holds for the whole process."""
+    """Collect garbage less often until the end of the `with`, in the whole process."""
     before = gc.get_threshold()
     gc.collect()
     gc.freeze()

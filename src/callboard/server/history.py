@@ -1,4 +1,4 @@
-"""Events of the past, page by page from the newest backwards: what a client that begins with a snapshot has missed."""
+"""Past events in pages, from the newest backwards, for clients that start from a snapshot."""
 
 from ..events.board import CursorExpired
 from ..events.event import Event
@@ -7,14 +7,14 @@ from .app_services import AppServices
 from .models import BoardEvent, EventPage
 
 CHUNK = 50
-"""How many events are read at once."""
+"""Events per read."""
 MAX_BYTES = 1 << 20
-"""How many bytes of events a page has, unless its first one alone is larger."""
+"""Bytes of a page, unless its first event alone is larger."""
 
 
 async def events_before(services: AppServices, session: Session, before: int | None, limit: int) -> EventPage:
-    """The newest events before a number, oldest first, and what to ask for next."""
-    end = await services.newest(session)
+    """Return the newest events before a number, oldest first, and the cursor of the next page."""
+    end = await services.newest_seq(session)
     if before is not None:
         end = min(end, before - 1)
     found: list[BoardEvent] = []
@@ -37,7 +37,7 @@ def _page(found: list[BoardEvent], *, more: bool = True) -> EventPage:
 
 
 async def _lines(services: AppServices, session: Session, after: int, end: int) -> tuple[int, list[tuple[int, bytes]]]:
-    """The number of the oldest event that is kept, and those of the events after a number that are."""
+    """Return the number of the oldest stored event, and the stored events after a number."""
     if session.durable:
         page = await services.runtime.store.events(session.id, after, end - after)
         return page.first_seq, [(seq, line) for seq, line in enumerate(page.lines, page.first) if seq <= end]

@@ -1,35 +1,33 @@
-"""Requests that a client repeats: what was written under its id is answered again, and not written again.
+"""Idempotency keys: a repeated request gets the response of the first, and writes nothing.
 
-The id comes in the header `Idempotency-Key`, or in a field of the body that means the same. It is stored in one
-transaction with what the request writes (see `storage.change.Change.idempotency`), so that neither a crash before the
-response nor another server on the same store carries a request out twice.
+The key comes from the header `Idempotency-Key` or from an equivalent field of the body. It is stored in the transaction
+of the request's own changes (see `storage.change.Change.idempotency`), so that neither a crash before the response nor
+another server on the same store runs a request twice.
 """
 
 import hashlib
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from pydantic_core import from_json, to_json
 
 from ..execution.storing import fingerprint_of
+from ..protocols.problem import Problem
 from ..sessions.ids import MAX_ID, is_call_id
 from ..storage.errors import AlreadyWritten, IdempotencyConflict
 from ..storage.rows import IdempotencyRow
-from .problems import Problem
-
-if TYPE_CHECKING:
-    from .endpoint import Call
+from .endpoint import ApiCall
 
 HEADER = "idempotency-key"
 
 T = TypeVar("T")
 
 
-def key_of(call: "Call[Any, Any]", given: str | None = None, field: str = "") -> str | None:
-    """The client's id of a request: from the header, or from a field of the body. Raises `Problem`."""
+def idempotency_key(call: ApiCall[Any, Any], given: str | None = None, field: str = "") -> str | None:
+    """Return the idempotency key of a request, from the header or a field of the body. Raises `Problem`."""
     sent = call.request.headers.getlist(HEADER)
     if len(sent) > 1:
-        raise _invalid("Idempotency-Key is given more than once.")
+        raise _invalid("Idempotency-Key was sent more than once.")
     key = _unquoted(sent[0]) if sent else None
     if key is not None and not is_call_id(key):
         raise _invalid(f"Idempotency-Key must have 1 to {MAX_ID} printable characters.")
@@ -38,14 +36,14 @@ def key_of(call: "Call[Any, Any]", given: str | None = None, field: str = "") ->
     if not is_call_id(given):
         raise Problem(422, "invalid", "Not valid", f"{field} must have 1 to {MAX_ID} printable characters.")
     if key not in (None, given):
-        raise Problem(422, "invalid", "Not valid", f"Idempotency-Key and {field} differ. Give one of them.")
+        raise Problem(422, "invalid", "Not valid", f"Idempotency-Key and {field} differ. Send one of them.")
     return given
 
 
-def row_of(call: "Call[Any, Any]", key: str | None, *without: str) -> IdempotencyRow | None:
-    """What is to be stored of a request under its key; None where it has none.
+def idempotency_row(call: ApiCall[Any, Any], key: str | None, *without: str) -> IdempotencyRow | None:
+    """Return the row to store for a request, or None without a key.
 
-    The fingerprint is that of the whole request, without the fields that only carry the key.
+    The fingerprint covers the whole request except the fields in `without`, which carry the key.
     """
     if key is None:
         return None
@@ -55,16 +53,16 @@ def row_of(call: "Call[Any, Any]", key: str | None, *without: str) -> Idempotenc
     return IdempotencyRow(key=key, fingerprint=fingerprint, at=call.services.runtime.clock.time())
 
 
-async def once(
-    call: "Call[Any, Any]",
+async def run_once(
+    call: ApiCall[Any, Any],
     session_id: str,
     row: IdempotencyRow | None,
     act: Callable[[IdempotencyRow | None], Awaitable[T]],
     again: Callable[[IdempotencyRow], Awaitable[T]],
 ) -> T:
-    """Carry a request out, or answer it again as it was answered before. Raises `IdempotencyConflict`.
+    """Run a request, or repeat the response of the first run. Raises `IdempotencyConflict`.
 
-    What `act` writes, it writes together with the row. `again` makes the answer of the row that was stored.
+    `act` stores the row with its own changes. `again` rebuilds the response from a stored row.
     """
     if row is None:
         return await act(None)
@@ -75,27 +73,27 @@ async def once(
         return await again(known)
     try:
         return await act(row)
-    except AlreadyWritten as earlier:  # a repeat overtook the first, or another server has it
+    except AlreadyWritten as earlier:  # a concurrent repeat, here or at another server, was stored first
         return await again(earlier.row)
 
 
-def answer_of(row: IdempotencyRow) -> dict[str, Any]:
-    """What was answered beside the number."""
+def stored_answer(row: IdempotencyRow) -> dict[str, Any]:
+    """Return the stored fields of a response."""
     return from_json(row.answer) or {}
 
 
-def seq_of(row: IdempotencyRow) -> int:
-    """The number that was answered."""
+def stored_seq(row: IdempotencyRow) -> int:
+    """Return the stored event number of a response."""
     return row.seq or 0
 
 
 def derived_id(user_id: str, key: str) -> str:
-    """The id of a session that a user makes under a key without choosing one: the same for every repeat."""
+    """Return the id of a session that is created under a key without an id: the same for every repeat."""
     return f"s{hashlib.sha256(to_json([user_id, key])).hexdigest()[:24]}"
 
 
 def _unquoted(text: str) -> str:
-    """A header may be written as a quoted string."""
+    """Remove the quotes of a header that is written as a quoted string."""
     return text[1:-1] if len(text) > 2 and text[0] == text[-1] == '"' else text
 
 

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made of the same endpoints and models that take the requests."""
+"""The OpenAPI 3.1 document, generated from the endpoints and their models."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -9,33 +9,33 @@ from pydantic.json_schema import models_json_schema
 
 import callboard
 
+from ..protocols.problem import MEDIA_TYPE
 from ..sessions.ids import MAX_ID
 from .endpoint import JSON, Endpoint, Nothing
 from .models import ProblemDocument
-from .problems import MEDIA_TYPE
 
 _CONVERTER = re.compile(r":\w+}")
 _NAME = re.compile(r"{(\w+)")
 _REF = "#/components/schemas/{model}"
 _TITLES = {
     400: "Not understood",
-    401: "Nobody is known by this token",
+    401: "Not authenticated",
     403: "Not allowed",
     404: "Not found",
     408: "Too slow",
-    409: "Not possible as things stand",
+    409: "Conflict with the current state",
     413: "Too large",
     415: "Not JSON",
     422: "Not valid",
     429: "Too many requests",
-    503: "Not available at the moment",
+    503: "Temporarily not available",
 }
 _ALWAYS = (401, 403, 422, 429, 503)
 _WITH_BODY = (400, 408, 413, 415)
 
 
 def openapi(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
-    """The document that describes these endpoints."""
+    """Generate the document of these endpoints."""
     known = list(endpoints)
     references, definitions = _schemas(known)
     paths: dict[str, dict[str, Any]] = {}
@@ -70,7 +70,7 @@ def _schemas(endpoints: list[Endpoint]) -> tuple[dict[type[BaseModel], dict[str,
 
 def _operation(each: Endpoint, references: dict[type[BaseModel], dict[str, Any]]) -> dict[str, Any]:
     made: dict[str, Any] = {
-        "operationId": f"{each.handler.__module__.rpartition('.')[2]}_{each.handler.__name__}",
+        "operationId": each.handler.__name__,
         "summary": each.summary,
         "parameters": [*_path_parameters(each), *_query_parameters(each), *_header_parameters(each)],
         "responses": dict(_responses(each, references)),
@@ -89,20 +89,20 @@ def _path_parameters(each: Endpoint) -> Iterator[dict[str, Any]]:
 def _header_parameters(each: Endpoint) -> Iterator[dict[str, Any]]:
     if each.method == "POST":
         schema = {"type": "string", "minLength": 1, "maxLength": MAX_ID}
-        said = "The client's id of the request: the same again is carried out once"
-        yield {"name": "Idempotency-Key", "in": "header", "required": False, "schema": schema, "description": said}
+        text = "A request with the same key is run once; a repeat gets the same response"
+        yield {"name": "Idempotency-Key", "in": "header", "required": False, "schema": schema, "description": text}
 
 
 def _query_parameters(each: Endpoint) -> Iterator[dict[str, Any]]:
     schema = each.query.model_json_schema()
     for name, properties in schema.get("properties", {}).items():
         required = name in schema.get("required", ())
-        shown = {key: value for key, value in properties.items() if key not in ("title", "default")}
-        yield {"name": name, "in": "query", "required": required, "schema": _without_null(shown)}
+        kept = {key: value for key, value in properties.items() if key not in ("title", "default")}
+        yield {"name": name, "in": "query", "required": required, "schema": _without_null(kept)}
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """A query has no null: what may be left out is left out."""
+    """Remove null from a schema: an optional query parameter is omitted instead."""
     options = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
     if len(options) != 1:
         return schema

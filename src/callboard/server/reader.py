@@ -1,8 +1,8 @@
-"""A reader: the sending half of one connection, without a task or a queue while nothing is to be sent.
+"""A reader of a session: the sending side of one event stream. It has a task only while it sends.
 
-What is pushed goes out as soon as the connection takes it, all that waits as one piece. Only so much may wait: a reader
-that is slower falls behind, and reads on from the log at its own pace, as one does that begins with an old cursor. So
-nobody waits for a slow reader, and it misses nothing. One that takes nothing at all is given up.
+Pending frames are sent together as soon as the connection accepts them. A slow reader, whose pending frames exceed the
+limit, falls behind and reads from the log at its own pace, like a reader with an old cursor. So it misses nothing, and
+holds up no other reader. The connection of a reader that accepts nothing is aborted.
 """
 
 import asyncio
@@ -17,40 +17,40 @@ from ..errors import CallboardError
 from ..events.board import CursorExpired
 from ..events.event import Events
 from ..events.routing import Family
-from .frames import HEARTBEAT, chunks, named_frame, place_frame
+from .sse import HEARTBEAT, chunks, cursor_frame, named_frame
 
 log = logging.getLogger("callboard.server")
 
 
 class Source(Protocol):
-    """Where a reader that is behind reads."""
+    """The log from which a reader catches up."""
 
     @property
-    def newest(self) -> int: ...
+    def newest_seq(self) -> int: ...
 
     async def page(self, after: int) -> Events:
-        """The next events after a number. Raises `CursorExpired`."""
+        """Return the next events after a number. Raises `CursorExpired`."""
         ...
 
     async def snapshot(self, name: str) -> tuple[int, bytes]:
-        """How things stand, as a frame of that name, and after which number to go on."""
+        """Return the number to resume after, and the session's state as a frame of that name."""
         ...
 
 
 class Reader:
-    """Made by a stream, which owns it and closes it."""
+    """A cursor and the frames that it has still to send. Its stream creates and closes it."""
 
     __slots__ = (
         "_abort",
-        "_last_word",
+        "_final_event",
         "_limit",
         "_pending",
-        "_seen",
         "_send",
+        "_sending",
+        "_sent",
+        "_sent_at_heartbeat",
         "_size",
         "_source",
-        "_writing",
-        "_written",
         "behind",
         "cursor",
         "family",
@@ -70,74 +70,75 @@ class Reader:
         self._send = send
         self._limit = limit
         self._abort = abort
-        """Breaks the connection off, where the server lets us."""
+        """Aborts the connection, if the server supports that."""
         self._pending: list[bytes] = []
         self._size = 0
-        self._writing: asyncio.Task[None] | None = None
-        self._written = 0
-        self._seen = -1
-        self._last_word: str | None = None
-        """What it is told at its end, which has come."""
+        self._sending: asyncio.Task[None] | None = None
+        self._sent = 0
+        self._sent_at_heartbeat = -1
+        self._final_event: str | None = None
+        """The event that ends the stream, once it is to end."""
         self.cursor = cursor
-        """The last event that it was given, or that was not for it."""
+        """The last event that was sent, or filtered out."""
         self.family = family
         self.behind = True
-        """Whether it reads from the log; else whoever has its newest events gives it those."""
+        """Whether it reads from the log; otherwise the fan-out delivers new events."""
 
-    def begin(self, piece: bytes) -> None:
-        """Send something first, and then everything after the cursor."""
+    def start(self, piece: bytes) -> None:
+        """Send a first frame, then all events after the cursor."""
         self._push(piece)
 
-    def take(self, pieces: Sequence[bytes], last: int) -> None:
-        """Send the newest events, up to a number."""
+    def deliver(self, pieces: Sequence[bytes], last: int) -> None:
+        """Send new events up to the number `last`."""
         size = sum(map(len, pieces))
         if self._size + size > self._limit:
             self.behind = True
-            self._write_soon()
+            self._send_soon()
             return
         self.cursor = last
         for piece in pieces:
             self._push(piece)
 
-    def hear(self, piece: bytes) -> None:
-        """Send what is not kept, to a reader that keeps up. Any other will read it when it is finished."""
+    def deliver_live(self, piece: bytes) -> None:
+        """Send an event that is not stored, unless the reader is behind; it will read the final text from the log."""
         if not self.behind and self._size + len(piece) <= self._limit:
             self._push(piece)
 
-    def end(self, last_word: str) -> None:
-        """Send what waits, a last word with the number to come back with, and nothing after it."""
-        self._last_word = self._last_word or last_word
-        self._write_soon()
+    def end(self, final_event: str) -> None:
+        """Send pending frames and a final event with the number to resume after."""
+        self._final_event = self._final_event or final_event
+        self._send_soon()
 
-    def beat(self) -> None:
-        """Show that the connection lives. One that has taken nothing since the last time is given up."""
-        if self._writing is None:
-            self._push(HEARTBEAT if self.family is None else place_frame(self.cursor))
-        elif self._seen != self._written:
-            self._seen = self._written
+    def heartbeat(self) -> None:
+        """Send a heartbeat. Abort the connection if it accepted nothing since the previous one."""
+        if self._sending is None:
+            self._push(HEARTBEAT if self.family is None else cursor_frame(self.cursor))
+        elif self._sent_at_heartbeat != self._sent:
+            self._sent_at_heartbeat = self._sent
         else:
-            log.info("a reader does not read: it is dropped, and can resume")
-            self._give_up()
+            log.info("stream aborted: its client reads nothing; it can resume")
+            self._abort_connection()
 
-    def close(self) -> None:
-        """Send nothing more."""
+    async def close(self) -> None:
+        """Stop sending, and wait for the end of the sending task."""
         self._pending.clear()
-        if self._writing is not None:
-            self._writing.cancel()
+        if (sending := self._sending) is not None:
+            sending.cancel()
+            await asyncio.wait([sending])
 
     def _push(self, piece: bytes) -> None:
-        if self._last_word is None:
+        if self._final_event is None:
             self._pending.append(piece)
             self._size += len(piece)
-            self._write_soon()
+            self._send_soon()
 
-    def _write_soon(self) -> None:
-        if self._writing is None:
-            self._writing = asyncio.get_running_loop().create_task(self._write())
+    def _send_soon(self) -> None:
+        if self._sending is None:
+            self._sending = asyncio.get_running_loop().create_task(self._send_pending())
 
-    async def _write(self) -> None:
+    async def _send_pending(self) -> None:
         try:
-            while self._pending or (self.behind and self._last_word is None):
+            while self._pending or (self.behind and self._final_event is None):
                 if self._pending:
                     body = self._pending[0] if len(self._pending) == 1 else b"".join(self._pending)
                     self._pending.clear()
@@ -145,40 +146,40 @@ class Reader:
                     await self._put(body)
                 else:
                     await self._catch_up()
-            if self._last_word is not None:
-                await self._put(named_frame(self._last_word, to_json({"last_seq": self.cursor}), self.cursor))
+            if self._final_event is not None:
+                await self._put(named_frame(self._final_event, to_json({"last_seq": self.cursor}), self.cursor))
                 await self._send({"type": "http.response.body", "body": b"", "more_body": False})
         except OSError:
-            pass  # the connection is gone, which the stream learns by itself
+            pass  # disconnected; the stream notices by itself
         except Exception:
-            log.exception("a stream failed; its client can resume")
-            self._give_up()
+            log.exception("stream failed; its client can resume")
+            self._abort_connection()
         finally:
-            self._writing = None
+            self._sending = None
 
     async def _catch_up(self) -> None:
-        """Send what lies between the cursor and the newest event, as fast as the connection takes it."""
-        while self.cursor < self._source.newest:
-            if self._last_word is not None:
+        """Send the events between the cursor and the newest, at the speed of the connection."""
+        while self.cursor < self._source.newest_seq:
+            if self._final_event is not None:
                 return
             try:
                 events = await self._source.page(self.cursor)
             except CursorExpired as expired:
-                await self._begin_again(expired.first)
+                await self._skip_expired(expired.first)
                 continue
             except CallboardError as error:
-                log.warning("a stream ends, and its client will come again: %s", error)
-                self._last_word = "goodbye"
+                log.warning("stream ended; its client can resume: %s", error)
+                self._final_event = "goodbye"
                 return
             for piece in chunks(events, self.family):
                 await self._put(piece)
             self.cursor += len(events)
         self.behind = False
 
-    async def _begin_again(self, first: int) -> None:
-        """The events after the cursor are not kept any more. Whoever asks for everything gets what is kept."""
+    async def _skip_expired(self, first: int) -> None:
+        """Continue after events that are no longer stored: with a snapshot, or the oldest event for a cursor of 0."""
         if first - 1 <= self.cursor:
-            self._last_word = "goodbye"  # the log itself is gone
+            self._final_event = "goodbye"  # the session was deleted
         elif self.cursor == 0:
             self.cursor = first - 1
         else:
@@ -187,10 +188,10 @@ class Reader:
 
     async def _put(self, body: bytes) -> None:
         await self._send({"type": "http.response.body", "body": body, "more_body": True})
-        self._written += 1
+        self._sent += 1
 
-    def _give_up(self) -> None:
+    def _abort_connection(self) -> None:
         self._pending.clear()
-        self._last_word = self._last_word or "goodbye"  # if it ever takes anything again
+        self._final_event = self._final_event or "goodbye"  # in case the connection accepts anything again
         if self._abort is not None:
             self._abort()

@@ -1,21 +1,21 @@
-"""All streams of a server: one feed for each session that is read, and one timer for the heartbeats of all."""
+"""The open streams of a server: a fan-out for each session with readers, and one timer for all heartbeats."""
 
 from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from ..clock import Clock, Timer
+from ..protocols.problem import Problem
 from ..sessions.session import Session
-from .feed import Feed
-from .problems import Problem
 from .reader import Reader
+from .session_fanout import SessionFanout
 
 SLOTS = 15
-"""Into how many parts the readers are divided for their heartbeats, so that not all come at once."""
+"""Groups of readers, whose heartbeats are spread over the interval."""
 
 
 class Streams:
-    """Who reads what. `most` is how many readers there may be, `buffer` how many bytes may wait for one of them."""
+    """The readers of all sessions. `most` limits their number, `buffer` the pending bytes of each."""
 
     def __init__(
         self,
@@ -34,41 +34,40 @@ class Streams:
         self._per_user = per_user
         self._per_session = per_session
         self._by_user: Counter[str] = Counter()
-        self._feeds: dict[str, Feed] = {}
+        self._fanouts: dict[str, SessionFanout] = {}
         self._slots: list[set[Reader]] = [set() for _ in range(SLOTS)]
-        self._turn = 0
+        self._slot = 0
         self._timer: Timer | None = None
         self._count = 0
-        self._over = False
+        self._draining = False
         self.counted: Callable[[], AbstractContextManager[None]] = nullcontext
-        """Entered for every reader, as long as it is there."""
+        """A context manager that is entered for each reader, to count it."""
 
     def __len__(self) -> int:
-        """How many readers there are."""
         return self._count
 
     def admit(self, session: Session) -> None:
-        """Raises `Problem` (503) where there are too many readers already."""
-        feed = self._feeds.get(session.id)
+        """Raise `Problem` (503) if there are too many readers."""
+        fanout = self._fanouts.get(session.id)
         full = self._count >= self._most or self._by_user[session.user_id] >= self._per_user
-        if full or (feed is not None and len(feed) >= self._per_session):
-            detail = "There are too many readers already. Close one, or try again later."
+        if full or (fanout is not None and len(fanout) >= self._per_session):
+            detail = "There are too many open streams. Close one, or try again later."
             raise Problem(503, "too_many_readers", "Not available", detail, {"retry-after": "5"})
 
     @contextmanager
     def reading(self, session: Session, reader: Reader) -> Generator[None]:
-        """Give a reader whatever comes, until the end of the `with`."""
-        feed = self._feeds.get(session.id)
-        if feed is None or feed.over or feed.session is not session:
-            feed = self._feeds[session.id] = Feed(session)
-        feed.join(reader)
+        """Deliver events and heartbeats to a reader until the end of the `with`."""
+        fanout = self._fanouts.get(session.id)
+        if fanout is None or fanout.closed or fanout.session is not session:
+            fanout = self._fanouts[session.id] = SessionFanout(session)
+        fanout.join(reader)
         slot = self._slots[self._count % SLOTS]
         slot.add(reader)
         self._count += 1
         self._by_user[session.user_id] += 1
         if self._timer is None:
-            self._timer = self._clock.call_later(self.heartbeat / SLOTS, self._beat)
-        if self._over:
+            self._timer = self._clock.call_later(self.heartbeat / SLOTS, self._send_heartbeats)
+        if self._draining:
             reader.end("goodbye")
         try:
             with self.counted():
@@ -79,25 +78,25 @@ class Streams:
             if not self._by_user[session.user_id]:
                 del self._by_user[session.user_id]
             slot.discard(reader)
-            feed.leave(reader)
-            if not len(feed):
-                feed.close()
-                if self._feeds.get(session.id) is feed:
-                    del self._feeds[session.id]
+            fanout.leave(reader)
+            if not len(fanout):
+                fanout.close()
+                if self._fanouts.get(session.id) is fanout:
+                    del self._fanouts[session.id]
 
     def end(self, session_id: str) -> None:
-        """A session is gone: so are its streams."""
-        if (feed := self._feeds.get(session_id)) is not None:
-            feed.end("deleted")
+        """End the streams of a deleted session."""
+        if (fanout := self._fanouts.get(session_id)) is not None:
+            fanout.end("deleted")
 
     def drain(self) -> None:
-        """End all streams after what is there. Their clients come back with the number that they were given."""
-        self._over = True
-        for feed in tuple(self._feeds.values()):
-            feed.end("goodbye")
+        """End all streams after their pending events; each client gets the number to resume after."""
+        self._draining = True
+        for fanout in tuple(self._fanouts.values()):
+            fanout.end("goodbye")
 
-    def _beat(self) -> None:
-        self._turn = (self._turn + 1) % SLOTS
-        for reader in tuple(self._slots[self._turn]):
-            reader.beat()
-        self._timer = self._clock.call_later(self.heartbeat / SLOTS, self._beat) if self._count else None
+    def _send_heartbeats(self) -> None:
+        self._slot = (self._slot + 1) % SLOTS
+        for reader in tuple(self._slots[self._slot]):
+            reader.heartbeat()
+        self._timer = self._clock.call_later(self.heartbeat / SLOTS, self._send_heartbeats) if self._count else None

@@ -1,6 +1,6 @@
-"""What operators see of a runtime: metrics, traces, logs. It looks on from outside; nothing below knows of it.
+"""Metrics, traces and logs of a runtime. It observes the runtime from outside; no lower layer depends on it.
 
-Each part is optional. `measure` needs the extra `server`, `trace` the extra `telemetry`, logs need nothing.
+Each part is optional: `measure` needs the extra `server`, `trace` the extra `telemetry`, logs need nothing.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def measure(runtime: Runtime) -> "Metrics":
-    """The metrics of a runtime, which `render` writes for Prometheus. Raises `MissingExtraError`."""
+    """Measure a runtime; `render` writes its metrics for Prometheus. Raises `MissingExtraError`."""
     try:
         from .metrics import Metrics
     except ModuleNotFoundError as missing:
@@ -23,7 +23,7 @@ def measure(runtime: Runtime) -> "Metrics":
 
 
 def can_trace() -> bool:
-    """Whether OpenTelemetry is installed here, and the process has said where spans go."""
+    """Whether OpenTelemetry is installed and the process has set a tracer provider."""
     try:
         from opentelemetry import trace as api
         from opentelemetry.sdk.trace import TracerProvider
@@ -33,10 +33,10 @@ def can_trace() -> bool:
 
 
 def trace(runtime: Runtime, tracer_provider: Any = None, *, content: bool = False) -> "Tracing":
-    """Have turns, calls and attempts traced, until what this returns is closed. Raises `MissingExtraError`.
+    """Trace turns, calls and attempts until the returned object is closed. Raises `MissingExtraError`.
 
-    Without a provider it is the one that the process has set for OpenTelemetry. With `content` the spans of calls have
-    arguments and results too, cut, and with secrets masked.
+    The default provider is OpenTelemetry's global one. With `content`, the spans of calls have arguments and results,
+    shortened and with secrets masked.
     """
     try:
         from .tracing import Tracing

@@ -1,7 +1,7 @@
-"""Metric families of a runtime, made from what it counts anyway, at the moment when somebody asks.
+"""Metric families of a runtime, computed from its own counters at each scrape.
 
-Labels are bounded: tools are those of the registry, everything else comes from fixed lists. What models and people
-choose (names of tools that do not exist, ids) is never a label.
+Labels are bounded: names of registered tools, and values from fixed lists. Text from models and people (names of
+unknown tools, ids) is never a label.
 """
 
 from collections import Counter
@@ -24,52 +24,50 @@ from ..execution.breaker import BreakerState
 from ..execution.lifecycle import Status
 from ..runtime import Runtime
 from ..tools.histogram import Histogram
-from .memory import session_bytes
+from .session_memory import session_bytes
 
 PER_SESSION = (0.0, 1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0)
-"""The bounds of the distribution of open executions."""
-WEIGHED = 32
-"""How many sessions are looked at to say how much memory one takes."""
+"""The bounds of the histogram of open executions."""
+SAMPLE = 32
+"""Sessions in the estimate of memory per session."""
 OPEN = tuple(status for status in Status if not status.terminal)
 
 
 def buckets(histogram: Histogram) -> list[tuple[str, float]]:
-    """A histogram as Prometheus writes it."""
+    """Return the buckets of a histogram for Prometheus."""
     names = [*map(str, histogram.bounds), "+Inf"]
     return list(zip(names, map(float, histogram.below()), strict=True))
 
 
 class RuntimeCollector(Collector):
-    """Reads one runtime. Called on its event loop."""
+    """Collects the metrics of one runtime. Call it on the runtime's event loop."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
 
     def collect(self) -> Iterator[Metric]:
-        yield InfoMetricFamily("callboard", "The version that runs.", {"version": __version__})
+        yield InfoMetricFamily("callboard", "The running version.", {"version": __version__})
         yield from self._tools()
         yield from self._executions()
         yield from self._sessions()
         yield from self._store()
         lag = self._runtime.loop_lag
         yield HistogramMetricFamily(
-            "callboard_event_loop_lag_seconds", "How long what was ready waited.", buckets(lag), lag.total
+            "callboard_event_loop_lag_seconds", "Delay of ready callbacks.", buckets(lag), lag.total
         )
 
     def _tools(self) -> Iterator[Metric]:
-        calls = CounterMetricFamily("callboard_tool_calls", "Calls that ended, by how.", labels=("tool", "status"))
+        calls = CounterMetricFamily("callboard_tool_calls", "Finished calls by status.", labels=("tool", "status"))
         errors = CounterMetricFamily("callboard_tool_errors", "Failed calls by category.", labels=("tool", "category"))
         ratio = GaugeMetricFamily(
-            "callboard_tool_error_ratio", "The failed part of the calls that were not cancelled.", labels=("tool",)
+            "callboard_tool_error_ratio", "The ratio of failed calls, without cancelled ones.", labels=("tool",)
         )
         retries = CounterMetricFamily("callboard_tool_retries", "Attempts after the first.", labels=("tool",))
         duration = HistogramMetricFamily(
-            "callboard_tool_duration_seconds", "From the first attempt of a call to its end.", labels=("tool",)
+            "callboard_tool_duration_seconds", "Time from the first attempt of a call to its end.", labels=("tool",)
         )
         breaker = StateSetMetricFamily("callboard_tool_breaker", "The state of the breaker.", labels=("tool",))
-        paused = GaugeMetricFamily(
-            "callboard_tool_breakers_open", "Breakers that refuse calls now, of any scope.", labels=("tool",)
-        )
+        paused = GaugeMetricFamily("callboard_tool_breakers_open", "Open breakers of any scope.", labels=("tool",))
         registry, refusing = self._runtime.registry, self._runtime.manager.refusing_breakers()
         for name in registry.names():
             paused.add_metric((name,), refusing.get(name, 0))
@@ -86,14 +84,14 @@ class RuntimeCollector(Collector):
             duration.add_metric((name,), buckets(histogram), histogram.total)
             breaker.add_metric((name,), {state.value: state == stats.breaker for state in BreakerState})
         yield from (calls, errors, ratio, retries, duration, breaker, paused)
-        unknown = "Calls that no tool was found for, or whose arguments were no text at all."
+        unknown = "Calls of unknown tools, or with arguments that are not text."
         yield CounterMetricFamily("callboard_unknown_tool_calls", unknown, self._runtime.manager.unknown)
 
     def _executions(self) -> Iterator[Metric]:
         manager = self._runtime.manager
         live = manager.live
         by_status = Counter(execution.status for execution in live)
-        executions = GaugeMetricFamily("callboard_executions", "Executions that have not ended.", labels=("status",))
+        executions = GaugeMetricFamily("callboard_executions", "Open executions.", labels=("status",))
         for status in OPEN:
             executions.add_metric((status.value,), by_status[status])
         yield executions
@@ -104,22 +102,22 @@ class RuntimeCollector(Collector):
         yield GaugeHistogramMetricFamily(
             "callboard_session_executions", "Live sessions by their open executions.", buckets(spread), spread.total
         )
-        yield GaugeMetricFamily("callboard_queue_length", "Executions that wait for a place.", manager.queued)
-        asked = sum(each.request is not None and each.status is Status.WAITING for each in live)
-        yield GaugeMetricFamily("callboard_human_requests", "Executions here that wait for a person.", asked)
+        yield GaugeMetricFamily("callboard_queue_length", "Executions that wait for a slot.", manager.queued)
+        waiting = sum(each.request is not None and each.status is Status.WAITING for each in live)
+        yield GaugeMetricFamily("callboard_human_requests", "Executions that wait for a person.", waiting)
 
     def _sessions(self) -> Iterator[Metric]:
         session_manager = self._runtime.sessions
         sessions = tuple(session_manager)
         yield GaugeMetricFamily("callboard_sessions", "Sessions in memory.", len(sessions))
         late = sum(len(session.results) for session in sessions)
-        yield GaugeMetricFamily("callboard_late_results", "Late results that nobody has taken.", late)
-        sample = sessions[:: len(sessions) // WEIGHED + 1]
+        yield GaugeMetricFamily("callboard_late_results", "Late results that are not delivered yet.", late)
+        sample = sessions[:: len(sessions) // SAMPLE + 1]
         mean = sum(map(session_bytes, sample)) / len(sample) if sample else 0.0
         yield GaugeMetricFamily(
-            "callboard_session_memory_bytes", "Estimate of what a session holds: the mean of a sample.", mean
+            "callboard_session_memory_bytes", "Estimated memory of a session: the mean of a sample.", mean
         )
-        kept = "Large events, arguments and results in memory, in bytes."
+        kept = "Bytes of large events, arguments and results in memory."
         yield GaugeMetricFamily("callboard_kept_bytes", kept, session_manager.budget.kept)
         restores = CounterMetricFamily(
             "callboard_session_restores", "Sessions read from the store.", labels=("result",)
@@ -130,20 +128,18 @@ class RuntimeCollector(Collector):
 
     def _store(self) -> Iterator[Metric]:
         writer = self._runtime.sessions.writer
-        changes = CounterMetricFamily(
-            "callboard_store_changes", "Changes handed to the store, by what became of them.", labels=("result",)
-        )
+        changes = CounterMetricFamily("callboard_store_changes", "Changes to the store by result.", labels=("result",))
         changes.add_metric(("written",), writer.written)
         changes.add_metric(("refused",), writer.refused)
         changes.add_metric(("lost",), writer.lost)
         yield changes
         yield SummaryMetricFamily(
             "callboard_store_commit_seconds",
-            "Transactions, and how long they took.",
+            "Number and duration of transactions.",
             writer.commits,
             writer.commit_time,
         )
-        failures = "Transactions that failed; most are tried again."
+        failures = "Failed transactions; most are retried."
         yield CounterMetricFamily("callboard_store_commit_failures", failures, writer.failures)
-        available = "0 while the store does not answer."
+        available = "0 while the store does not respond."
         yield GaugeMetricFamily("callboard_store_available", available, writer.available)

@@ -1,4 +1,4 @@
-"""The names of spans and attributes: those of OpenTelemetry's conventions for generative AI, and a few of our own."""
+"""The names of spans and attributes: OpenTelemetry's conventions for generative AI, and Callboard's own."""
 
 OPERATION = "gen_ai.operation.name"
 INVOKE_AGENT, EXECUTE_TOOL = "invoke_agent", "execute_tool"
@@ -19,4 +19,4 @@ ATTEMPT = "callboard.attempt"
 ATTEMPTS = "callboard.attempts"
 TURN = "callboard.turn.id"
 LOST = "callboard.lost"
-"""Set where another process goes on with the execution."""
+"""Set if another process continues the execution."""

@@ -1,6 +1,6 @@
-"""Whose log line it is: the session, the execution and the tool in whose name something is done.
+"""The context of log lines: the session, the execution and the tool of the running code.
 
-It is known wherever a handler or a turn runs, also in tasks and threads that they start.
+It is set in handlers and turns, and in the tasks and threads that they start.
 """
 
 from collections.abc import Callable
@@ -11,39 +11,39 @@ from ..errors import ToolError
 from ..execution.execution import Execution
 from ..runtime import Runtime
 from ..sessions.session import Session
-from .turns import TurnEnd, TurnWatch
+from .turn_watch import TurnEnd, TurnWatch
 
 
 class LogContext(NamedTuple):
-    """In whose name something is done."""
+    """The session, execution and tool of the running code, as far as they are known."""
 
     session: str | None = None
     execution: str | None = None
     tool: str | None = None
 
 
-NOBODYS = LogContext()
-_current: ContextVar[LogContext] = ContextVar("callboard_whose", default=NOBODYS)
+NO_CONTEXT = LogContext()
+_current: ContextVar[LogContext] = ContextVar("callboard_log_context", default=NO_CONTEXT)
 
 
 def log_context() -> LogContext:
-    """In whose name this code runs."""
+    """Return the context of the running code."""
     return _current.get()
 
 
-def follow(runtime: Runtime) -> Callable[[], None]:
-    """Have log lines of handlers and turns of a runtime say whose they are, until what this returns is called."""
-    follower = _Follower()
-    blind, watch = runtime.manager.observe(follower), TurnWatch(runtime, follower)
+def attach_log_context(runtime: Runtime) -> Callable[[], None]:
+    """Set the log context in a runtime's handlers and turns. Call the returned function to stop."""
+    setter = _ContextSetter()
+    detach, watch = runtime.manager.observe(setter), TurnWatch(runtime, setter)
 
-    def over() -> None:
-        blind()
+    def stop() -> None:
+        detach()
         watch.close()
 
-    return over
+    return stop
 
 
-class _Follower:
+class _ContextSetter:
     def called(self, execution: Execution) -> None:
         pass
 
@@ -61,4 +61,4 @@ class _Follower:
 
     def turn_ended(self, session: Session, turn_id: str, end: TurnEnd) -> None:
         if log_context() == LogContext(session.id):
-            _current.set(NOBODYS)
+            _current.set(NO_CONTEXT)

@@ -1,6 +1,6 @@
-"""Logs for operators: one line per record, for machines (JSON) or for people, with secrets masked.
+"""Log formats for operators: one line per record, as JSON or as text, with secrets masked.
 
-Nothing that is logged can begin a new line or steer a terminal, whoever wrote the text: a model, a page, a server.
+Logged text cannot start a new line or control a terminal, also if it comes from a model, a page or another server.
 """
 
 import json
@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 from typing import Any, TextIO
 
 from .log_context import LogContext, log_context
-from .masks import Masker
+from .masking import Masker
 
 MAX_MESSAGE = 10_000
-"""How many characters of a message are written."""
+"""Characters of a message; the rest is cut off."""
 MAX_TRACE = 50_000
-"""How many characters of a traceback are written."""
+"""Characters of a traceback; the rest is cut off."""
 
 _STANDARD = frozenset(
     {*logging.LogRecord("", 0, "", 0, "", None, None).__dict__, "message", "asctime", "taskName", "color_message"}
@@ -25,8 +25,8 @@ _STANDARD = frozenset(
 _OWN = frozenset({"session_id", "execution_id", "tool"})
 
 
-class Record:
-    """What a log record says, with secrets masked and what is too long cut."""
+class MaskedRecord:
+    """The content of a log record, with secrets masked and long texts cut."""
 
     __slots__ = ("error", "extra", "level", "log_context", "logger", "message", "time", "trace")
 
@@ -55,9 +55,9 @@ class Record:
 
 
 class JsonFormatter(logging.Formatter):
-    """A line of JSON: time, level, logger, message; session, execution, tool, where they are known; what else there is.
+    """Formats a record as a line of JSON: time, level, logger, message, log context, and extra fields.
 
-    The line is ASCII: nothing in it can be taken for the end of a line.
+    The line is ASCII, so it contains no Unicode line breaks.
     """
 
     def __init__(self, masker: Masker) -> None:
@@ -65,7 +65,7 @@ class JsonFormatter(logging.Formatter):
         self._masker = masker
 
     def format(self, record: logging.LogRecord) -> str:
-        seen = Record(record, self._masker)
+        seen = MaskedRecord(record, self._masker)
         line: dict[str, Any] = {
             "time": seen.time,
             "level": seen.level,
@@ -82,14 +82,14 @@ class JsonFormatter(logging.Formatter):
 
 
 class PlainFormatter(logging.Formatter):
-    """A line for people. A traceback follows in lines that begin with a bar, which no record begins with."""
+    """Formats a record as a line of text. A traceback follows in lines that start with a bar, unlike any record."""
 
     def __init__(self, masker: Masker) -> None:
         super().__init__()
         self._masker = masker
 
     def format(self, record: logging.LogRecord) -> str:
-        seen = Record(record, self._masker)
+        seen = MaskedRecord(record, self._masker)
         about = " ".join(value for value in seen.log_context if value is not None)
         head = f"{seen.time} {seen.level:<8} {seen.logger}: {seen.message}" + (f" [{about}]" if about else "")
         trace = [f"    | {_printable(line)}" for line in seen.trace.splitlines()]
@@ -103,11 +103,10 @@ def configure(
     secrets: Iterable[str] = (),
     stream: TextIO | None = None,
 ) -> logging.Handler:
-    """Have everything that this process logs written in one form, to the error output where no stream is given.
+    """Configure the root logger to write one format, to stderr by default.
 
-    `secrets` are values that are masked wherever they are, beside those of the environment whose names say that they
-    are secret. What an earlier call set up is replaced; handlers of others stay. Raises `ValueError` for a level that
-    there is not.
+    `secrets` are values to mask, beside the environment's variables with secret names. It replaces the handler of an
+    earlier call, and keeps all others. Raises `ValueError` for an unknown level.
     """
     masker = Masker.of_environment(*secrets)
     handler = _Handler(stream or sys.stderr)
@@ -121,7 +120,7 @@ def configure(
 
 
 class _Handler(logging.StreamHandler[TextIO]):
-    """Known by its class to `configure`. The writer's own failures are not worth a traceback on the same stream."""
+    """The handler of `configure`, which replaces it by its class. Errors of the stream are ignored."""
 
     def handleError(self, record: logging.LogRecord) -> None:
         pass
@@ -130,8 +129,8 @@ class _Handler(logging.StreamHandler[TextIO]):
 def _message(record: logging.LogRecord) -> str:
     try:
         return record.getMessage()
-    except Exception:  # arguments that do not fit the text: better half a line than none
-        return f"{record.msg!r} (its arguments do not fit)"
+    except Exception:  # the arguments do not match the format string
+        return f"{record.msg!r} (its arguments do not match)"
 
 
 def _cut(text: str, limit: int) -> str:

@@ -1,4 +1,4 @@
-"""The metrics of one runtime, as Prometheus reads them. Any number of runtimes can be measured in one process."""
+"""The Prometheus metrics of one runtime. A process can measure several runtimes."""
 
 from collections import Counter
 from collections.abc import Generator, Iterator
@@ -14,17 +14,17 @@ from ..sessions.session import Session
 from ..tools.histogram import Histogram
 from ..turns import TurnStatus
 from .collector import RuntimeCollector, buckets
-from .turns import LOST, STATUSES, TurnEnd, TurnWatch
+from .turn_watch import LOST, STATUSES, TurnEnd, TurnWatch
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
-"""The media type of what `render` gives."""
+"""The media type of `render`."""
 DIRECTIONS = ("input", "output")
 
 
 class Metrics(Collector):
-    """Measures a runtime, from now until it is closed; tools, sessions and the store are measured from their start.
+    """Measures a runtime until it is closed; tools, sessions and the store are measured from the runtime's start.
 
-    `render` is called on the runtime's event loop. `reading` is for a server: how many streams it serves.
+    Call `render` on the runtime's event loop. A server counts its streams with `reading`.
     """
 
     def __init__(self, runtime: Runtime) -> None:
@@ -35,13 +35,13 @@ class Metrics(Collector):
         self._cost = 0.0
         self._watch = TurnWatch(runtime, self)
         self.registry = CollectorRegistry()
-        """To add collectors of one's own."""
+        """The registry, to which you can add collectors."""
         self.registry.register(RuntimeCollector(runtime))
         self.registry.register(self)
         ProcessCollector(registry=self.registry)
 
     def close(self) -> None:
-        """Stop looking on."""
+        """Stop measuring."""
         self._watch.close()
 
     def __enter__(self) -> Self:
@@ -51,12 +51,12 @@ class Metrics(Collector):
         self.close()
 
     def render(self) -> bytes:
-        """All metrics in Prometheus's text format."""
+        """Return all metrics in Prometheus's text format."""
         return generate_latest(self.registry)
 
     @contextmanager
     def reading(self, kind: str = "sse") -> Generator[None]:
-        """Count a reader for as long as it is there. The kind is a label, so it is one of a few names."""
+        """Count a stream until the end of the `with`. The kind is a label, so use few different names."""
         self._readers[kind] += 1
         try:
             yield
@@ -66,11 +66,11 @@ class Metrics(Collector):
     # Turns
 
     def turn_began(self, session: Session, turn_id: str) -> None:
-        """It is counted when it ends."""
+        """Do nothing: a turn is counted when it ends."""
 
     def turn_ended(self, session: Session, turn_id: str, end: TurnEnd) -> None:
         self._durations[end.status].add(end.seconds)
-        if end.status in (TurnStatus.PAUSED, LOST):  # what it used is counted once, at the end of the whole turn
+        if end.status in (TurnStatus.PAUSED, LOST):  # the usage is counted at the end of the whole turn
             return
         self._tokens["input"] += end.input_tokens
         self._tokens["output"] += end.output_tokens
@@ -78,21 +78,21 @@ class Metrics(Collector):
         self._cost += end.cost
 
     def collect(self) -> Iterator[Metric]:
-        """What the runtime does not count by itself."""
-        readers = GaugeMetricFamily("callboard_readers", "Streams that are being read.", labels=("kind",))
+        """Collect the metrics that the runtime does not count itself."""
+        readers = GaugeMetricFamily("callboard_readers", "Open streams.", labels=("kind",))
         for kind, count in sorted(self._readers.items()):
             readers.add_metric((kind,), count)
         yield readers
         duration = HistogramMetricFamily(
-            "callboard_turn_duration_seconds", "Turns by how they ended, and how long they ran.", labels=("status",)
+            "callboard_turn_duration_seconds", "Duration of turns by status.", labels=("status",)
         )
         for status, histogram in self._durations.items():
             duration.add_metric((status,), buckets(histogram), histogram.total)
         yield duration
-        yield GaugeMetricFamily("callboard_turns_running", "Turns that run now.", self._watch.running)
-        tokens = CounterMetricFamily("callboard_model_tokens", "Tokens of the turns that ended.", labels=("direction",))
+        yield GaugeMetricFamily("callboard_turns_running", "Running turns.", self._watch.running)
+        tokens = CounterMetricFamily("callboard_model_tokens", "Tokens of finished turns.", labels=("direction",))
         for direction in DIRECTIONS:
             tokens.add_metric((direction,), self._tokens[direction])
         yield tokens
         yield CounterMetricFamily("callboard_model_requests", "Requests to models.", self._requests)
-        yield CounterMetricFamily("callboard_model_cost_dollars", "What they cost, where it is known.", self._cost)
+        yield CounterMetricFamily("callboard_model_cost_dollars", "Cost of requests to models, if known.", self._cost)

@@ -1,8 +1,8 @@
-"""Traces: a span for every turn, below it one for every call, and below that one for every attempt.
+"""Traces: a span for each turn, with child spans for calls and their attempts.
 
-A call outside a turn is a child of whatever span is current where it is made, or a root. A background call outlives its
-turn, so it is the root of a trace of its own, with a link to where it was made; so is a turn that a late result wakes.
-What models and people write is in no attribute unless that is asked for.
+A call outside a turn is a child of the current span, or a root. A background call outlives its turn, so it is the root
+of its own trace, with a link to its caller; so is a turn that a late result starts. No attribute has text of models
+or people, unless `content` is set.
 """
 
 import logging
@@ -25,20 +25,20 @@ from ..sessions.session import Session
 from ..turns import TurnStatus
 from ..types import Mode
 from . import conventions as names
-from .masks import Masker
-from .turns import TurnEnd, TurnWatch
+from .masking import Masker
+from .turn_watch import TurnEnd, TurnWatch
 
 log = logging.getLogger("callboard.telemetry")
 
 SCOPE = "callboard"
 MAX_CONTENT = 8_192
-"""How many characters of arguments and of a result a span has, where it has them."""
+"""Characters of arguments and of a result in a span with content."""
 
 P = ParamSpec("P")
 
 
 class _Call:
-    """The spans of an execution that goes on."""
+    """The spans of an open execution."""
 
     __slots__ = ("attempt", "span")
 
@@ -50,7 +50,7 @@ class _Call:
 def _harmless(
     method: "Callable[Concatenate[Tracing, P], None]",
 ) -> "Callable[Concatenate[Tracing, P], None]":
-    """Whatever fails while something is observed is logged, and harms nothing that is."""
+    """Log errors of an observer's method, so that they do not affect the runtime."""
 
     @wraps(method)
     def guarded(self: "Tracing", /, *args: P.args, **kwargs: P.kwargs) -> None:
@@ -63,7 +63,7 @@ def _harmless(
 
 
 class Tracing:
-    """Traces a runtime, until it is closed; what goes on then is ended as it stands."""
+    """Traces a runtime until it is closed, which ends all open spans."""
 
     def __init__(
         self,
@@ -77,12 +77,12 @@ class Tracing:
         self._masker = (masker or Masker.of_environment()) if content else None
         self._calls: dict[Execution, _Call] = {}
         self._turns: dict[str, tuple[Span, Context]] = {}
-        self._blind = runtime.manager.observe(self)
+        self._detach = runtime.manager.observe(self)
         self._watch = TurnWatch(runtime, self)
 
     def close(self) -> None:
-        """Stop looking on, and end all spans."""
-        self._blind()
+        """Stop tracing, and end all spans."""
+        self._detach()
         self._watch.close()
         for call in self._calls.values():
             if call.attempt is not None:
@@ -112,7 +112,7 @@ class Tracing:
             self._begin(execution, None)
 
     def _begin(self, execution: Execution, context: Context | None, links: tuple[Link, ...] = ()) -> _Call:
-        known = execution.tool is not NO_TOOL  # else its name is whatever a model made up
+        known = execution.tool is not NO_TOOL  # else a model made the name up
         attributes = {
             names.OPERATION: names.EXECUTE_TOOL,
             names.TOOL: execution.name,
@@ -134,7 +134,7 @@ class Tracing:
         call.attempt = self._tracer.start_span(
             f"attempt {execution.name}", trace.set_span_in_context(call.span), attributes=attributes
         )
-        contexts.attach(trace.set_span_in_context(call.attempt))  # what the handler does is below it
+        contexts.attach(trace.set_span_in_context(call.attempt))  # the parent of spans in the handler
 
     @_harmless
     def attempted(self, execution: Execution, failure: ToolError) -> None:
@@ -188,12 +188,12 @@ class Tracing:
             span.set_attribute(names.ERROR, "turn_failed")
             span.set_status(StatusCode.ERROR)
         span.end()
-        if trace.get_current_span() is span:  # the task that ran the turn may go on with something else
+        if trace.get_current_span() is span:  # the task may continue with other work
             contexts.attach(before)
 
 
 def _end(span: Span, error: ToolError | None, *, is_fault: bool = True) -> None:
-    """The category alone says what went wrong: a message may quote arguments."""
+    """End a span with the category of an error, without its message, which may quote arguments."""
     if error is not None:
         span.set_attribute(names.ERROR, error.category.value)
         if is_fault:
@@ -207,6 +207,6 @@ def _links_to_here() -> tuple[Link, ...]:
 
 
 def _is_ours(span: Any) -> bool:
-    """Whether a span was begun by this module, for any runtime."""
+    """Whether this module started a span, for any runtime."""
     scope = getattr(span, "instrumentation_scope", None)
     return scope is not None and scope.name == SCOPE

@@ -13,12 +13,12 @@ from pydantic_core import CoreSchema, SchemaValidator, from_json, to_json
 from ..errors import ToolError
 from ..schemas.clean import clean
 from ..schemas.secrets import has_secrets, names_shown
-from ..types import JSONSchema
+from ..types import JSONSchema, Violation
 from .coercion import Fault, coerced
 from .counting import Counter, counter_of
 from .document import check_depth, check_text, most_keys
 from .input_schema import InputSchema
-from .problems import MANY_PROBLEMS, REQUIRED, Problem, excerpt_of, problems_of, validation_error
+from .problems import MANY_PROBLEMS, REQUIRED, excerpt_of, problems_of, validation_error
 from .strictness import strict_validator
 
 ROUNDS = 3
@@ -149,12 +149,12 @@ class TypedArguments:
                 break
         raise validation_error(tool, self._shown(first, schema), first.error_count()) from None
 
-    def _shown(self, error: ValidationError, schema: JSONSchema) -> list[Problem]:
+    def _shown(self, error: ValidationError, schema: JSONSchema) -> list[Violation]:
         return problems_of(error, reveal=not has_secrets(schema), names=names_shown(schema))
 
     def _many_problems(self, tool: str, data: bytes, total: int, schema: JSONSchema) -> ToolError:
         """The error for arguments with so many problems that finding them all took long. Only a part is told."""
-        found: list[Problem] = []
+        found: list[Violation] = []
         try:
             self._validate(to_json(excerpt_of(from_json(data), schema.get("properties", {}))))
         except ValidationError as error:

@@ -3,13 +3,14 @@
 import math
 from collections.abc import Container, Iterable, Sequence
 from itertools import islice
-from typing import Any, TypedDict, cast
+from typing import Any, cast
 
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from ..errors import ToolError
 from ..schemas.secrets import MASK
+from ..types import Violation
 from .document import shorten
 
 MAX_PROBLEMS = 20
@@ -19,15 +20,7 @@ MANY_PROBLEMS = 1_000
 REQUIRED = "This property is required and was not given."
 
 
-class Problem(TypedDict):
-    """One thing that is wrong, and where."""
-
-    path: str
-    message: str
-    received: Any
-
-
-def validation_error(tool: str, problems: Sequence[Problem], total: int = 0) -> ToolError:
+def validation_error(tool: str, problems: Sequence[Violation], total: int = 0) -> ToolError:
     """The error that lists the problems. At most `MAX_PROBLEMS` are shown: a model fixes the first ones first.
 
     `total` is how many there are, where that is more than were given.
@@ -40,7 +33,7 @@ def validation_error(tool: str, problems: Sequence[Problem], total: int = 0) -> 
     return ToolError(message, category="validation", details=shown)
 
 
-def problems_of(error: ValidationError, *, reveal: bool = True, names: Container[str] | None = None) -> list[Problem]:
+def problems_of(error: ValidationError, *, reveal: bool = True, names: Container[str] | None = None) -> list[Violation]:
     """The problems that Pydantic found. Without `reveal` the received values, some of which are secret, are masked.
 
     With `names`, so are all keys that are not among them.
@@ -64,7 +57,7 @@ def excerpt_of(value: Any, keep: Container[str]) -> Any:
     return value
 
 
-def _problem(entry: dict[str, Any], reveal: bool, names: Container[str] | None) -> Problem:
+def _problem(entry: dict[str, Any], reveal: bool, names: Container[str] | None) -> Violation:
     kind, message = str(entry["type"]), shorten(str(entry["msg"]), 1000)
     received: Any = shown(entry.get("input"))
     if kind == "missing":
@@ -77,7 +70,7 @@ def _problem(entry: dict[str, Any], reveal: bool, names: Container[str] | None) 
         message = f"{message}, not {_words(received)}."
     received = MASK if received is not None and not reveal else received
     path = path_of(cast("tuple[int | str, ...]", entry["loc"]), names)
-    return Problem(path=path, message=message, received=received)
+    return Violation(path=path, message=message, received=received)
 
 
 def path_of(location: Iterable[int | str], names: Container[str] | None = None) -> str:

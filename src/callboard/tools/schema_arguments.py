@@ -15,11 +15,11 @@ from pydantic_core import from_json, to_json
 from ..errors import MissingExtraError, RegistrationError
 from ..schemas.clean import clean
 from ..schemas.secrets import MASK, has_secrets, names_shown
-from ..types import JSONSchema
+from ..types import JSONSchema, Violation
 from .arguments import ROUNDS
 from .coercion import Fault, coerced
 from .document import check_depth, check_text, shorten
-from .problems import MANY_PROBLEMS, MAX_PROBLEMS, REQUIRED, Problem, path_of, shown, validation_error
+from .problems import MANY_PROBLEMS, MAX_PROBLEMS, REQUIRED, path_of, shown, validation_error
 
 _COMPOSED = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"})
 """Keywords that declare properties elsewhere than in `properties`."""
@@ -56,7 +56,7 @@ class SchemaArguments:
         try:
             value: Any = from_json(data, allow_inf_nan=False)
         except ValueError as error:
-            problem = Problem(path="", message=f"Invalid JSON: {error}", received=None)
+            problem = Violation(path="", message=f"Invalid JSON: {error}", received=None)
             raise validation_error(tool, [problem]) from None
         found = first = list(islice(self._problems(value), MANY_PROBLEMS))
         for _ in range(ROUNDS if 0 < len(found) < MANY_PROBLEMS else 0):
@@ -76,7 +76,7 @@ class SchemaArguments:
     def schema(self) -> JSONSchema:
         return self._schema
 
-    def _problems(self, value: Any) -> Iterator[tuple[Fault, Problem]]:
+    def _problems(self, value: Any) -> Iterator[tuple[Fault, Violation]]:
         for error in self._validator.iter_errors(value):
             location: list[int | str] = list(error.instance_path)
             kind = type(error.kind).__name__.rpartition("_")[2]
@@ -93,7 +93,7 @@ class SchemaArguments:
                     message, received = f"This does not fit the schema ({kind}).", MASK
             yield (
                 Fault(location, kind == "Required"),
-                Problem(path=path_of(location, self._names), message=message, received=received),
+                Violation(path=path_of(location, self._names), message=message, received=received),
             )
 
 

@@ -144,7 +144,7 @@ class Site:
 
     @asynccontextmanager
     async def streaming(self, body: dict[str, Any]) -> AsyncGenerator[AsyncGenerator[dict[str, Any]]]:
-        """The events of a run as they come. Whoever leaves early closes the connection."""
+        """Yield the events of a run. Leaving early closes the connection."""
         async with (
             asyncio.timeout(20),
             httpx2.AsyncClient(timeout=20, verify=False) as http,

@@ -70,7 +70,7 @@ async def test_h3_t7_context_reaches_tools_and_model_and_forwarded_props_the_too
         ({"context": CONTEXT * 257}, "at most 256 items"),
         ({"context": [{"description": "d", "value": "x" * 140_000}]}, "characters"),
         ({"forwardedProps": {"x": "x" * 140_000}}, "bytes"),
-        ({"forwardedProps": {"callboard": {"context": ["x"]}}}, "is an object"),
+        ({"forwardedProps": {"callboard": {"context": ["x"]}}}, "must be an object"),
         ({"forwardedProps": {"callboard": {"messages": 0}}}, "from 1 to"),
         ({"forwardedProps": {"callboard": {"messages": "all"}}}, "from 1 to"),
     ],

@@ -11,7 +11,7 @@ from ag_ui.core import RunAgentInput
 
 from callboard import Runtime, Session
 from callboard.protocols.agui.run import Run
-from callboard.protocols.agui.run_request import read
+from callboard.protocols.agui.run_request import parse_run_request
 from callboard.protocols.agui.thread import Thread, Threads
 from tests.server.agui.stage import Page, Site, site
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 
 def begin(s: Site, thread: Thread, session: Session, *messages: Any, **more: Any) -> AsyncGenerator[bytes]:
     """A run without a connection, which goes on when its next frames are asked for."""
-    run_request = read(RunAgentInput.model_validate(s.input(*messages, thread=session.id, **more)))
+    run_request = parse_run_request(RunAgentInput.model_validate(s.input(*messages, thread=session.id, **more)))
     return Run(session, thread, run_request).stream()
 
 
@@ -71,7 +71,7 @@ async def test_h3_a_message_that_is_finished_when_its_pieces_are_read_is_sent_on
         assert page.events[-1]["outcome"] == {"type": "success"}
 
 
-async def test_h3_who_writes_while_a_late_result_is_told_reads_all_once() -> None:
+async def test_h3_input_during_a_late_result_is_answered_and_sent_once() -> None:
     async with site() as s:
         session, page = await s.session(), Page()
         thread = Thread()
@@ -92,7 +92,7 @@ async def test_h3_who_writes_while_a_late_result_is_told_reads_all_once() -> Non
         assert page.events[-1]["outcome"] == {"type": "success"}
 
 
-async def test_h3_what_a_client_sent_is_taken_although_it_leaves_at_once() -> None:
+async def test_h3_input_is_accepted_although_the_client_disconnects_at_once() -> None:
     async with site() as s:
         session, page = await s.session(), Page()
         frames = begin(s, Thread(), session, 'add {"a": 1, "b": 2}')
@@ -103,7 +103,7 @@ async def test_h3_what_a_client_sent_is_taken_although_it_leaves_at_once() -> No
         assert [each["role"] for each in await session.messages()] == ["user", "assistant", "tool", "assistant"]
 
 
-async def test_h3_what_a_client_sent_is_taken_although_it_leaves_while_another_run_begins() -> None:
+async def test_h3_input_is_accepted_although_the_client_disconnects_while_another_run_starts() -> None:
     async with site() as s:
         session = await s.session()
         thread = Thread()

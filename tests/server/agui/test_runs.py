@@ -28,7 +28,7 @@ async def test_h3_pieces_of_text_come_as_the_model_says_them() -> None:
         assert "".join(seen) == "One, two, “three”\n\n."
 
 
-async def test_h3_nobody_reads_for_a_client_that_has_left() -> None:
+async def test_h3_a_client_that_disconnects_leaves_no_reader() -> None:
     async with site() as s:
         session = await s.session()
         async with s.streaming(s.input("speak")) as events:
@@ -37,7 +37,7 @@ async def test_h3_nobody_reads_for_a_client_that_has_left() -> None:
                     break
             assert session.board.watched
         async with asyncio.timeout(20):
-            while session.board.watched:  # noqa: ASYNC110 - nobody is told when a connection is seen to be gone
+            while session.board.watched:  # noqa: ASYNC110 - there is no signal for a closed connection
                 await asyncio.sleep(0.01)
         assert session.is_processing, "the turn goes on"
         s.gates["speak"].set()
@@ -232,7 +232,7 @@ async def test_h3_a_call_of_the_page_waits_over_a_restart(tmp_path: Path, brough
         assert again.messages[-1]["role"] == "assistant", "the turn went on"
 
 
-async def test_h3_an_answer_that_nobody_can_use_yet_ends_the_run_and_is_kept(
+async def test_h3_an_answer_to_an_unknown_tool_ends_the_run_and_is_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = f"sqlite:///{tmp_path / 'callboard.db'}"
@@ -303,7 +303,7 @@ async def test_h3_hostile_tools_are_refused(given: list[Any], said: str) -> None
         assert await (await s.session()).messages() == [], "nothing was done"
 
 
-async def test_h3_tools_of_one_page_are_nobody_elses() -> None:
+async def test_h3_tools_of_a_page_are_only_in_its_session() -> None:
     async with site() as s:
         await Page(s).run("confirm {}", tools=[CONFIRM])
         assert "confirm" not in (await s.session("other")).tools()

@@ -10,7 +10,7 @@ from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from callboard.chat import rendering
 from callboard.chat.transcript import Answered, Began, Input, Said, encode_entry
 from callboard.protocols.agui import frames
-from callboard.protocols.agui.lines import MOST, WINDOW, Lines
+from callboard.protocols.agui.thread_messages import MAX_WINDOW, WINDOW, ThreadReader
 from callboard.storage.change import Change
 from tests.server.agui.stage import Page, Site, site
 
@@ -42,9 +42,9 @@ class Work:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.entries = self.sent = self.rendered = 0
-        one, snapshot, render = Lines._lines, frames.messages_snapshot, rendering.render
+        one, snapshot, render = ThreadReader._messages, frames.messages_snapshot, rendering.render
 
-        def counted(lines: Lines, *given: Any) -> Any:
+        def counted(lines: ThreadReader, *given: Any) -> Any:
             self.entries += 1
             return one(lines, *given)
 
@@ -57,7 +57,7 @@ class Work:
             self.rendered += 1
             return render(entries)
 
-        monkeypatch.setattr(Lines, "_lines", counted)
+        monkeypatch.setattr(ThreadReader, "_messages", counted)
         monkeypatch.setattr(frames, "messages_snapshot", sized)
         monkeypatch.setattr("callboard.chat.conversation.render", whole, raising=False)
 
@@ -98,12 +98,12 @@ async def test_h3_a_page_can_ask_for_more_messages_up_to_a_bound() -> None:
         page = Page(s)
         await page.run(forwardedProps={"callboard": {"messages": 10}})
         assert 10 <= len(page.messages) <= 13
-        await page.run(forwardedProps={"callboard": {"messages": MOST}})
-        assert MOST <= len(page.messages) <= MOST + 3
+        await page.run(forwardedProps={"callboard": {"messages": MAX_WINDOW}})
+        assert MAX_WINDOW <= len(page.messages) <= MAX_WINDOW + 3
         assert page.messages[0]["role"] == "user", "the window begins where a message begins"
         await page.run()
         assert page.kinds == ["RUN_STARTED", "RUN_FINISHED"], "what it has from before the window is left alone"
-        assert len(page.messages) >= MOST
+        assert len(page.messages) >= MAX_WINDOW
 
 
 async def test_h3_a_window_is_bounded_in_characters_too() -> None:

@@ -163,7 +163,7 @@ def browsing() -> Generator[Browser]:
             yield browser
         finally:
             os.close(ours_in)
-            os.close(ours_out)  # it ends when nobody speaks to it any more
+            os.close(ours_out)  # it ends when its pipe is closed
             _ended(process)
 
 

@@ -23,7 +23,7 @@ def test_h2_a_lost_connection_is_found_again_and_nothing_is_lost_or_doubled(
         tab.say(PAY)
         tab.until("$$('.asked').some(seen)")
 
-        server.stop()  # while somebody is asked something
+        server.stop()  # while a request is open
         tab.until("$('#connection').dataset.state !== 'connected'")
         tab.say("what is 3 + 3")
         tab.until("$('#outbox > li .text')?.textContent === 'what is 3 + 3'")  # it is seen, and will be sent

@@ -43,7 +43,7 @@ def test_h1_a_person_stops_the_model(talking: Talking, tab: Tab, way: str) -> No
     assert [who for who, _ in tab.timeline()] == ["user", "model", "note", "user", "model"]
 
 
-def test_h1_what_anybody_says_stays_text(talking: Talking, tab: Tab) -> None:
+def test_h1_messages_stay_text(talking: Talking, tab: Tab) -> None:
     short = HOSTILE[:100]
     talking.model.add(
         Turn(HOSTILE, Call("build_report", {"subject": short, "chapters": 1})),

@@ -148,11 +148,11 @@ def test_h1_a_question_out_of_sight_is_pointed_at(offline: str, tab: Tab) -> Non
     tab.say("pay 5 EUR to Ada and deliver the lamp")
     tab.until("$$('.asked').filter(seen).length === 2 && !seen($('#stop'))")
     tab.see("scrollTo(0, document.body.scrollHeight)")
-    tab.until("$('#waiting').innerText.endsWith('2 questions wait for you ↑')")
+    tab.until("$('#waiting').innerText.endsWith('2 questions are waiting for you ↑')")
     tab.push("Approve")
     tab.until_status("send_payment", "succeeded")
     tab.see("scrollTo(0, 0)")
-    tab.until("$('#waiting').innerText === 'A question waits for you ↓'")
+    tab.until("$('#waiting').innerText === 'A question is waiting for you ↓'")
     turn(tab, 375, 1600)
     assert not tab.see("seen($('#waiting'))"), "it is in sight now"
     turn(tab, 375, 400)
@@ -175,6 +175,6 @@ def test_h1_cards_speak_as_people_write(offline: str, tab: Tab) -> None:
     }
     card = f"new Card({json.dumps(call)}, {{}}).element"
     tab.see(f"import('/cards.js').then(({{ Card }}) => void $('#timeline').append({card}))")
-    assert tab.see("$('.card .status').innerText") == "failed at once"
+    assert tab.see("$('.card .status').innerText") == "failed in under 1 ms"
     assert tab.see("$$('.card dt').map((each) => each.innerText)") == ["URL", "UTC offset", "Urls of ids"]
     assert tab.see("$('.card .blame').innerText") == "one\ntwo"

@@ -1,4 +1,4 @@
-"""What a person writes is seen at once and never lost, whatever the connection does (H6, W4)."""
+"""Messages appear immediately and are never lost, whatever the connection does (H6, W4)."""
 
 import base64
 import json

@@ -71,7 +71,7 @@ def test_h1_what_is_approved_can_be_changed_first(offline: str, tab: Tab) -> Non
     tab.select_all()
     tab.write("{ this is no JSON")
     tab.push("Approve with these")
-    tab.until("seen($('.card .notice.error')) && $('.card .notice.error').textContent.includes('not JSON')")
+    tab.until("seen($('.card .notice.error')) && $('.card .notice.error').textContent.includes('not valid JSON')")
     tab.select_all()
     tab.write(json.dumps({**given, "amount": "12.50", "to": "Grace"}))
     tab.push("Approve with these")

@@ -57,23 +57,23 @@ def test_what_is_empty_is_not_set() -> None:
 @pytest.mark.parametrize(
     ("environment", "message"),
     [
-        ({"CALLBOARD_HOSTS": "https://a"}, "The host 'https://a' cannot be one."),
-        ({"CALLBOARD_ORIGINS": "*"}, "The origin '*' cannot be one."),
-        ({"CALLBOARD_ORIGINS": "app.example.com"}, "cannot be one"),
-        ({"CALLBOARD_ORIGINS": "https://a/b"}, "cannot be one"),
-        ({"CALLBOARD_JWT_ALGORITHMS": "HS256"}, "Tokens cannot be signed with 'HS256' here."),
-        ({"CALLBOARD_JWT_ALGORITHMS": "none"}, "Tokens cannot be signed with 'none' here."),
-        ({"CALLBOARD_JWKS": "keys.json"}, "jwt_audience must say for whom tokens are made"),
+        ({"CALLBOARD_HOSTS": "https://a"}, "The host 'https://a' is not valid."),
+        ({"CALLBOARD_ORIGINS": "*"}, "The origin '*' is not valid."),
+        ({"CALLBOARD_ORIGINS": "app.example.com"}, "is not valid"),
+        ({"CALLBOARD_ORIGINS": "https://a/b"}, "is not valid"),
+        ({"CALLBOARD_JWT_ALGORITHMS": "HS256"}, "The algorithm 'HS256' is not supported."),
+        ({"CALLBOARD_JWT_ALGORITHMS": "none"}, "The algorithm 'none' is not supported."),
+        ({"CALLBOARD_JWKS": "keys.json"}, "jwt_audience must name the accepted audiences"),
         ({"CALLBOARD_JWKS": "http://issuer.example/keys", "CALLBOARD_JWT_AUDIENCE": "a"}, "begins with https://"),
         ({"CALLBOARD_JWKS": "ftp://issuer.example/keys", "CALLBOARD_JWT_AUDIENCE": "a"}, "begins with https://"),
-        ({"CALLBOARD_RATE_LIMIT": "many"}, "CALLBOARD_RATE_LIMIT is 'many'; a whole number is wanted."),
+        ({"CALLBOARD_RATE_LIMIT": "many"}, "CALLBOARD_RATE_LIMIT is 'many'; use a whole number."),
         ({"CALLBOARD_RATE_LIMIT": "-1"}, "The setting rate_limit is -1; it must be at least 0."),
         ({"CALLBOARD_RATE_BURST": "0"}, "rate_burst is 0"),
         ({"CALLBOARD_JWT_LEEWAY": "3600"}, "at most 300"),
         ({"CALLBOARD_INSECURE": "maybe"}, "CALLBOARD_INSECURE is 'maybe'"),
     ],
 )
-def test_h5_what_cannot_be_meant_is_refused(environment: dict[str, str], message: str) -> None:
+def test_h5_invalid_settings_are_refused(environment: dict[str, str], message: str) -> None:
     with pytest.raises(SettingsError) as caught:
         IdentityConfig.from_environment(environment)
     assert message in str(caught.value)

@@ -7,8 +7,8 @@ import pytest
 from starlette.types import Message
 
 from callboard.server.identity import IdentityConfig, may_listen
-from callboard.server.identity.addresses import is_loopback, neighbourhood, read_authority, read_origin
-from callboard.server.identity.buckets import Buckets
+from callboard.server.identity.addresses import client_network, is_loopback, read_authority, read_origin
+from callboard.server.identity.rate_limits import RateLimiter
 from callboard.testing import ManualClock
 
 from .callers import CONFIG, ELSEWHERE, Server
@@ -176,7 +176,7 @@ async def test_h5_a_configured_page_is_that_one_alone(origin: str) -> None:
     server = Server(replace(CONFIG, origins=(APP,)))
     reply = await server.ask(headers={"origin": origin})
     assert (reply.status, reply.header("access-control-allow-origin")) == (403, None)
-    assert (await server.ask()).header("vary") == "origin", "a cache must not give one's answer to another"
+    assert (await server.ask()).header("vary") == "origin", "a cache must keep origins apart"
 
 
 # Headers
@@ -218,10 +218,10 @@ async def test_h5_the_scheme_may_be_written_in_any_case() -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/app.js", "/style.css", "/openapi.json"])
-async def test_h5_the_page_itself_is_for_everybody_to_read(path: str) -> None:
+async def test_h5_the_page_needs_no_credentials(path: str) -> None:
     server = Server()
     await server.key()
-    assert (await server.ask(path, client=ELSEWHERE)).user == "", "nobody, who owns nothing"
+    assert (await server.ask(path, client=ELSEWHERE)).user == "", "the empty user owns nothing"
     assert (await server.ask(path, "POST", client=ELSEWHERE)).status == 401
 
 
@@ -240,7 +240,7 @@ async def test_h5_paths_are_those_within_the_application() -> None:
     assert (await server.ask("/boardapp.js", root_path="/board")).status == 401
 
 
-async def test_h5_metrics_are_for_this_machine_or_whoever_is_known() -> None:
+async def test_h5_metrics_need_the_local_machine_or_credentials() -> None:
     server = Server()
     text = await server.key()
     assert (await server.ask("/metrics")).user == ""
@@ -342,7 +342,7 @@ async def test_h5_the_one_person_of_this_machine_has_no_limit() -> None:
 
 def test_h5_limits_remember_only_so_many_names() -> None:
     clock = ManualClock()
-    buckets = Buckets(1, 2, clock, most=10)
+    buckets = RateLimiter(1, 2, clock, most=10)
     for number in range(1_000):
         assert buckets.take(str(number)) == 0
     assert len(buckets) == 10
@@ -351,7 +351,7 @@ def test_h5_limits_remember_only_so_many_names() -> None:
 
 async def test_buckets_fill_as_time_passes() -> None:
     clock = ManualClock()
-    buckets = Buckets(4, 2, clock)
+    buckets = RateLimiter(4, 2, clock)
     assert [buckets.take("a") for _ in range(3)] == [0, 0, 0.25]
     await clock.advance(0.125)
     assert (buckets.wait("a"), buckets.wait("b")) == (0.125, 0)
@@ -360,11 +360,11 @@ async def test_buckets_fill_as_time_passes() -> None:
 
 
 def test_h5_one_persons_addresses_count_as_one() -> None:
-    assert neighbourhood("2001:db8::1") == neighbourhood("2001:db8::ffff:ffff") == "2001:db8::/64"
-    assert neighbourhood("2001:db8:0:1::1") != neighbourhood("2001:db8::1")
-    assert neighbourhood("203.0.113.7") == "203.0.113.7"
-    assert neighbourhood("::ffff:203.0.113.7") == "203.0.113.7"
-    assert neighbourhood("testclient") == "testclient"
+    assert client_network("2001:db8::1") == client_network("2001:db8::ffff:ffff") == "2001:db8::/64"
+    assert client_network("2001:db8:0:1::1") != client_network("2001:db8::1")
+    assert client_network("203.0.113.7") == "203.0.113.7"
+    assert client_network("::ffff:203.0.113.7") == "203.0.113.7"
+    assert client_network("testclient") == "testclient"
 
 
 # Where one may listen

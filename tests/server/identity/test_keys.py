@@ -13,8 +13,8 @@ from starlette.types import Receive, Scope, Send
 
 from callboard.adapters.stores import open_store
 from callboard.adapters.stores.memory import MemoryStore
-from callboard.server.identity import keyring
-from callboard.server.identity.keyring import LIFETIME, NOTED, KeyRing
+from callboard.server.identity import key_cache
+from callboard.server.identity.key_cache import LIFETIME, USE_INTERVAL, KeyCache
 from callboard.storage import keys
 from callboard.storage.errors import StoreUnavailable
 from callboard.storage.keys import KeyNameError, is_key, key_state, new_key, read_key
@@ -114,7 +114,7 @@ async def test_h5_without_keys_this_machine_is_one_person() -> None:
         {"headers": {"via": "1.1 proxy"}},
     ],
 )
-async def test_h5_without_keys_nobody_else_is_let_in(asked: dict[str, Any]) -> None:
+async def test_h5_without_keys_other_machines_are_refused(asked: dict[str, Any]) -> None:
     reply = await Server().ask(**asked)
     assert (reply.status, reply.code) == (401, "unauthenticated")
     assert "callboard keys create" in json.loads(reply.body)["detail"]
@@ -126,7 +126,7 @@ async def test_h5_without_keys_a_public_name_is_not_this_machine() -> None:
     assert (await server.ask(host="localhost")).user == "local"
 
 
-async def test_h5_forced_everybody_is_let_in() -> None:
+async def test_h5_insecure_admits_every_client() -> None:
     server = Server(replace(CONFIG, insecure=True))
     assert (await server.ask(client=ELSEWHERE)).user == "local"
     await server.key()
@@ -188,7 +188,7 @@ async def test_h5_a_revoked_key_stops_working_within_seconds() -> None:
     assert "revoked" in json.loads(reply.body)["detail"]
 
 
-async def test_h5_the_last_key_to_go_does_not_open_the_door() -> None:
+async def test_h5_the_last_key_to_go_does_not_open_the_authenticator() -> None:
     server = Server()
     key = read_key(await server.key())
     assert key is not None
@@ -238,7 +238,7 @@ class Counted(MemoryStore):
 
 async def counted(server: Server) -> Counted:
     server.store = Counted()
-    server.guard._door._ring = KeyRing(server.store, server.clock)
+    server.guard._authenticator._keys = KeyCache(server.store, server.clock)
     return server.store
 
 
@@ -263,16 +263,16 @@ async def test_h5_use_is_noted_at_most_once_a_minute() -> None:
     text = await server.key()
     first = server.clock.time()
     await server.ask(token=text)
-    await server.clock.advance(NOTED - 1)
+    await server.clock.advance(USE_INTERVAL - 1)
     await server.ask(token=text)
     assert [row.last_used_at for row in await store.keys()] == [first]
     await server.clock.advance(1)
     await server.ask(token=text)
-    assert [row.last_used_at for row in await store.keys()] == [first + NOTED]
+    assert [row.last_used_at for row in await store.keys()] == [first + USE_INTERVAL]
     assert sum(each.startswith("used") for each in store.asked) == 2
 
 
-async def test_h5_nobody_is_let_in_on_an_old_answer() -> None:
+async def test_h5_an_expired_cache_entry_admits_no_client() -> None:
     server = Server()
     store = await counted(server)
     text = await server.key()
@@ -284,29 +284,29 @@ async def test_h5_nobody_is_let_in_on_an_old_answer() -> None:
     assert (reply.status, reply.code, reply.header("retry-after")) == (503, "store_unavailable", "5")
 
 
-async def test_h5_a_use_that_cannot_be_noted_stops_nobody() -> None:
+async def test_h5_a_use_that_cannot_be_recorded_does_not_fail_the_request() -> None:
     server = Server()
     store = await counted(server)
     text = await server.key()
     await server.ask(token=text)
-    await server.clock.advance(NOTED)
+    await server.clock.advance(USE_INTERVAL)
     key = read_key(text)
     assert key is not None
-    ring = server.guard._door._ring
+    ring = server.guard._authenticator._keys
     assert ring is not None
     row = await ring.find(key)
     assert row is not None
     store.fails = True
-    await ring.note_use(row)
+    await ring.record_use(row)
     assert store.asked[-1] == f"used {key.id}"
 
 
-async def test_h5_guesses_are_remembered_only_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keyring, "MOST", 10)
+async def test_h5_the_cache_of_guessed_keys_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(key_cache, "MAX_ENTRIES", 10)
     store = Counted()
     row, text = new_key("ann", 0.0)
     await store.add_key(row)
-    ring, key = KeyRing(store, ManualClock()), read_key(text)
+    ring, key = KeyCache(store, ManualClock()), read_key(text)
     assert key is not None
     assert await ring.find(key) == row
     for number in range(100):

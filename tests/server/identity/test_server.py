@@ -13,8 +13,8 @@ from starlette.types import ASGIApp
 from callboard import Runtime
 from callboard.server.app import create_app
 from callboard.server.identity import IdentityConfig, guard
-from callboard.server.identity.keyring import LIFETIME
-from callboard.server.serving import listen, serving
+from callboard.server.identity.key_cache import LIFETIME
+from callboard.server.uvicorn_server import create_server, listen
 from callboard.storage.keys import new_key
 from callboard.testing import ManualClock
 
@@ -34,7 +34,7 @@ class House(NamedTuple):
         """The id of a new key, and the header that it makes."""
         row, text = new_key(user_id, self.clock.time())
         await self.runtime.store.add_key(row)
-        await self.clock.advance(LIFETIME)  # by now, everybody knows that there are keys
+        await self.clock.advance(LIFETIME)  # the caches have seen the keys
         return row.id, {"authorization": f"Bearer {text}"}
 
 
@@ -46,7 +46,7 @@ async def opened(store: str) -> AsyncGenerator[House]:
         def guarded(app: ASGIApp) -> ASGIApp:
             return guard(app, IdentityConfig(), runtime.store, clock=clock)
 
-        server = serving(create_app(runtime, guard=guarded), grace=1.0)
+        server = create_server(create_app(runtime, guard=guarded), grace=1.0)
         made = listen("127.0.0.1", 0)
         running = asyncio.create_task(server.serve(sockets=[made]))
         try:
@@ -65,7 +65,7 @@ async def house(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerato
         yield house
 
 
-async def test_h5_somebody_elses_session_is_not_there(house: House) -> None:
+async def test_h5_a_session_of_another_user_is_not_found(house: House) -> None:
     (_, ann), (_, bob) = await house.key("ann"), await house.key("bob")
     made = await house.client.post("/api/sessions", json={"session_id": "s1"}, headers=ann)
     assert made.status_code == 201
@@ -96,7 +96,7 @@ async def test_h5_a_real_stream_ends_when_its_key_is_revoked(house: House) -> No
     assert (await house.client.get("/api/state?session_id=s1", headers=ann)).status_code == 401
 
 
-async def test_h5_a_page_that_was_pointed_here_finds_nobody(house: House) -> None:
+async def test_h5_dns_rebinding_is_refused(house: House) -> None:
     rebound = {"host": "evil.example", "origin": "http://evil.example"}
     refused = await house.client.get("/api/tools", headers=rebound)
     assert (refused.status_code, refused.json()["code"]) == (421, "host_not_allowed")
@@ -106,7 +106,7 @@ async def test_h5_a_page_that_was_pointed_here_finds_nobody(house: House) -> Non
     assert (await house.client.get("/api/tools")).status_code == 200, "without keys, it is one person's own"
 
 
-async def test_h5_what_is_for_everybody(house: House) -> None:
+async def test_h5_public_paths(house: House) -> None:
     await house.key("ann")
     for path in ("/healthz", "/openapi.json"):
         assert (await house.client.get(path)).status_code == 200

@@ -229,10 +229,10 @@ async def test_h5_a_token_is_verified_once_in_a_while(server: Server, monkeypatc
 
 
 async def test_h5_verified_tokens_are_remembered_only_so_far(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens, "MOST", 3)
+    monkeypatch.setattr(tokens, "MAX_ENTRIES", 3)
     for number in range(6):
         assert (await server.ask(token=signed(EC, "ES256", "k2", sub=f"u{number}"))).user == f"u{number}"
-    known = server.guard._door._tokens
+    known = server.guard._authenticator._tokens
     assert known is not None
     assert len(known._known) == 3
 

@@ -1,10 +1,9 @@
-"""AG-UI 1.0: a session as an agent that any AG-UI client can talk to.
+"""AG-UI 1.0: a session as an agent for any AG-UI client.
 
-Above it stands the server, which mounts `endpoint` and says whose session a thread is. Below it are sessions and the
-conversation; it knows nothing of how a turn runs, and only reads the board and the transcript.
+The server mounts it as `AgUiMount`; any other Starlette application can route to `endpoint`. It reads the board and the
+transcript of a session, and does not depend on how a turn runs.
 """
 
-from .endpoint import endpoint
-from .reading import MAX_BODY_BYTES, MAX_VALUES
+from .endpoint import AgUiMount, endpoint
 
-__all__ = ["MAX_BODY_BYTES", "MAX_VALUES", "endpoint"]
+__all__ = ["AgUiMount", "endpoint"]

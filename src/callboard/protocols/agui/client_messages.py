@@ -1,7 +1,7 @@
-"""A client's copy of a conversation: what it has, what it lacks, and what to send so that it has what the thread has.
+"""A client's copy of a conversation, and the frames that bring it up to date.
 
-The transcript is the truth. A client's list of messages is only compared with it, by the ids of messages and of calls.
-Nothing here waits or sends.
+The transcript is authoritative; a client's messages are only compared with it, by the ids of messages and calls. No
+I/O.
 """
 
 from collections.abc import Sequence
@@ -9,159 +9,159 @@ from dataclasses import replace
 from typing import Any
 
 from . import frames
-from .lines import MOST, Line, Window
+from .thread_messages import MAX_WINDOW, MessageWindow, ThreadMessage
 
 
 class ClientMessages:
-    """The messages that one client has, in the client's order, kept up to date by the frames that are sent to it."""
+    """The messages of one client in its own order, updated with each frame that is sent to it."""
 
-    def __init__(self, lines: Sequence[Line]) -> None:
-        self.lines = list(lines)
-        self._has: dict[tuple[str, str], Line] = {}
-        for line in self.lines:
-            self._has.setdefault(line.key, line)
-        self._told: list[Line] = []
-        """The transcript, from the beginning of the window on."""
-        self._told_keys: set[tuple[str, str]] = set()
+    def __init__(self, messages: Sequence[ThreadMessage]) -> None:
+        self.messages = list(messages)
+        self._has: dict[tuple[str, str], ThreadMessage] = {}
+        for message in self.messages:
+            self._has.setdefault(message.key, message)
+        self._thread: list[ThreadMessage] = []
+        """The messages of the transcript from the window's start."""
+        self._thread_keys: set[tuple[str, str]] = set()
         self._whole = True
-        self._speaking: Line | None = None
+        self._speaking: ThreadMessage | None = None
 
-    def compare(self, window: Window, least: int = MOST) -> None:
-        """Hold it against the newest messages of the thread. A client that has `least` of them need not have more."""
-        has = sum(not line.fresh for line in self.lines)
-        cut = least <= has < len(window.lines)
-        self._told = window.lines[len(window.lines) - has :] if cut else list(window.lines)
-        self._told_keys = {line.key for line in self._told}
+    def compare(self, window: MessageWindow, least: int = MAX_WINDOW) -> None:
+        """Compare with the newest messages of the thread. A client with at least `least` of them needs no more."""
+        has = sum(not message.is_new for message in self.messages)
+        cut = least <= has < len(window.messages)
+        self._thread = window.messages[len(window.messages) - has :] if cut else list(window.messages)
+        self._thread_keys = {message.key for message in self._thread}
         self._whole = window.whole and not cut
 
     @property
-    def told(self) -> Sequence[Line]:
-        """The transcript as far as it was compared and sent."""
-        return self._told
+    def thread(self) -> Sequence[ThreadMessage]:
+        """The messages of the transcript that were compared or sent."""
+        return self._thread
 
     @property
-    def speaking(self) -> str | None:
-        """The id of the message of the model that is open, if one is."""
+    def open_message(self) -> str | None:
+        """The id of the model's message that is being streamed, if any."""
         return None if self._speaking is None else self._speaking.id
 
     @property
-    def waiting(self) -> bool:
-        """Whether the user said something that the model was not told yet."""
-        return any(line.fresh and line.role == "user" for line in self.lines)
+    def has_new_input(self) -> bool:
+        """Whether a user message is not in the transcript yet."""
+        return any(message.is_new and message.role == "user" for message in self.messages)
 
     @property
     def differs(self) -> bool:
-        """Whether its newest messages are not those of the thread, what it has just brought aside.
+        """Whether its newest messages, without new ones, differ from the thread's.
 
-        Where the window is not the whole thread, what the client has from before it is left alone.
+        If the window is not the whole thread, older messages of the client are ignored.
         """
-        mine = [line for line in self.lines if not line.fresh]
-        if len(mine) < len(self._told) or (self._whole and len(mine) > len(self._told)):
+        mine = [message for message in self.messages if not message.is_new]
+        if len(mine) < len(self._thread) or (self._whole and len(mine) > len(self._thread)):
             return True
-        newest = mine[len(mine) - len(self._told) :]
-        return not all(map(Line.is_same, newest, self._told))
+        newest = mine[len(mine) - len(self._thread) :]
+        return not all(map(ThreadMessage.is_same, newest, self._thread))
 
     def has_response(self, identity: str) -> bool:
-        """Whether it has a message of the model with that id."""
+        """Whether it has a message of the model with this id."""
         return ("assistant", identity) in self._has
 
     def replace(self, aside: Sequence[dict[str, Any]] = ()) -> list[bytes]:
-        """Snapshots after which it has the window, and what the client has just brought. `aside` are its own messages.
+        """Return snapshots that replace its messages with the window and its new messages.
 
-        A client leaves messages whose ids it knows where they are, and appends the others. Where that would give
-        another order, a first snapshot takes away what stands in the wrong place.
+        `aside` are the client's own messages. A client keeps messages of known ids in place and appends the others. If
+        that would change the order, a first snapshot removes the misplaced messages.
         """
-        target = [self._as_known(line) for line in self._told]
-        target += [line for line in self.lines if line.fresh]
-        order = [line.id for line in target]
+        target = [self._as_known(message) for message in self._thread]
+        target += [message for message in self.messages if message.is_new]
+        order = [message.id for message in target]
         wanted = set(order)
-        kept = [line.id for line in self.lines if line.id in wanted]
-        firm = next((place for place, both in enumerate(zip(kept, order, strict=False)) if both[0] != both[1]), None)
-        shown = [line.message() for line in target]
-        sent = [] if firm is None else [frames.messages_snapshot([*aside, *shown[:firm]])]
-        self.lines = target
-        self._has = {line.key: line for line in target}
-        return [*sent, frames.messages_snapshot([*aside, *shown])]
+        kept = [message.id for message in self.messages if message.id in wanted]
+        moved = next((index for index, both in enumerate(zip(kept, order, strict=False)) if both[0] != both[1]), None)
+        written = [message.to_agui() for message in target]
+        sent = [] if moved is None else [frames.messages_snapshot([*aside, *written[:moved]])]
+        self.messages = target
+        self._has = {message.key: message for message in target}
+        return [*sent, frames.messages_snapshot([*aside, *written])]
 
-    def catch_up(self, news: Sequence[Line]) -> list[bytes]:
-        """Frames for what was added to the transcript and the client does not have."""
+    def catch_up(self, news: Sequence[ThreadMessage]) -> list[bytes]:
+        """Return frames for new messages of the transcript that the client lacks."""
         sent: list[bytes] = []
-        for line in news:
-            if line.key in self._told_keys:  # a call has one result
+        for message in news:
+            if message.key in self._thread_keys:  # a call has one result
                 continue
-            self._told.append(line)
-            self._told_keys.add(line.key)
-            mine = self._has.get(line.key)
+            self._thread.append(message)
+            self._thread_keys.add(message.key)
+            mine = self._has.get(message.key)
             if mine is None:
-                self._send(line, sent)
+                self._send(message, sent)
             else:
-                mine.fresh = False
-                self._add_calls(mine, line, sent)
+                mine.is_new = False
+                self._add_calls(mine, message, sent)
         return sent
 
-    # What the model says, piece by piece
+    # Streamed text
 
-    def speak(self, identity: str, delta: str) -> list[bytes]:
-        """The next piece of what the model says."""
+    def add_text(self, identity: str, delta: str) -> list[bytes]:
+        """Return frames for the next delta of the model's text."""
         sent: list[bytes] = []
         if self._speaking is None:
-            self._speaking = self._append(Line(identity, "assistant"))
+            self._speaking = self._append(ThreadMessage(identity, "assistant"))
             sent.append(frames.text_start(identity))
         self._speaking.text += delta
         sent.append(frames.text_content(identity, delta))
         return sent
 
-    def spoken(self, text: str | None) -> list[bytes]:
-        """The open message is finished, and this is all of it. None: it was cut off, and its end is not known."""
-        line, self._speaking = self._speaking, None
-        if line is None:
+    def end_text(self, text: str | None) -> list[bytes]:
+        """Return frames that end the open message with its whole text, or as it is if the text is None."""
+        message, self._speaking = self._speaking, None
+        if message is None:
             return []
         sent: list[bytes] = []
-        if text is not None and text.startswith(line.text) and text != line.text:
-            sent.append(frames.text_content(line.id, text[len(line.text) :]))
-            line.text = text
-        return [*sent, frames.text_end(line.id)]
+        if text is not None and text.startswith(message.text) and text != message.text:
+            sent.append(frames.text_content(message.id, text[len(message.text) :]))
+            message.text = text
+        return [*sent, frames.text_end(message.id)]
 
-    # Small steps
+    # Details
 
-    def _send(self, line: Line, sent: list[bytes]) -> None:
+    def _send(self, message: ThreadMessage, sent: list[bytes]) -> None:
         """Send a whole message."""
-        if line.call_id is not None:
-            sent.append(frames.tool_result(line.id, line.call_id, line.text))
-            self._insert(replace(line))
+        if message.call_id is not None:
+            sent.append(frames.tool_result(message.id, message.call_id, message.text))
+            self._insert(replace(message))
             return
-        made = self._append(Line(line.id, line.role, line.text))
-        if line.text:
+        made = self._append(ThreadMessage(message.id, message.role, message.text))
+        if message.text:
             sent += [
-                frames.text_start(line.id, line.role),
-                frames.text_content(line.id, line.text),
-                frames.text_end(line.id),
+                frames.text_start(message.id, message.role),
+                frames.text_content(message.id, message.text),
+                frames.text_end(message.id),
             ]
-        self._add_calls(made, line, sent)
+        self._add_calls(made, message, sent)
 
-    def _add_calls(self, mine: Line, theirs: Line, sent: list[bytes]) -> None:
+    def _add_calls(self, mine: ThreadMessage, theirs: ThreadMessage, sent: list[bytes]) -> None:
         for call in theirs.calls[len(mine.calls) :]:
             sent.append(frames.tool_call(call.id, call.tool, call.arguments, mine.id))
             mine.calls.append(call)
 
-    def _append(self, line: Line) -> Line:
-        self.lines.append(line)
-        self._has[line.key] = line
-        return line
+    def _append(self, message: ThreadMessage) -> ThreadMessage:
+        self.messages.append(message)
+        self._has[message.key] = message
+        return message
 
-    def _insert(self, line: Line) -> None:
-        """Put a result where a client puts it: after its call, and the results that stand there."""
-        self._has[line.key] = line
-        for place in range(len(self.lines) - 1, -1, -1):
-            if any(call.id == line.call_id for call in self.lines[place].calls):
+    def _insert(self, message: ThreadMessage) -> None:
+        """Insert a result as a client does: after its call and the results that follow it."""
+        self._has[message.key] = message
+        for place in range(len(self.messages) - 1, -1, -1):
+            if any(call.id == message.call_id for call in self.messages[place].calls):
                 place += 1
-                while place < len(self.lines) and self.lines[place].role == "tool":
+                while place < len(self.messages) and self.messages[place].role == "tool":
                     place += 1
-                self.lines.insert(place, line)
+                self.messages.insert(place, message)
                 return
-        self.lines.append(line)
+        self.messages.append(message)
 
-    def _as_known(self, line: Line) -> Line:
-        """A message of the thread; a result under the id that the client has given it."""
-        mine = self._has.get(line.key) if line.call_id is not None else None
-        return replace(line, id=line.id if mine is None else mine.id, calls=list(line.calls))
+    def _as_known(self, message: ThreadMessage) -> ThreadMessage:
+        """Return a copy of a thread's message; a result gets the id that the client gave it."""
+        mine = self._has.get(message.key) if message.call_id is not None else None
+        return replace(message, id=message.id if mine is None else mine.id, calls=list(message.calls))

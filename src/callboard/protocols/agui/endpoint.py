@@ -1,63 +1,67 @@
-"""`POST /ag-ui`: the HTTP side of a run. What is no run at all is refused here, the rest is said in the stream."""
+"""`POST /ag-ui`: the HTTP side of a run. An invalid request gets a problem document, a run reports its own errors."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from weakref import WeakSet
 
 from pydantic import ValidationError
-from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
+from starlette.routing import request_response
+from starlette.types import ASGIApp
 
 from ...census import has_more_values
 from ...sessions.session import Session
-from .reading import MAX_BODY_BYTES, MAX_VALUES, NotJSON, read_input
-from .refused import RunRefused
+from ..mount import ProtocolHost
+from ..problem import Problem, body_too_large, json_invalid, media_type_not_json, too_many_values, violations
+from .input_parsing import MAX_BODY_BYTES, MAX_VALUES, NotJSON, read_input
 from .run import Run
-from .run_request import read
+from .run_refused import RunRefused
+from .run_request import RunRequest, parse_run_request
 from .thread import Threads
 
 _HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
-_PROBLEMS = 20
 
-TakeBody = Callable[[Request], AbstractAsyncContextManager[bytes]]
-"""Gives the body of a request, within `MAX_BODY_BYTES` and `MAX_VALUES`, to be read within its `with`."""
+OpenSession = Callable[[Request, str], Awaitable[Session]]
+ReadBody = Callable[[Request], AbstractAsyncContextManager[bytes]]
+"""Reads a body within `MAX_BODY_BYTES` and `MAX_VALUES`, to be processed within the `async with`."""
 
 
-class BodyRefused(RunRefused):
-    """The body of a run is too large."""
+class AgUiMount:
+    """AG-UI as a `ProtocolMount`."""
 
-    code = "too_large"
+    path = "/ag-ui"
+    methods: Sequence[str] = ("POST",)
+    max_body_bytes = MAX_BODY_BYTES
+    max_body_values = MAX_VALUES
+
+    def __init__(self) -> None:
+        self._runs: WeakSet[Run] = WeakSet()
+
+    def application(self, host: ProtocolHost) -> ASGIApp:
+        return request_response(endpoint(host.open_session, self._runs, host.read_body))
+
+    def drain(self) -> None:
+        for run in tuple(self._runs):
+            run.leave()
 
 
 def endpoint(
-    open_session: Callable[[Request, str], Awaitable[Session]],
-    runs: WeakSet[Run] | None = None,
-    take_body: TakeBody | None = None,
+    open_session: OpenSession, runs: WeakSet[Run] | None = None, read_body: ReadBody | None = None
 ) -> Callable[[Request], Awaitable[Response]]:
-    """Answers AG-UI's requests. `open_session` gives the session of a thread, which is the session's id; what it raises
-    for one that the caller may not have goes to whoever mounts this. Every run is put into `runs` while it goes on.
-    `take_body` reads bodies in place of the reader here, which knows nothing of other requests.
+    """Return a request handler for AG-UI runs.
+
+    `open_session` returns the session of a thread, whose id is the thread's; its errors are left to the application.
+    Each run is added to `runs`. `read_body` replaces the default reader, which does not limit concurrent requests.
     """
     threads = Threads()
-    taking = take_body or _take_body
+    reading = read_body or _read_body
 
     async def answer(request: Request) -> Response:
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-            return _problem(415, "media_type", "The body must be application/json, and its content-type must say so.")
         try:
-            async with taking(request) as body:
-                run_request = read(await read_input(body))
-        except NotJSON as error:
-            return _problem(400, "json_invalid", f"The body is not valid JSON: {error}.")
-        except ValidationError as error:
-            if error.errors(include_url=False, include_context=False, include_input=False)[0]["type"] == "json_invalid":
-                return _problem(400, "json_invalid", "The body is not valid JSON.")
-            return _problem(422, "run_refused", "The body is not an AG-UI RunAgentInput.", error)
-        except BodyRefused as error:
-            return _problem(413, error.code, str(error))
-        except RunRefused as error:
-            return _problem(422, error.code, str(error))
+            run_request = await _run_request(request, reading)
+        except Problem as problem:
+            return problem.response()
         session = await open_session(request, run_request.thread_id)
         run = Run(session, threads.of(session), run_request)
         if runs is not None:
@@ -67,24 +71,32 @@ def endpoint(
     return answer
 
 
+async def _run_request(request: Request, reading: ReadBody) -> RunRequest:
+    """Read and validate the input of a run. Raises `Problem`."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise media_type_not_json()
+    try:
+        async with reading(request) as body:
+            return parse_run_request(await read_input(body))
+    except NotJSON as error:
+        raise json_invalid(f"The body is not valid JSON: {error}.") from None
+    except ValidationError as error:
+        detail = "The body is not an AG-UI RunAgentInput."
+        raise Problem(422, "run_refused", "Not a run", detail, errors=violations(error)) from None
+    except RunRefused as error:
+        raise Problem(422, error.code, "Not a run", str(error)) from None
+
+
 @asynccontextmanager
-async def _take_body(request: Request) -> AsyncGenerator[bytes]:
+async def _read_body(request: Request) -> AsyncGenerator[bytes]:
     pieces: list[bytes] = []
-    held = 0
+    size = 0
     async for piece in request.stream():
-        held += len(piece)
-        if held > MAX_BODY_BYTES:
-            raise BodyRefused(f"A run has at most {MAX_BODY_BYTES:,} bytes.")
+        size += len(piece)
+        if size > MAX_BODY_BYTES:
+            raise body_too_large(MAX_BODY_BYTES)
         pieces.append(piece)
     body = b"".join(pieces)
     if has_more_values(body, MAX_VALUES):
-        raise BodyRefused(f"A run has at most {MAX_VALUES:,} values: keys, texts, numbers, lists and objects.")
+        raise too_many_values(MAX_VALUES)
     yield body
-
-
-def _problem(status: int, code: str, detail: str, error: ValidationError | None = None) -> Response:
-    document = {"type": f"urn:callboard:problem:{code}", "title": "Not a run", "status": status, "code": code}
-    found = [] if error is None else error.errors(include_url=False, include_context=False, include_input=False)
-    errors = [{"path": ".".join(map(str, each["loc"])), "message": f"{each['msg']}."} for each in found[:_PROBLEMS]]
-    body = to_json({**document, "detail": detail, **({"errors": errors} if errors else {})})
-    return Response(body, status, media_type="application/problem+json")

@@ -1,7 +1,7 @@
-"""AG-UI's events as they go over the wire: server-sent events, one for each piece of text.
+"""AG-UI events as server-sent events.
 
-Every function gives the bytes of a frame. They are written by hand because the models of `ag_ui.core` take ten times as
-long to write; a test holds each frame against its model.
+Each function returns the bytes of a frame. Frames are written by hand, because the models of `ag_ui.core` take ten
+times as long; a test validates each frame with its model.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from typing import Any
 from pydantic_core import to_json
 
 HEARTBEAT = b":\n\n"
-"""A comment, so that nobody between takes a quiet run for a dead one."""
+"""A comment that keeps proxies from closing a quiet run."""
 
 
 def _frame(kind: str, fields: Mapping[str, Any]) -> bytes:
@@ -26,7 +26,7 @@ def run_started(thread_id: str, run_id: str, version: str | None) -> bytes:
 
 
 def run_finished(thread_id: str, run_id: str, ended: Mapping[str, Any], usage: Sequence[Mapping[str, Any]]) -> bytes:
-    """The end of a run, and in `ended` how: an outcome, or a result."""
+    """Write the end of a run; `ended` has its outcome or result."""
     fields: dict[str, Any] = {"threadId": thread_id, "runId": run_id, **ended}
     return _frame("RUN_FINISHED", fields if not usage else {**fields, "usage": usage})
 
@@ -54,7 +54,7 @@ def text_end(message_id: str) -> bytes:
 
 
 def tool_call(call_id: str, name: str, arguments: str, parent: str) -> bytes:
-    """A whole call: its beginning, its arguments as JSON, its end."""
+    """Write a whole call: start, arguments as JSON, end."""
     start = {"toolCallId": call_id, "toolCallName": name, "parentMessageId": parent}
     return b"%b%b%b" % (
         _frame("TOOL_CALL_START", start),
@@ -84,6 +84,6 @@ def activity_snapshot(message_id: str, kind: str, content: Mapping[str, Any]) ->
 
 
 def activity_delta(message_id: str, kind: str, changed: Mapping[str, Any]) -> bytes:
-    """Fields of an activity that have other values now, or values for the first time."""
+    """Write the fields of an activity that are new or changed."""
     patch = [{"op": "add", "path": f"/{name}", "value": value} for name, value in changed.items()]
     return _frame("ACTIVITY_DELTA", {"messageId": message_id, "activityType": kind, "patch": patch})

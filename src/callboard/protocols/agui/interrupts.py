@@ -1,4 +1,4 @@
-"""What people are asked, as interrupts of a run; and what a resumed run answers."""
+"""Requests to people as interrupts of a run, and the answers in a resumed run."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -10,24 +10,24 @@ from pydantic_core import from_json
 from ...storage.rows import RequestRow
 from ...tools.definition import Tool
 from ...types import RequestPurpose
-from .refused import RunRefused
+from .run_refused import RunRefused
 
 
 def wants_approval(row: RequestRow) -> bool:
-    """Whether a request asks for leave to run a call."""
+    """Whether a request asks for the approval of a call."""
     return row.purpose == RequestPurpose.APPROVAL
 
 
 def interrupt(row: RequestRow, call_id: str | None, tool: Tool | None) -> dict[str, Any]:
-    """A request as an interrupt. Its id is the request's."""
-    shown: dict[str, Any] = {"id": row.id, "reason": _reason(row), "message": _question(row, tool)}
+    """Return a request as an interrupt with the same id."""
+    written: dict[str, Any] = {"id": row.id, "reason": _reason(row), "message": _question(row, tool)}
     if call_id is not None:
-        shown["toolCallId"] = call_id
-    shown["responseSchema"] = _schema(row, tool)
+        written["toolCallId"] = call_id
+    written["responseSchema"] = _schema(row, tool)
     if row.expires_at is not None:
-        shown["expiresAt"] = datetime.fromtimestamp(row.expires_at, UTC).isoformat(timespec="milliseconds")
-    shown["metadata"] = {"callboard": {"kind": row.kind, "tool": row.tool, "arguments": from_json(row.payload)}}
-    return shown
+        written["expiresAt"] = datetime.fromtimestamp(row.expires_at, UTC).isoformat(timespec="milliseconds")
+    written["metadata"] = {"callboard": {"kind": row.kind, "tool": row.tool, "arguments": from_json(row.payload)}}
+    return written
 
 
 def _reason(row: RequestRow) -> str:
@@ -38,7 +38,7 @@ def _reason(row: RequestRow) -> str:
 
 def _question(row: RequestRow, tool: Tool | None) -> str:
     title = row.tool if tool is None else tool.topic
-    return f"May this run: {title}?" if wants_approval(row) else f"An answer is wanted: {title}."
+    return f"Allow this call: {title}?" if wants_approval(row) else f"An answer is needed: {title}."
 
 
 def _schema(row: RequestRow, tool: Tool | None) -> Any:
@@ -49,15 +49,15 @@ def _schema(row: RequestRow, tool: Tool | None) -> Any:
         "type": "object",
         "properties": {
             "approved": {"type": "boolean", "description": "Whether the call may run"},
-            "editedArgs": {**edited, "description": "Other arguments with which it is to run, all of them"},
-            "reason": {"type": "string", "description": "Why not, for the model"},
+            "editedArgs": {**edited, "description": "The complete arguments to run it with instead"},
+            "reason": {"type": "string", "description": "The reason of a rejection, for the model"},
         },
         "required": ["approved"],
     }
 
 
 def answer(entry: ResumeEntry, row: RequestRow) -> Any:
-    """What a resume entry answers to a request. None: the call is to be given up. Raises `RunRefused`."""
+    """Return the answer of a resume entry, or None to cancel the call. Raises `RunRefused`."""
     if entry.status == "cancelled":
         if row.purpose == RequestPurpose.WALLET:
             return {"status": "rejected", "detail": "Cancelled by the person."}
@@ -68,7 +68,7 @@ def answer(entry: ResumeEntry, row: RequestRow) -> Any:
         return entry.payload
     payload: Any = entry.payload
     if not isinstance(payload, dict):
-        raise RunRefused(f"The answer to {row.id} is an object with `approved`. See the interrupt's responseSchema.")
+        raise RunRefused(f"The answer to {row.id} must be an object with `approved`: see its responseSchema.")
     given = cast("dict[str, Any]", payload)
     names = {"editedArgs": "arguments"}
     return {names.get(name, name): value for name, value in given.items() if value is not None}

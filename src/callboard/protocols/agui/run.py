@@ -1,7 +1,7 @@
-"""A run: one answer to one request of an AG-UI client, which follows the session until the turn ends or waits.
+"""A run: the response to one request of an AG-UI client, which follows the session until its turn ends or pauses.
 
-The turn belongs to the session and not to the run. A client that leaves stops nothing; its next run tells it what it
-missed. What is sent of messages, calls and results is what the transcript has, so each call has one result, ever.
+The turn belongs to the session and not to the run, so it continues if the client disconnects; the client's next run
+catches up. Messages, calls and results come from the transcript, so each call has exactly one result.
 """
 
 import asyncio
@@ -16,217 +16,216 @@ from ...sessions.session import Session
 from ...storage.errors import StoreError
 from ...storage.patience import PATIENCE, patience
 from . import frames
-from .activities import Activities
+from .board_follower import BoardFollower, TextDelta
+from .call_activities import CallActivities
 from .client_messages import ClientMessages
-from .follower import Follower, Piece
-from .front_end import is_for_page, page_tools
 from .interrupts import interrupt
-from .lines import Lines, unanswered
-from .run_input import RunInput, Taken, call_id_of, is_carried
+from .page_tools import is_for_page, page_tools
+from .run_input import InputEffects, RunInput, call_id_of, has_owner
 from .run_request import RunRequest
 from .thread import Thread
+from .thread_messages import ThreadReader, unanswered
 from .version import Version
 
 log = logging.getLogger("callboard.agui")
 
 HEARTBEAT = 15.0
-"""Seconds of silence after which a sign of life is sent, or a run ends for which nothing works any more."""
-GLANCE = 1.0
-"""The same for a run that only looks on."""
+"""Seconds without an event after which the run sends a heartbeat, or ends if no work continues."""
+IDLE_HEARTBEAT = 1.0
+"""The same for a run without input of its own."""
 
 _STOPS = frozenset({EventKind.TURN_FAILED, EventKind.TURN_INTERRUPTED})
 _BOUNDS = TURN_ENDS | {EventKind.TEXT, EventKind.TURN_STARTED}
-"""Between two of these the model says one message, or none."""
+"""Between two of these the model writes at most one message."""
 _CHANGES = TURN_ENDS | {EventKind.TEXT, EventKind.TOOL_STARTED, EventKind.TOOL_RESULT}
-"""After these the transcript may be longer."""
+"""After these the transcript may have new entries."""
 
-_UNANSWERED = ("What was said is kept, but no turn began that answers it. Try another run.", "not_answered")
-_LEAVING = ("The server is ending. Everything is kept: try another run.", "draining")
-_FAULT = ("Something failed here. The server's log says what.", "internal")
+_UNANSWERED = ("The input is stored, but no turn started to answer it. Start another run.", "not_answered")
+_LEAVING = ("The server is shutting down. All input is stored: start another run.", "draining")
+_FAULT = ("The server failed; its log has details.", "internal")
 
 
 class Run:
-    """What happens between RUN_STARTED and RUN_FINISHED."""
+    """The events between RUN_STARTED and RUN_FINISHED."""
 
     def __init__(self, session: Session, thread: Thread, run_request: RunRequest) -> None:
         self._session = session
         self._thread = thread
-        self._asked = run_request
+        self._request = run_request
         self._version = Version(run_request.protocol_version)
-        self._follower = Follower(session)
-        self._lines = Lines(session)
-        self._copy = ClientMessages(())
-        self._activities = Activities()
-        self._joined = self._midway = session.is_processing
-        """Whether a turn ran already; whether pieces of a message are left out: its beginning may not have been heard,
-        or it was sent whole.
-        """
-        self._taken = Taken(self._follower.cursor)
+        self._follower = BoardFollower(session)
+        self._reader = ThreadReader(session)
+        self._client = ClientMessages(())
+        self._activities = CallActivities()
+        self._joined = session.is_processing
+        """Whether a turn was running at the start."""
+        self._skips_text = session.is_processing
+        """Whether to skip deltas of the present message, whose start was missed or which was sent as a whole."""
+        self._effects = InputEffects(self._follower.cursor)
         self._resumes = False
-        """Whether a turn goes on that waited."""
+        """Whether the input continues a paused turn."""
         self._end: Event | None = None
         self._leaving = False
         self._tokens = {"inputTokens": 0, "outputTokens": 0}
 
     def leave(self) -> None:
-        """End the run soon: this process ends, and its turn goes on elsewhere."""
+        """End the run soon because this process shuts down; the turn continues elsewhere."""
         self._leaving = True
-        self._follower.wake()
+        self._follower.notify()
 
     async def stream(self) -> AsyncGenerator[bytes]:
-        """The frames of the run, as many at once as there are. Whoever leaves after the first has said all he sent."""
-        started = self._version.started(self._asked.thread_id, self._asked.run_id)
+        """Yield the frames of the run. A client may disconnect after the first, and its input is still accepted."""
+        started = self._version.started(self._request.thread_id, self._request.run_id)
         try:
-            with self._follower.reading(), self._thread.lending(self._session, page_tools(self._asked.tools)):
-                self._session.client = self._asked.client
-                taking = self._thread.keep(self._take())
+            with self._follower.reading(), self._thread.lending(self._session, page_tools(self._request.tools)):
+                self._session.client = self._request.client
+                intake = self._thread.start_intake(self._accept_input())
                 yield started
                 started = b""
-                await asyncio.wait([taking])  # which leaves it alone where the client is gone
-                self._taken, self._copy, sent = taking.result()
-                self._resumes = bool(self._taken.running)
+                await asyncio.wait([intake])  # does not cancel it if the client disconnects
+                self._effects, self._client, sent = intake.result()
+                self._resumes = bool(self._effects.running)
                 if sent:
                     yield b"".join(sent)
                 while not self._is_over:
                     if self._leaving:
-                        yield b"".join([*self._copy.spoken(None), frames.run_error(*_LEAVING)])
+                        yield b"".join([*self._client.end_text(None), frames.run_error(*_LEAVING)])
                         return
-                    if not await self._follower.wait(HEARTBEAT if self._taken.anything else GLANCE):
-                        if not await self._goes_on():
+                    if not await self._follower.wait(HEARTBEAT if self._effects.anything else IDLE_HEARTBEAT):
+                        if not await self._has_work():
                             break
                         yield frames.HEARTBEAT
                     elif news := b"".join(await self._news()):
                         yield news
                 yield b"".join(await self._finish())
         except CallboardError as error:
-            yield b"".join([started, *self._copy.spoken(None), frames.run_error(*_told(error))])
+            yield b"".join([started, *self._client.end_text(None), frames.run_error(*_public_error(error))])
         except Exception:
             log.exception("an AG-UI run failed")
-            yield b"".join([started, *self._copy.spoken(None), frames.run_error(*_FAULT)])
+            yield b"".join([started, *self._client.end_text(None), frames.run_error(*_FAULT)])
 
-    async def _take(self) -> tuple[Taken, ClientMessages, list[bytes]]:
-        """Take in what the client brings. Gives what it caused, its copy, and the frames for what the client missed."""
+    async def _accept_input(self) -> tuple[InputEffects, ClientMessages, list[bytes]]:
         async with self._thread.starting:
             with patience(PATIENCE):
-                return await RunInput(self._session, self._thread, self._asked, self._lines).take()
+                return await RunInput(self._session, self._thread, self._request, self._reader).accept()
 
     @property
     def _is_over(self) -> bool:
-        return self._end is not None or not (self._taken.anything or self._joined)
+        return self._end is not None or not (self._effects.anything or self._joined)
 
-    async def _goes_on(self) -> bool:
-        """Whether something runs that ends: a turn, or a call that was answered."""
+    async def _has_work(self) -> bool:
+        """Whether a turn runs, or a call that this run answered."""
         if self._session.is_processing:
             return True
-        for execution_id in tuple(self._taken.running):
+        for execution_id in tuple(self._effects.running):
             outcome = await self._session.result(execution_id, timeout=0)
             if outcome.done:
-                self._taken.running.discard(execution_id)
-            elif await is_carried(self._session, outcome.call_id):
+                self._effects.running.discard(execution_id)
+            elif await has_owner(self._session, outcome.call_id):
                 return True
         return False
 
     async def _news(self) -> list[bytes]:
-        """Frames for what came."""
+        """Return frames for new events and text."""
         sent: list[bytes] = []
         changed = False
-        for each in await self._follower.take():
-            if isinstance(each, Piece):
-                sent += await self._speak(each)
+        for each in await self._follower.read():
+            if isinstance(each, TextDelta):
+                sent += await self._add_text(each)
                 continue
             if (activity := self._activities.frame(each)) is not None:
                 sent.append(activity)
             if each.kind in _BOUNDS:
-                sent += self._copy.spoken(each.data.get("text"))
-                self._midway = False
-            self._notice(each)
+                sent += self._client.end_text(each.data.get("text"))
+                self._skips_text = False
+            self._track(each)
             changed |= each.kind in _CHANGES
-        if changed and self._copy.speaking is None:
-            sent += self._copy.catch_up(await self._lines.news())
-        if self._end is not None and self._end.kind not in _STOPS and self._copy.waiting:
-            self._end = None  # that turn had ended when the user wrote; the next one is told
+        if changed and self._client.open_message is None:
+            sent += self._client.catch_up(await self._reader.news())
+        if self._end is not None and self._end.kind not in _STOPS and self._client.has_new_input:
+            self._end = None  # that turn ended before the input, which the next turn answers
         return sent
 
-    async def _speak(self, piece: Piece) -> list[bytes]:
-        if self._midway:
+    async def _add_text(self, delta: TextDelta) -> list[bytes]:
+        if self._skips_text:
             return []
-        identity = self._lines.names.response(piece.response)
-        if self._copy.speaking == identity:
-            return self._copy.speak(identity, piece.text)
-        before = [*self._copy.spoken(None), *self._copy.catch_up(await self._lines.news())]
-        if not piece.response or self._copy.has_response(identity):  # it was finished meanwhile, and sent with the rest
-            self._midway = True
+        identity = self._reader.ids.response(delta.response)
+        if self._client.open_message == identity:
+            return self._client.add_text(identity, delta.text)
+        before = [*self._client.end_text(None), *self._client.catch_up(await self._reader.news())]
+        if not delta.response or self._client.has_response(identity):  # complete, and sent from the transcript
+            self._skips_text = True
             return before
-        return [*before, *self._copy.speak(identity, piece.text)]
+        return [*before, *self._client.add_text(identity, delta.text)]
 
-    def _notice(self, event: Event) -> None:
-        """Remember what an event says about the run."""
+    def _track(self, event: Event) -> None:
+        """Update the state of the run."""
         if event.kind == EventKind.TOOL_RESULT:
-            self._taken.running.discard(event.data["execution_id"])
+            self._effects.running.discard(event.data["execution_id"])
         elif event.kind == EventKind.TURN_STARTED:
             self._end = None
         elif event.kind in TURN_ENDS:
             self._count(event)
-            if event.seq > self._taken.since:
+            if event.seq > self._effects.since:
                 self._end = event
 
     def _count(self, event: Event) -> None:
-        """Count what a turn used, without what it had used before this run let it go on."""
+        """Count the tokens of a turn, without those that it had used before this run."""
         usage: dict[str, Any] = event.data.get("usage") or {}
         turn_id, used = event.data["turn_id"], (int(usage.get("input_tokens", 0)), int(usage.get("output_tokens", 0)))
         paused = self._thread.paused
         known = paused is not None and paused[0] == turn_id
         before = paused[1:] if paused is not None and known else (0, 0)
-        if known or not self._resumes:  # else nobody here knows what it had used
+        if known or not self._resumes:  # else its earlier usage is unknown
             self._tokens["inputTokens"] += max(0, used[0] - before[0])
             self._tokens["outputTokens"] += max(0, used[1] - before[1])
         if event.kind == EventKind.TURN_PAUSED:
             self._thread.paused = (turn_id, *used)
 
     async def _finish(self) -> list[bytes]:
-        """What the client still lacks, and how the run ends."""
-        sent = [*self._copy.spoken(None), *self._copy.catch_up(await self._lines.news())]
+        """Return frames for what the client lacks, and the end of the run."""
+        sent = [*self._client.end_text(None), *self._client.catch_up(await self._reader.news())]
         rows = await self._session.requests()
-        waiting, calls = unanswered(self._copy.told), {row.id: await call_id_of(self._session, row) for row in rows}
+        waiting, calls = unanswered(self._client.thread), {row.id: await call_id_of(self._session, row) for row in rows}
         people = [row for row in rows if not is_for_page(row)]
-        run_request = [interrupt(row, calls[row.id], self._session.tools().get(row.tool)) for row in people]
+        interrupts = [interrupt(row, calls[row.id], self._session.tools().get(row.tool)) for row in people]
         paused = any(calls[row.id] in waiting for row in people)
-        if paused or self._copy.differs:
-            sent += self._copy.replace(self._asked.aside)
-        if run_request:
-            sent.append(frames.state_snapshot(self._state(run_request)))
+        if paused or self._client.differs:
+            sent += self._client.replace(self._request.aside)
+        if interrupts:
+            sent.append(frames.state_snapshot(self._state(interrupts)))
         if self._end is not None and self._end.kind == EventKind.TURN_FAILED:
-            return [*sent, frames.run_error(_why(self._end), "turn_failed")]
-        if self._end is None and (self._copy.waiting or self._taken.running):
+            return [*sent, frames.run_error(_error_message(self._end), "turn_failed")]
+        if self._end is None and (self._client.has_new_input or self._effects.running):
             return [*sent, frames.run_error(*_UNANSWERED)]
         outcome: dict[str, Any] = {"type": "success"}
         if self._end is not None and self._end.kind == EventKind.TURN_INTERRUPTED:
             outcome = {"type": "cancelled"}
         elif paused:
-            outcome = {"type": "interrupt", "interrupts": run_request}
+            outcome = {"type": "interrupt", "interrupts": interrupts}
         elif pending := [call_id for call_id in waiting if call_id in {calls[row.id] for row in rows}]:
             outcome["pendingToolCallIds"] = pending
-        return [*sent, self._version.finished(self._asked.thread_id, self._asked.run_id, outcome, self._usage())]
+        return [*sent, self._version.finished(self._request.thread_id, self._request.run_id, outcome, self._usage())]
 
-    def _state(self, run_request: list[dict[str, Any]]) -> Any:
-        """The client's own state, with what people are asked beside it."""
-        given: Any = self._asked.state
+    def _state(self, interrupts: list[dict[str, Any]]) -> Any:
+        """Return the client's own state with the open requests."""
+        given: Any = self._request.state
         mine = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
-        return {**mine, "callboard": {"openRequests": run_request}}
+        return {**mine, "callboard": {"openRequests": interrupts}}
 
     def _usage(self) -> list[dict[str, int]]:
         total = sum(self._tokens.values())
         return [{**self._tokens, "totalTokens": total}] if total else []
 
 
-def _why(event: Event) -> str:
+def _error_message(event: Event) -> str:
     error: Any = event.data.get("error")
     return str(cast("dict[str, Any]", error)["message"] if isinstance(error, dict) else error)
 
 
-def _told(error: CallboardError) -> tuple[str, str]:
-    """What a client is told about an error, and its code."""
+def _public_error(error: CallboardError) -> tuple[str, str]:
+    """Return the message of an error that is safe for clients, and its code."""
     if isinstance(error, StoreError):
         log.error("an AG-UI run failed: %s", error)
-        return "The store cannot be used at the moment. Try again.", error.code
+        return "The store cannot be used. Try again.", error.code
     return (error.message if isinstance(error, ToolError) else str(error)), error.code

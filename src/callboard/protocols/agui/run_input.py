@@ -1,6 +1,6 @@
-"""What a run brings, taken in: new messages, results of the page's own tools, answers to what people are asked.
+"""The intake of a run: new user messages, results of front-end tools, and answers to requests.
 
-Only that is taken. The rest of what a client sends is its copy of the conversation, which is compared and not believed.
+The rest of a client's input is its copy of the conversation, which is only compared with the transcript.
 """
 
 from collections.abc import Sequence
@@ -17,29 +17,28 @@ from ...sessions.requests import RequestClosed
 from ...sessions.session import Session
 from ...storage.rows import RequestRow
 from ...types import Wake
-from . import arrivals
+from . import new_messages
 from .client_messages import ClientMessages
-from .front_end import is_for_page, page_answer
 from .interrupts import answer
-from .lines import MOST, WINDOW, Line, Lines, Window, unanswered
-from .refused import RunRefused
+from .page_tools import is_for_page, page_answer
+from .run_refused import RunRefused
 from .run_request import RunRequest
 from .thread import Thread
+from .thread_messages import MAX_WINDOW, WINDOW, MessageWindow, ThreadMessage, ThreadReader, unanswered
 
-_ASKED_AT_ONCE = 500
-"""How many ids the store is asked for at once."""
+_IDS_PER_QUERY = 500
 
 
 @dataclass(slots=True)
-class Taken:
-    """What became of it."""
+class InputEffects:
+    """The effects of a run's input."""
 
     since: int
     """The number of the last event that it caused."""
     running: set[str] = field(default_factory=set[str])
-    """Executions that go on because of an answer."""
+    """Executions that continue because of an answer."""
     turn: bool = False
-    """Whether a turn begins or goes on because of it."""
+    """Whether it starts or continues a turn."""
 
     @property
     def anything(self) -> bool:
@@ -47,117 +46,126 @@ class Taken:
 
 
 async def call_id_of(session: Session, row: RequestRow) -> str | None:
-    """The call that a request is about, by the model's id."""
+    """Return the model's id of the call of a request."""
     try:
         return (await session.result(row.execution_id, timeout=0)).call_id
     except ToolError:
         return None
 
 
-async def is_carried(session: Session, call_id: str) -> bool:
-    """Whether a process carries out a call that has not ended: its tool may be one that no process knows any more."""
+async def has_owner(session: Session, call_id: str) -> bool:
+    """Whether a process runs an open call. It has no owner if its tool is unknown to every process."""
     row = await session.calls.stored_call(call_id) if session.durable else None
     return row is None or row.owner is not None
 
 
 class RunInput:
-    """The beginning of one run."""
+    """The intake of one run."""
 
-    def __init__(self, session: Session, thread: Thread, run_request: RunRequest, lines: Lines) -> None:
+    def __init__(self, session: Session, thread: Thread, run_request: RunRequest, reader: ThreadReader) -> None:
         self._session = session
         self._thread = thread
-        self._asked = run_request
-        self._lines = lines
-        self._taken = Taken(session.board.last_seq)
+        self._request = run_request
+        self._reader = reader
+        self._effects = InputEffects(session.board.last_seq)
         self._wakes = False
 
-    async def take(self) -> tuple[Taken, ClientMessages, list[bytes]]:
-        """Take what is new. Gives the client's copy, and the frames for what the client missed.
+    async def accept(self) -> tuple[InputEffects, ClientMessages, list[bytes]]:
+        """Accept new input. Returns its effects, the client's messages, and frames for messages that it lacks.
 
-        Raises `RunRefused`, `AnswerInvalid`.
+        Raises `RunRefused` or `AnswerInvalid`.
         """
-        given = arrivals.distinct(self._asked.lines)
-        limit = self._asked.wanted or max(WINDOW, len(given))
-        window, rows = await self._lines.window(min(limit, MOST)), await self._session.requests()
-        waiting = unanswered(window.lines)
+        given = new_messages.distinct(self._request.messages)
+        limit = self._request.wanted or max(WINDOW, len(given))
+        window, rows = await self._reader.window(min(limit, MAX_WINDOW)), await self._session.requests()
+        waiting = unanswered(window.messages)
         new, pending = await self._inputs(given, window)
         results = await self._results(given, rows)
-        for line in (*new, *pending, *(line for _, line in results if line.call_id in waiting)):
-            line.fresh = True
-        copy = ClientMessages(given)
-        copy.compare(window, self._asked.wanted or WINDOW)
-        sent = copy.replace(self._asked.aside) if copy.differs else []
-        for row, line in results:
-            await self._answer(row, page_answer(line.text, self._asked.errors.get(line.call_id or "")), waiting)
-        for entry in self._asked.resume:
+        for message in (*new, *pending, *(message for _, message in results if message.call_id in waiting)):
+            message.is_new = True
+        client = ClientMessages(given)
+        client.compare(window, self._request.wanted or WINDOW)
+        sent = client.replace(self._request.aside) if client.differs else []
+        for row, message in results:
+            await self._answer(row, page_answer(message.text, self._request.errors.get(message.call_id or "")), waiting)
+        for entry in self._request.resume:
             await self._resume(entry, rows, waiting)
-        answered = {entry.interrupt_id for entry in self._asked.resume} | {row.id for row, _ in results}
+        answered = {entry.interrupt_id for entry in self._request.resume} | {row.id for row, _ in results}
         blocked = [row for row in rows if row.id not in answered and await self._call_id(row) in waiting]
-        self._taken.turn = self._wakes and not blocked  # a turn waits until all of its calls have their answers
-        await self._say(new, pending)
-        return self._taken, copy, sent
+        self._effects.turn = self._wakes and not blocked  # a turn waits for the answers of all its calls
+        await self._post(new, pending)
+        return self._effects, client, sent
 
-    async def _inputs(self, given: Sequence[Line], window: Window) -> tuple[list[Line], list[Line]]:
-        """The messages of the user that are new, and those that were taken and that the model was not told yet."""
-        self._thread.remember(line.id for line in window.lines if line.role == "user")
-        unknown = arrivals.unknown(given, window, self._thread.remembered)
-        ours = {id(line) for line in arrivals.ours(given, window, self._lines.names)}
-        new: list[Line] = []
-        pending: list[Line] = []
-        left = False
-        for start in range(0, len(unknown), _ASKED_AT_ONCE):
-            some = unknown[start : start + _ASKED_AT_ONCE]
-            taken = await self._session.conversation().taken([line.id for line in some])
-            self._thread.remember(identity for identity, told in taken.items() if told)
-            pending += [line for line in some if taken.get(line.id) is False]
-            new += [line for line in some if line.id not in taken and id(line) in ours]
-            left |= any(line.id not in taken and id(line) not in ours for line in some)
-            arrivals.check(new, self._asked)
-        fresh = {id(line) for line in (*new, *pending)}
-        if repeated := [line for line in arrivals.last_words(given) if id(line) not in fresh]:
-            arrivals.check_texts(repeated, await self._lines.texts({line.id for line in repeated}, window))
-        if left and not (new or pending or self._asked.resume or any(line.call_id for line in given)):
-            raise arrivals.MessageNotTaken(
-                "A message of the user stands before a message of an assistant that is not of this thread, so it was "
-                "not taken. Send it again after the messages of this thread."
+    async def _inputs(
+        self, given: Sequence[ThreadMessage], window: MessageWindow
+    ) -> tuple[list[ThreadMessage], list[ThreadMessage]]:
+        """Return the new user messages, and those that were accepted but not delivered to the model yet."""
+        self._thread.remember(message.id for message in window.messages if message.role == "user")
+        unseen = new_messages.unseen(given, window, self._thread.remembered)
+        own = {id(message) for message in new_messages.own(given, window, self._reader.ids)}
+        new: list[ThreadMessage] = []
+        pending: list[ThreadMessage] = []
+        ignored = False
+        for start in range(0, len(unseen), _IDS_PER_QUERY):
+            batch = unseen[start : start + _IDS_PER_QUERY]
+            accepted = await self._session.conversation().taken([message.id for message in batch])
+            self._thread.remember(identity for identity, delivered in accepted.items() if delivered)
+            pending += [message for message in batch if accepted.get(message.id) is False]
+            new += [message for message in batch if message.id not in accepted and id(message) in own]
+            ignored |= any(message.id not in accepted and id(message) not in own for message in batch)
+            new_messages.check(new, self._request)
+        current = {id(message) for message in (*new, *pending)}
+        if repeated := [message for message in new_messages.trailing(given) if id(message) not in current]:
+            new_messages.check_texts(repeated, await self._reader.texts({message.id for message in repeated}, window))
+        if ignored and not (new or pending or self._request.resume or any(message.call_id for message in given)):
+            raise new_messages.MessageRejected(
+                "A user message precedes an assistant message of another thread, so it was not accepted. Send it "
+                "again after the messages of this thread."
             )
         return new, pending
 
-    async def _say(self, new: Sequence[Line], pending: Sequence[Line]) -> None:
-        """Post messages. One that another process has taken, and that the model was not told yet, is waited for."""
+    async def _post(self, new: Sequence[ThreadMessage], pending: Sequence[ThreadMessage]) -> None:
+        """Post new messages. Pending ones were stored before, also by another process, and only start a turn."""
         conversation = self._session.conversation()
         if new:
-            said = {line.id: accept({"kind": EventKind.USER_INPUT, "text": line.text}, Side.PEOPLE)[1] for line in new}
-            number = await conversation.hear_all({identity: data["text"] for identity, data in said.items()})
-            self._taken.since = max(self._taken.since, number)
+            events = {
+                message.id: accept({"kind": EventKind.USER_INPUT, "text": message.text}, Side.PEOPLE)[1]
+                for message in new
+            }
+            number = await conversation.hear_all({identity: data["text"] for identity, data in events.items()})
+            self._effects.since = max(self._effects.since, number)
         elif pending:
             conversation.wake()
-        self._taken.turn |= bool(new or pending)
+        self._effects.turn |= bool(new or pending)
 
-    async def _results(self, given: Sequence[Line], rows: list[RequestRow]) -> list[tuple[RequestRow, Line]]:
-        """What the client's page made of calls that wait for it. Raises `RunRefused`."""
-        brought: dict[str, list[Line]] = {}
-        for line in given:
-            if line.call_id is not None and not self._lines.names.knows(line.id):
-                brought.setdefault(line.call_id, []).append(line)
-        found: list[tuple[RequestRow, Line]] = []
-        for row in rows if brought else ():
-            if not is_for_page(row) or not (lines := brought.get(await self._call_id(row) or "")):
+    async def _results(
+        self, given: Sequence[ThreadMessage], rows: list[RequestRow]
+    ) -> list[tuple[RequestRow, ThreadMessage]]:
+        """Return the client's results of calls that wait for its page. Raises `RunRefused`."""
+        results: dict[str, list[ThreadMessage]] = {}
+        for message in given:
+            if message.call_id is not None and not self._reader.ids.owns(message.id):
+                results.setdefault(message.call_id, []).append(message)
+        found: list[tuple[RequestRow, ThreadMessage]] = []
+        for row in rows if results else ():
+            if not is_for_page(row) or not (messages := results.get(await self._call_id(row) or "")):
                 continue
-            if len({line.text for line in lines}) > 1:
-                raise RunRefused(f"Two messages answer the call {lines[0].call_id!r} differently. Nothing was taken.")
-            if reason := self._asked.refused.get(lines[0].id):
+            if len({message.text for message in messages}) > 1:
+                raise RunRefused(
+                    f"Two messages have different results of the call {messages[0].call_id!r}. Nothing was accepted."
+                )
+            if reason := self._request.refused.get(messages[0].id):
                 raise RunRefused(reason)
-            found.append((row, lines[0]))
+            found.append((row, messages[0]))
         return found
 
     async def _resume(self, entry: ResumeEntry, rows: list[RequestRow], waiting: list[str]) -> None:
-        """Answer a request. One that is closed by now is left as it is: to resume twice is to resume once."""
+        """Answer a request. A closed one is ignored, so that a repeated resume has no effect."""
         row = next((row for row in rows if row.id == entry.interrupt_id), None)
         if row is None:
             await self._check_closed(entry.interrupt_id)
         elif is_for_page(row):
-            raise RunRefused(f"{row.id} is a call of the page's own tool: its answer is a tool message.")
+            raise RunRefused(f"{row.id} is a call of a front-end tool: answer it with a tool message.")
         else:
             await self._answer(row, answer(entry, row), waiting)
 
@@ -172,14 +180,14 @@ class RunInput:
             raise RunRefused(f"There is no interrupt {request_id[:80]!r} in this thread.") from error
 
     async def _answer(self, row: RequestRow, said: Any, waiting: list[str]) -> None:
-        """Answer a request; None gives its call up."""
-        running = self._taken.running
+        """Answer a request, or cancel its call if `said` is None."""
+        running = self._effects.running
         running.add(row.execution_id)
         try:
             if said is None:
                 await self._session.cancel(row.execution_id)
             else:
-                self._taken.since = await self._session.answer(row.id, said)
+                self._effects.since = await self._session.answer(row.id, said)
         except RequestClosed:
             running.discard(row.execution_id)
         else:

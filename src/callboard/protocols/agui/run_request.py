@@ -1,4 +1,4 @@
-"""What a client asks for: a run, read and held against its bounds before anything is done about it."""
+"""The validated request for a run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,50 +19,50 @@ from ag_ui.core import (
 
 from ...tools.context import ClientContext
 from .client_context import client_context, wanted_messages
-from .lines import Call, Line
-from .refused import RunRefused
+from .run_refused import RunRefused
+from .thread_messages import ThreadMessage, ToolCall
 
 MAX_ID = 200
-"""How long the ids that a client chooses may be."""
+"""Characters of an id that a client chooses."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """A run that a client wants."""
+    """A client's request for a run."""
 
     thread_id: str
     run_id: str
-    lines: list[Line]
-    """The client's copy of the conversation, as it says."""
+    messages: list[ThreadMessage]
+    """The client's copy of the conversation."""
     errors: dict[str, str]
-    """By call id, why a call failed that its page carried out."""
+    """The errors of calls that the page executed, by call id."""
     refused: dict[str, str]
-    """By message id, why a message of the user cannot be taken."""
+    """The reasons why messages cannot be accepted, by message id."""
     aside: list[dict[str, Any]]
-    """Messages that are the client's own: instructions that it shows. Nobody here acts on them."""
+    """The client's own system and developer messages, which the server returns and does not use."""
     tools: Sequence[Tool] = ()
     resume: Sequence[ResumeEntry] = ()
     state: Any = None
     protocol_version: str | None = None
-    """The version of AG-UI that the client speaks; None: one from before 1.0."""
+    """The client's version of AG-UI; None before 1.0."""
     client: ClientContext | None = None
-    """What the client sends along for tools and model."""
+    """The client context for tools and the model."""
     wanted: int | None = None
-    """How many of the newest messages the page wants to have, if it says so."""
+    """The number of newest messages that the page requests, if any."""
 
 
-def read(given: RunAgentInput) -> RunRequest:
-    """What a client wants. Raises `RunRefused`."""
+def parse_run_request(given: RunAgentInput) -> RunRequest:
+    """Validate the input of a run. Raises `RunRefused`."""
     for name, value in (("threadId", given.thread_id), ("runId", given.run_id)):
         if not (0 < len(value) <= MAX_ID and value.isprintable()):
-            raise RunRefused(f"{name} has 1 to {MAX_ID} printable characters.")
-    reading = _Reading()
+            raise RunRefused(f"{name} must have 1 to {MAX_ID} printable characters.")
+    reading = _MessageParser()
     for message in given.messages:
-        reading.take(message)
+        reading.add(message)
     return RunRequest(
         given.thread_id,
         given.run_id,
-        reading.lines,
+        reading.messages,
         reading.errors,
         reading.refused,
         reading.aside,
@@ -76,32 +76,32 @@ def read(given: RunAgentInput) -> RunRequest:
 
 
 @dataclass(slots=True)
-class _Reading:
-    lines: list[Line] = field(default_factory=list[Line])
+class _MessageParser:
+    messages: list[ThreadMessage] = field(default_factory=list[ThreadMessage])
     errors: dict[str, str] = field(default_factory=dict[str, str])
     refused: dict[str, str] = field(default_factory=dict[str, str])
     aside: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
-    def take(self, message: Message) -> None:
+    def add(self, message: Message) -> None:
         match message:
             case UserMessage(id=identity, content=content):
-                self.lines.append(Line(identity, "user", self._text(identity, content)))
+                self.messages.append(ThreadMessage(identity, "user", self._text(identity, content)))
             case AssistantMessage(id=identity, content=content, tool_calls=calls):
-                made = [Call(call.id, call.function.name, call.function.arguments) for call in calls or ()]
-                self.lines.append(Line(identity, "assistant", content or "", made))
+                made = [ToolCall(call.id, call.function.name, call.function.arguments) for call in calls or ()]
+                self.messages.append(ThreadMessage(identity, "assistant", content or "", made))
             case ToolMessage(id=identity, content=content, tool_call_id=call_id, error=error):
                 text = self._text(identity, content)
-                self.lines.append(Line(identity, "tool", text, call_id=call_id, failed=error is not None))
+                self.messages.append(ThreadMessage(identity, "tool", text, call_id=call_id, failed=error is not None))
                 if error is not None:
                     self.errors[call_id] = error
             case SystemMessage() | DeveloperMessage():
                 self.aside.append({"id": message.id, "role": message.role, "content": message.content})
-            case _:  # activities and thoughts, which a client keeps through every snapshot
+            case _:  # activities and reasoning, which a client keeps through snapshots
                 pass
 
     def _text(self, identity: str, content: Any) -> str:
         if isinstance(content, str):
             return content
         if other := sorted({part.type for part in content if not isinstance(part, TextPart)}):
-            self.refused[identity] = f"Only text is taken here, and a message has: {', '.join(other)}."
+            self.refused[identity] = f"Only text is supported, and a message contains: {', '.join(other)}."
         return "\n".join(part.text for part in content if isinstance(part, TextPart))

@@ -1,8 +1,7 @@
-"""A thread: what the runs of one session have in common, in this process.
+"""A thread: the state that the runs of one session share in this process.
 
-Several runs of a thread may be open at once, two tabs of one page for instance. They read the same conversation, and
-what one of them says joins the turn that runs. A message that a client sends again is taken once; over processes the
-store sees to that.
+Several runs of a thread may be open at once, such as two tabs of a page. They read the same conversation, and a message
+of one joins the running turn. A repeated message is accepted once; the store ensures that across processes.
 """
 
 import asyncio
@@ -20,27 +19,27 @@ T = TypeVar("T")
 log = logging.getLogger("callboard.agui")
 
 REMEMBERED = 5_000
-"""How many ids of messages that the model was told of a thread remembers. The store remembers all of them."""
+"""Ids of delivered messages that a thread caches. The store has all of them."""
 
 
 class Thread:
-    """One session, as AG-UI sees it. It must not hold that session, which holds it."""
+    """A session's state for AG-UI. It must not refer to the session, which keeps it alive."""
 
     def __init__(self) -> None:
-        self._told: dict[str, None] = {}
+        self._delivered: dict[str, None] = {}
         self._tools: dict[object, Sequence[Tool]] = {}
         self._lent = False
-        self._kept: set[asyncio.Task[Any]] = set()
+        self._intakes: set[asyncio.Task[Any]] = set()
         self.paused: tuple[str, int, int] | None = None
-        """The turn that waited last, and what it had used by then: input and output tokens."""
+        """The last paused turn, and the input and output tokens that it had used."""
         self.starting = asyncio.Lock()
-        """One run after the other sees what is new, and takes it."""
+        """Serializes the intake of runs."""
 
     @contextmanager
     def lending(self, session: Session, tools: Sequence[Tool]) -> Generator[None]:
-        """Have its session see the tools that a run's client brings, together with those of other open runs.
+        """Add the tools of a run to its session, together with those of other open runs. Raises `RegistrationError`.
 
-        They stay until another run begins: a call of them may still wait for its page. Raises `RegistrationError`.
+        They stay until the next run, because a call may still wait for its page.
         """
         run = object()
         if tools or self._lent:
@@ -53,40 +52,40 @@ class Thread:
         finally:
             del self._tools[run]
 
-    def keep(self, taking: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Begin something that goes on to its end, also where the client of its run leaves."""
-        task = asyncio.get_running_loop().create_task(taking, name="callboard: AG-UI intake")
-        self._kept.add(task)
-        task.add_done_callback(self._let_go)
+    def start_intake(self, intake: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Start the intake of a run, which continues if its client disconnects."""
+        task = asyncio.get_running_loop().create_task(intake, name="callboard: AG-UI intake")
+        self._intakes.add(task)
+        task.add_done_callback(self._end_intake)
         return task
 
-    def _let_go(self, task: asyncio.Task[Any]) -> None:
-        self._kept.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:  # whoever wanted to know it may be gone
-            log.debug("what a run brought was not taken in: %s", error)
+    def _end_intake(self, task: asyncio.Task[Any]) -> None:
+        self._intakes.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:  # the run may have ended before
+            log.debug("the input of a run was not accepted: %s", error)
 
     @property
     def remembered(self) -> Collection[str]:
-        """Ids of messages of the user that the model was told of, so that the store need not be asked for them."""
-        return self._told
+        """Ids of delivered user messages, which need no query."""
+        return self._delivered
 
     def remember(self, ids: Iterable[str]) -> None:
-        """Remember messages of the user that the model was told of, the newest ones."""
+        """Remember delivered user messages, up to `REMEMBERED`."""
         for identity in ids:
-            self._told.pop(identity, None)
-            self._told[identity] = None
-        while len(self._told) > REMEMBERED:
-            del self._told[next(iter(self._told))]
+            self._delivered.pop(identity, None)
+            self._delivered[identity] = None
+        while len(self._delivered) > REMEMBERED:
+            del self._delivered[next(iter(self._delivered))]
 
 
 class Threads:
-    """The threads of one endpoint, for as long as their sessions are in memory."""
+    """The threads of one endpoint, while their sessions are in memory."""
 
     def __init__(self) -> None:
         self._known: WeakKeyDictionary[Session, Thread] = WeakKeyDictionary()
 
     def of(self, session: Session) -> Thread:
-        """The thread of a session."""
+        """Return the thread of a session."""
         if (thread := self._known.get(session)) is None:
             thread = self._known[session] = Thread()
         return thread

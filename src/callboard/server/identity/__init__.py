@@ -1,16 +1,15 @@
-"""Who asks the server, and whether he may: keys, tokens, names, origins and limits, in front of the application.
+"""Authentication and admission in front of the application: API keys, tokens, host names, origins and rate limits.
 
     config = IdentityConfig.from_environment()
     keys = bool(await runtime.store.keys(limit=1))
     if not may_listen(host, config, keys=keys):
-        ...  # refuse to start; say: callboard keys create, or --no-auth
+        ...  # refuse to start; suggest: callboard keys create, or --no-auth
     app = create_app(runtime, guard=lambda inner: guard(inner, config, runtime.store))
 
-A flag that forces it is `replace(config, insecure=True)`; `config.listening_on(host)` is the configuration of a server
-that is reached under the address that it listens on. The store has to be open when the first request comes. The
-application finds the user in
-`scope["state"]["user_id"]` and never sees an `Authorization` header; where nobody needs to be known (the page, probes,
-metrics), the user is the empty text, who owns nothing.
+`replace(config, insecure=True)` allows unauthenticated access; `config.listening_on(host)` adds the address on which
+the server listens to its host names. Open the store before the first request. The application finds the user in
+`scope["state"]["user_id"]` and never sees an `Authorization` header; for public paths (the page, probes, metrics) the
+user is the empty string, which owns nothing.
 """
 
 from .addresses import may_listen

@@ -1,4 +1,4 @@
-"""Addresses of clients and servers: names in headers, origins of pages, and what is this machine itself."""
+"""Addresses of clients and servers: host names in headers, origins of pages, loopback addresses."""
 
 import re
 from functools import lru_cache
@@ -9,19 +9,19 @@ _AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9](?:[A-Za-z0-9._-]{
 _ORIGIN = re.compile(r"(https?)://([^/?#@\\\s]+)")
 _PORTS = {"http": 80, "https": 443}
 _LONGEST = 300
-"""Characters of what is looked at, and remembered: the same few names come with every request."""
+"""Characters of a name that is parsed and cached."""
 
 
 class Authority(NamedTuple):
-    """A name and the port after it, as in a `Host` header."""
+    """A host name and port, as in a `Host` header."""
 
     name: str
-    """In lower case; an address of IPv6 without its brackets."""
+    """In lower case; an IPv6 address without its brackets."""
     port: int | None
 
 
 class Origin(NamedTuple):
-    """Where a page comes from."""
+    """The origin of a page."""
 
     scheme: str
     name: str
@@ -29,7 +29,7 @@ class Origin(NamedTuple):
 
 
 class Listening(Protocol):
-    """What `may_listen` needs to know of the configuration."""
+    """The settings that `may_listen` needs."""
 
     @property
     def jwks(self) -> str | None: ...
@@ -39,7 +39,7 @@ class Listening(Protocol):
 
 
 def read_authority(text: str) -> Authority | None:
-    """The parts of a `Host` header; None where it is none."""
+    """Parse a `Host` header. Returns None if it is invalid."""
     return _authority(text) if len(text) <= _LONGEST else None
 
 
@@ -59,7 +59,7 @@ def _authority(text: str) -> Authority | None:
 
 
 def read_origin(text: str) -> Origin | None:
-    """The parts of an `Origin` header; None for `null` and for what is none."""
+    """Parse an `Origin` header. Returns None if it is `null` or invalid."""
     return _origin(text) if len(text) <= _LONGEST else None
 
 
@@ -73,9 +73,9 @@ def _origin(text: str) -> Origin | None:
 
 
 def is_same_origin(origin: Origin, host: Authority, scheme: str) -> bool:
-    """Whether a page comes from the server that was asked.
+    """Whether a page comes from this server.
 
-    A proxy in front may have taken the encryption off: an `https` page of the same name and port is the server's own.
+    A proxy may terminate TLS, so an `https` page of the same name and port is the server's own.
     """
     if scheme == "https" and origin.scheme != "https":
         return False
@@ -83,7 +83,7 @@ def is_same_origin(origin: Origin, host: Authority, scheme: str) -> bool:
 
 
 def is_loopback(name: str) -> bool:
-    """Whether a name or an address means this machine itself, for everybody and without asking any name server."""
+    """Whether a name or an address always means this machine, without a DNS lookup."""
     return len(name) <= _LONGEST and _is_loopback(name)
 
 
@@ -95,8 +95,8 @@ def _is_loopback(name: str) -> bool:
     return address is not None and address.is_loopback
 
 
-def neighbourhood(address: str) -> str:
-    """Whom an address counts as: itself, or its network of IPv6, in which one person has all the addresses."""
+def client_network(address: str) -> str:
+    """Return the rate limit's name of an address: itself, or the /64 network of an IPv6 address."""
     found = _address(address) if ":" in address else None
     if not isinstance(found, IPv6Address):
         return address if found is None else str(found)
@@ -104,9 +104,9 @@ def neighbourhood(address: str) -> str:
 
 
 def may_listen(host: str, config: Listening, *, keys: bool = False) -> bool:
-    """Whether a server may listen on an address: this machine's own, or any where people have to say who they are.
+    """Whether a server may listen on an address: a loopback address, or any if clients must authenticate.
 
-    `keys` says whether the store has API keys.
+    `keys` is whether the store has API keys.
     """
     return is_loopback(host) or keys or config.jwks is not None or config.insecure
 

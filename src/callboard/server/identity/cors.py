@@ -1,38 +1,40 @@
-"""Which pages of other origins may use the server, told to their browsers. Cookies play no part: tokens are headers."""
+"""CORS headers for pages of configured origins. Cookies are not used: tokens are sent in headers."""
 
 from collections.abc import Iterable
 
 from starlette.responses import Response
 
 METHODS = "GET, POST, DELETE"
-SENT = "authorization, content-type, last-event-id, mcp-method, mcp-name, mcp-protocol-version, mcp-session-id"
-READ = "retry-after, www-authenticate, mcp-session-id"
-REMEMBERED = "600"
-"""Seconds for which a browser need not ask again."""
+ALLOWED_HEADERS = (
+    "authorization, content-type, last-event-id, mcp-method, mcp-name, mcp-protocol-version, mcp-session-id"
+)
+EXPOSED_HEADERS = "retry-after, www-authenticate, mcp-session-id"
+MAX_AGE = "600"
+"""Seconds for which a browser caches a preflight response."""
 
 Headers = Iterable[tuple[bytes, bytes]]
 
 
 def is_preflight(method: str, headers: Headers) -> bool:
-    """Whether a browser asks what a page may do, before it does it."""
+    """Whether a request is a CORS preflight."""
     return method == "OPTIONS" and any(name == b"access-control-request-method" for name, _ in headers)
 
 
-def preflight_answer() -> Response:
-    """What pages of configured origins may send. `allowing` goes with it, as with every answer to them."""
+def preflight_response() -> Response:
+    """Create the response to a preflight. Add `allow_origin_headers`, as to every response to such a page."""
     return Response(
         status_code=204,
         headers={
             "access-control-allow-methods": METHODS,
-            "access-control-allow-headers": SENT,
-            "access-control-max-age": REMEMBERED,
+            "access-control-allow-headers": ALLOWED_HEADERS,
+            "access-control-max-age": MAX_AGE,
         },
     )
 
 
-def allowing(origin: str) -> list[tuple[bytes, bytes]]:
-    """Headers that let a page read an answer."""
+def allow_origin_headers(origin: str) -> list[tuple[bytes, bytes]]:
+    """Return the headers that let a page read a response."""
     return [
         (b"access-control-allow-origin", origin.encode("latin-1")),
-        (b"access-control-expose-headers", READ.encode()),
+        (b"access-control-expose-headers", EXPOSED_HEADERS.encode()),
     ]

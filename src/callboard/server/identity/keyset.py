@@ -1,4 +1,4 @@
-"""The keys that sign tokens (a JWKS), from a file or an address. Fetched when they are needed, and not too often."""
+"""The JSON Web Key Set that verifies tokens, from a file or a URL, loaded on demand."""
 
 import asyncio
 import logging
@@ -19,24 +19,24 @@ from ...errors import CallboardError
 log = logging.getLogger("callboard.identity")
 
 LIFETIME = 300.0
-"""Seconds after which the set is asked for again: a key that was taken out of it works no longer than that."""
+"""Seconds after which the set is reloaded, and a removed key stops working."""
 COOLDOWN = 30.0
-"""Seconds between two attempts, also when somebody comes with keys that nobody knows."""
+"""Seconds between two loads, also when tokens name unknown keys."""
 STALE = 3_600.0
-"""Seconds for which a set is used when it cannot be asked for again."""
+"""Seconds for which a set is used while it cannot be reloaded."""
 TIMEOUT = 5.0
 LARGEST = 1 << 20
 """Bytes of a key set."""
 
 
 class KeySetUnavailable(CallboardError):
-    """The key set cannot be had, so that no token can be checked."""
+    """The key set cannot be loaded, so no token can be verified."""
 
     code = "key_set"
 
 
 class KeySet:
-    """The public keys of a source. Those that cannot be used here are left out: secret, for encryption, too odd."""
+    """The public keys of a source, without keys that are private, for encryption, or of other algorithms."""
 
     def __init__(
         self,
@@ -55,11 +55,11 @@ class KeySet:
         self._loading = asyncio.Lock()
 
     async def find(self, kid: str | None) -> PyJWK | None:
-        """The key of an id, or the only one there is where a token names none. Raises `KeySetUnavailable`."""
+        """Return the key of an id, or the only key for a token without one. Raises `KeySetUnavailable`."""
         if self._age(self._loaded) >= LIFETIME and not (self._keys and self._loading.locked()):
-            await self._load()  # one waits for it; others go on with what there is
+            await self._load()  # one request waits for it, others use the present keys
         if self._loaded is None or self._age(self._loaded) >= STALE:
-            raise KeySetUnavailable("The keys that sign tokens cannot be had at the moment. Try again later.")
+            raise KeySetUnavailable("The keys that verify tokens cannot be loaded. Try again later.")
         key = self._pick(kid)
         if key is None and kid is not None:
             await self._load()
@@ -75,7 +75,7 @@ class KeySet:
         return STALE if when is None else self._clock.monotonic() - when
 
     async def _load(self) -> None:
-        """Read the set, unless that was tried a moment ago. What cannot be read leaves the old one as it is."""
+        """Load the set, unless within the cooldown. A failure keeps the present keys."""
         async with self._loading:
             if self._age(self._tried) < COOLDOWN:
                 return
@@ -86,13 +86,13 @@ class KeySet:
                 self._keys = usable_keys(content, self._algorithms)
                 self._loaded = self._clock.monotonic()
             except (OSError, ValueError, PyJWTError, HTTPException, TimeoutError) as error:
-                log.error("the key set cannot be read: %s", type(error).__name__)  # its text may hold the address
+                log.error("cannot load the key set: %s", type(error).__name__)  # its text may contain the URL
 
 
 def usable_keys(content: bytes, algorithms: Collection[str]) -> list[PyJWK]:
-    """The keys of a set that verify tokens, each bound to one algorithm: its own, never the token's.
+    """Return the keys of a set that verify tokens, each bound to its own algorithm rather than the token's.
 
-    Raises `ValueError`, or an error of PyJWT, where there is none.
+    Raises `ValueError`, or an error of PyJWT, if there is none.
     """
     document = from_json(content)
     entries: Any = cast(dict[str, Any], document).get("keys") if isinstance(document, dict) else None
@@ -102,12 +102,12 @@ def usable_keys(content: bytes, algorithms: Collection[str]) -> list[PyJWK]:
     public = [entry for entry in objects if _verifies(entry)]
     keys = [key for key in PyJWKSet(public).keys if key.algorithm_name in algorithms]
     if not keys:
-        raise ValueError("it has no key that can be used")
+        raise ValueError("it has no usable key")
     return keys
 
 
 def _verifies(entry: Mapping[str, Any]) -> bool:
-    """Whether it is a public key for signatures. One that holds its secret half must not lie in a key set."""
+    """Whether an entry is a public key for signatures. A private key does not belong in a key set."""
     operations = entry.get("key_ops")
     if entry.get("kty") == "oct" or "d" in entry or entry.get("use", "sig") != "sig":
         return False
@@ -115,7 +115,7 @@ def _verifies(entry: Mapping[str, Any]) -> bool:
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """What is configured is what is asked, and nobody else."""
+    """Disables redirects: only the configured server is trusted."""
 
     def redirect_request(
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
@@ -124,15 +124,15 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 def read_source(source: str) -> bytes:
-    """The content of a file or of an address. It waits; not to be called on the event loop."""
+    """Read a file or URL. It blocks, so call it in a thread."""
     if source.startswith(("https://", "http://")):
         request = urllib.request.Request(source, headers={"accept": "application/json"})  # noqa: S310
         try:
             with urllib.request.build_opener(_NoRedirects).open(request, timeout=TIMEOUT) as answer:
                 content = answer.read(LARGEST + 1)
         except urllib.error.HTTPError as error:
-            error.close()  # it is an open answer too
-            raise OSError(f"its server answers {error.code}") from None
+            error.close()  # the error is also an open response
+            raise OSError(f"its server responds with {error.code}") from None
     else:
         with Path(source).open("rb") as file:
             content = file.read(LARGEST + 1)

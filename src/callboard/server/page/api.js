@@ -1,4 +1,4 @@
-// Requests to the server. They carry the token, where there is one; what is refused comes back as a `Problem`.
+// Requests to the server, with the token if there is one. An error response is thrown as a `Problem`.
 
 const KEY = "callboard.token";
 
@@ -21,33 +21,33 @@ function headers(more = {}) {
   return own ? { ...more, authorization: `Bearer ${own}` } : more;
 }
 
-export async function refused(response) {
+export async function problemOf(response) {
   let document = {};
   try {
     document = await response.json();
   } catch {
-    // not every proxy speaks JSON
+    // the response of a proxy may not be JSON
   }
-  const message = document.detail || document.title || `The server answered with ${response.status}.`;
+  const message = document.detail || document.title || `The server responded with ${response.status}.`;
   return new Problem(response.status, document.code ?? "", message, document.errors);
 }
 
 export async function get(path, query = {}) {
   const response = await fetch(`${path}?${new URLSearchParams(query)}`, { headers: headers({ accept: "application/json" }) });
-  if (!response.ok) throw await refused(response);
+  if (!response.ok) throw await problemOf(response);
   return response.json();
 }
 
-/** `key` makes a repeated request harmless; `patience` is how many milliseconds the server may take to answer. */
-export async function post(path, body, { key, patience } = {}) {
+/** `key` is the idempotency key; `timeout` limits the milliseconds until the response. */
+export async function post(path, body, { key, timeout } = {}) {
   const more = key ? { "idempotency-key": key } : {};
   const response = await fetch(path, {
     method: "POST",
     headers: headers({ "content-type": "application/json", accept: "application/json", ...more }),
     body: JSON.stringify(body),
-    signal: patience ? AbortSignal.timeout(patience) : undefined,
+    signal: timeout ? AbortSignal.timeout(timeout) : undefined,
   });
-  if (!response.ok) throw await refused(response);
+  if (!response.ok) throw await problemOf(response);
   return response.status === 204 ? null : response.json();
 }
 

@@ -1,4 +1,4 @@
-// The page: joins the stream, the state and the elements, and sends what the person says.
+// The page: connects the stream, the state and the elements, and sends the person's messages.
 
 import { Problem, get, post, token } from "./api.js";
 import { Card } from "./cards.js";
@@ -9,15 +9,15 @@ import { Stream } from "./stream.js";
 
 const SESSION = "callboard.session";
 const NEAR = 120;
-const PATIENCE = 20_000; // milliseconds that the server may take to answer
-const PAGES = 8; // of the past that are read for the history of the cards, of 500 events each
+const TIMEOUT = 20_000; // milliseconds that the server may take to respond
+const PAGES = 8; // pages of 500 past events that are read for the history of the cards
 const UNSENT = {
   sending: "sending…",
   sent: "sent",
-  waiting: "not sent yet; it is tried again by itself",
+  waiting: "not sent yet, retrying automatically",
   failed: "not sent",
 };
-const TRIES = [
+const SUGGESTIONS = [
   ["get_current_time", "what time is it in Tokyo and Paris"],
   ["calculate", "what is 12 * (3 + 4) and 365 * 24"],
   ["build_report", "build a report on coffee"],
@@ -27,36 +27,36 @@ const TRIES = [
 ];
 
 const state = new State();
-const shown = new Map(); // the element or card of each item, by its key
-const unsent = new Map(); // the element of each message that is not acknowledged, by its id
-const answers = new Map(); // what was answered to each request, and under which key it was sent
+const elements = new Map(); // the element or card of each item, by its key
+const unsent = new Map(); // the element of each unacknowledged message, by its id
+const answers = new Map(); // the answer to each request, and its idempotency key
 let outbox = null;
 let stream = null;
 let sessionId = null;
 let drawing = false;
 let stale = false;
 let ready = false;
-let left = 0; // how far the end was below the window when one last looked
-let earlier = null; // where the messages before those that are shown are read from
-let oldest = null; // the first element that was shown when they came
-let memory = 0; // of snapshots: the history of an older one does not matter
-let generation = 0; // of connections: what an older one still wants does not matter
+let distance = 0; // pixels between the window and the end of the page at the last scroll or redraw
+let earlier = null; // the cursor of the messages before those on the page
+let oldest = null; // the first element before earlier messages were added
+let historyGeneration = 0; // increases with each snapshot, to drop the history of an older one
+let generation = 0; // increases with each connection, to drop the results of an older one
 
 const timeline = find("timeline");
 const message = find("message");
 
 const act = {
   cancel: (executionId) => post(`/api/executions/${encodeURIComponent(executionId)}/cancel`, { session_id: sessionId }),
-  /** Answer a request for what the person has seen of it. The same answer again is the same: it may have arrived. */
+  /** Answer a request as the person has seen it. A repeated answer has the same key, because the first may have arrived. */
   async answer({ id, hash }, answer) {
     const body = { session_id: sessionId, answer, ...(hash ? { arguments_hash: hash } : {}) };
     const text = JSON.stringify(body);
     if (answers.get(id)?.text !== text) answers.set(id, { text, key: newId() });
     try {
-      await post(`/api/requests/${encodeURIComponent(id)}/answer`, body, { key: answers.get(id).key, patience: PATIENCE });
+      await post(`/api/requests/${encodeURIComponent(id)}/answer`, body, { key: answers.get(id).key, timeout: TIMEOUT });
       answers.delete(id);
     } catch (problem) {
-      if (problem.name === "TimeoutError") throw new Error("The server does not answer. Try again: your answer counts once.");
+      if (problem.name === "TimeoutError") throw new Error("The server does not respond. Try again: your answer is counted once.");
       if (problem.status === 404 || problem.code === "request_closed") {
         state.forget(id);
         draw();
@@ -76,7 +76,7 @@ function draw() {
     const follow = atEnd();
     if (stale) {
       stale = false;
-      shown.clear();
+      elements.clear();
       timeline.replaceChildren();
     }
     for (const item of state.items) render(item);
@@ -91,12 +91,12 @@ function draw() {
 }
 
 function render(item) {
-  const known = shown.get(item.key);
+  const known = elements.get(item.key);
   if (item.type === "call") {
     if (known) known.update(item);
     else {
       const card = new Card(item, act);
-      shown.set(item.key, card);
+      elements.set(item.key, card);
       put(item, make("li", { class: "call" }, card.element));
     }
     return;
@@ -111,7 +111,7 @@ function render(item) {
   const who = { user: "You", model: "Model" }[item.type];
   const kind = item.type === "notice" ? `note ${item.level}` : item.type;
   put(item, make("li", { class: kind }, who ? make("span", { class: "hidden" }, `${who}: `) : null, text));
-  shown.set(item.key, { text });
+  elements.set(item.key, { text });
 }
 
 /** Put an element at the end, or, for an earlier message, before those that were there. */
@@ -119,7 +119,7 @@ function put(item, element) {
   timeline.insertBefore(element, item.earlier ? oldest : null);
 }
 
-/** What the person wrote stands at the end from the first moment, and says how it stands, until the board has it. */
+/** Draw unsent messages with their state at the end of the page, until the board has them. */
 function renderUnsent() {
   const items = (outbox?.items ?? []).filter((item) => item.state !== "kept");
   for (const [id, { element }] of unsent) {
@@ -146,7 +146,7 @@ function renderUnsent() {
   }
 }
 
-/** What is shown is to be drawn anew, in one go with what takes its place. */
+/** Redraw everything in the next frame. */
 function reset() {
   stale = true;
 }
@@ -155,21 +155,21 @@ const below = () => document.body.scrollHeight - innerHeight - scrollY;
 const atEnd = () => below() <= NEAR;
 
 function jumpable() {
-  left = below();
+  distance = below();
   find("jump").hidden = atEnd();
   const asking = unseen();
   const count = state.requests.size;
   find("waiting").hidden = !asking;
-  if (asking) write(find("waiting"), `${count === 1 ? "A question waits" : `${count} questions wait`} for you ${asking.way}`);
+  if (asking) write(find("waiting"), `${count === 1 ? "A question is" : `${count} questions are`} waiting for you ${asking.direction}`);
 }
 
-/** The first card whose question is out of sight. */
-const unseen = () => [...state.requests.values()].map((call) => shown.get(call.key)).find((card) => card?.way);
+/** The first card whose question is outside the window. */
+const unseen = () => [...state.requests.values()].map((call) => elements.get(call.key)).find((card) => card?.direction);
 
-/** Whoever is at the end stays there, also where a turned phone has room for less. */
-function stay(distance) {
-  for (let round = 0; round < 2; round++) { // what is shown in the first one takes room itself
-    scrollBy({ top: below() - distance });
+/** Keep a distance to the end of the page, also when the window changes its size. */
+function stay(wanted) {
+  for (let round = 0; round < 2; round++) { // the first round may show buttons that take space
+    scrollBy({ top: below() - wanted });
     jumpable();
   }
 }
@@ -195,7 +195,7 @@ function connection(name, delay) {
     write(find("connection-text"), words[name] ?? name);
     return;
   }
-  write(find("connection-text"), delay > 1500 ? "connection lost, trying again soon" : "reconnecting…");
+  write(find("connection-text"), delay > 1500 ? "connection lost, retrying soon" : "reconnecting…");
 }
 
 function take(kind, event) {
@@ -207,7 +207,7 @@ function take(kind, event) {
     more(event.messages_next);
     suggest();
     if (state.unsure.size) settle();
-    remember(event.last_seq ?? 0);
+    loadHistory(event.last_seq ?? 0);
   } else if (kind === "deleted") {
     for (const item of [...(outbox?.items ?? [])]) outbox.discard(item.id);
     fresh();
@@ -220,21 +220,21 @@ function take(kind, event) {
   draw();
 }
 
-/** Give the cards their history: what the snapshot does not tell is read from the events before it. */
-async function remember(lastSeq) {
-  const mine = ++memory;
+/** Add the history of the cards from the events before the snapshot. */
+async function loadHistory(lastSeq) {
+  const mine = ++historyGeneration;
   let before = lastSeq + 1;
   try {
-    for (let page = 0; page < PAGES && state.forgetful && before > 1; page++) {
+    for (let page = 0; page < PAGES && state.lacksHistory && before > 1; page++) {
       const { events, next } = await get("/api/events", { session_id: sessionId, before, limit: 500 });
-      if (mine !== memory) return; // there is another snapshot by now
-      state.remember(events);
+      if (mine !== historyGeneration) return; // a newer snapshot has arrived
+      state.addHistory(events);
       draw();
       if (next === null) return;
       before = next;
     }
   } catch {
-    // a card without its history is a card all the same
+    // the history of a card is optional
   }
 }
 
@@ -242,8 +242,8 @@ async function connect(wanted) {
   const mine = ++generation;
   stream?.close();
   ready = false;
-  memory++;
-  sessionId = wanted ?? `s${newId()}`; // chosen here, so that what is written before the server answers has its place
+  historyGeneration++;
+  sessionId = wanted ?? `s${newId()}`; // chosen here, so that messages can be stored before the server responds
   localStorage.setItem(SESSION, sessionId);
   if (outbox?.sessionId !== sessionId) {
     outbox = new Outbox(sessionId, { changed: draw, denied: () => ask(() => connect(sessionId)) });
@@ -254,7 +254,7 @@ async function connect(wanted) {
   draw();
   connection("connecting");
   try {
-    await post("/api/sessions", { session_id: sessionId }, { patience: PATIENCE });
+    await post("/api/sessions", { session_id: sessionId }, { timeout: TIMEOUT });
     if (mine !== generation) return;
     outbox.start();
     complain("");
@@ -265,7 +265,7 @@ async function connect(wanted) {
       return;
     }
     if (problem instanceof Problem && problem.status === 404 && wanted) {
-      connect(null); // it is somebody else's
+      connect(null); // it belongs to another user
       return;
     }
     connection("lost");
@@ -300,7 +300,7 @@ async function settle() {
     state.settle(executions);
     draw();
   } catch {
-    // the events to come will tell
+    // later events will update the calls
   }
 }
 
@@ -330,10 +330,10 @@ async function suggest() {
     const { tools } = await get("/api/tools", { session_id: sessionId });
     const names = new Set(tools.map((tool) => tool.name));
     list.replaceChildren(
-      ...TRIES.filter(([tool]) => names.has(tool)).map(([, text]) => make("li", {}, button(text, "try", () => say(text)))),
+      ...SUGGESTIONS.filter(([tool]) => names.has(tool)).map(([, text]) => make("li", {}, button(text, "try", () => say(text)))),
     );
   } catch {
-    // they are only suggestions
+    // suggestions are optional
   }
 }
 
@@ -344,14 +344,14 @@ function ask(then) {
   const input = find("token");
   const error = find("token-error");
   error.hidden = !token.get();
-  write(error, "That token was not accepted.");
+  write(error, "The server did not accept this token.");
   token.set("");
   input.value = "";
   find("token-form").onsubmit = () => {
     token.set(input.value.trim());
     then();
   };
-  dialog.onclose = () => token.get() || dialog.showModal(); // Escape closes it, whatever one wants
+  dialog.onclose = () => token.get() || dialog.showModal(); // Escape closes it in any case
   if (!dialog.open) dialog.showModal();
 }
 
@@ -365,7 +365,7 @@ function say(text) {
 
 async function stop() {
   try {
-    await post("/api/interrupt", { session_id: sessionId }, { key: newId(), patience: PATIENCE });
+    await post("/api/interrupt", { session_id: sessionId }, { key: newId(), timeout: TIMEOUT });
   } catch (problem) {
     complain(problem.message);
   }
@@ -391,7 +391,7 @@ find("new-session").addEventListener("click", fresh);
 find("jump").addEventListener("click", () => scrollTo({ top: document.body.scrollHeight, behavior: "smooth" }));
 find("waiting").addEventListener("click", () => unseen()?.focus());
 addEventListener("scroll", jumpable, { passive: true });
-addEventListener("resize", () => (left <= NEAR ? stay(left) : jumpable()));
+addEventListener("resize", () => (distance <= NEAR ? stay(distance) : jumpable()));
 addEventListener("pagehide", () => stream?.close());
 addEventListener("pageshow", (event) => event.persisted && connect(sessionId));
 

@@ -1,14 +1,14 @@
-// The card of a call: what was called with what, how far it is, what came of it, and what it asks.
+// The card of a call: its tool, arguments, progress and result, and its request to the person.
 
 import { button, make, write } from "./elements.js";
 import { answerForm, json, title } from "./forms.js";
 
-const WORDS = {
-  pending: "is queued",
-  validating: "begins",
-  executing: "runs",
-  retrying: "is tried again",
-  waiting: "waits for you",
+const STATUS_LABELS = {
+  pending: "queued",
+  validating: "starting",
+  executing: "running",
+  retrying: "retrying",
+  waiting: "waiting for you",
   succeeded: "done",
   failed: "failed",
   cancelled: "cancelled",
@@ -25,7 +25,7 @@ const DECISIONS = {
 const ENDED = new Set(["succeeded", "failed", "cancelled", "rejected", "expired"]);
 const NEUTRAL = new Set(["rejected", "expired"]);
 const LONG = 400;
-const PARTIALS = 50; // how many are shown, the newest
+const PARTIALS = 50; // the newest partial results on a card
 
 export class Card {
   /** `act` has `cancel(executionId)` and `answer(request, answer)`, both of which may throw a `Problem`. */
@@ -36,7 +36,7 @@ export class Card {
     this.cancel = button("Cancel", "quiet", () => this.#cancel(call));
     this.cancel.setAttribute("aria-label", `Cancel ${call.tool}`);
     this.bar = make("progress", { max: "1", "aria-label": `Progress of ${call.tool}` });
-    this.said = make("p", { class: "said" });
+    this.progress = make("p", { class: "said" });
     this.troubles = make("ul", { class: "troubles" });
     this.partials = make("ul", { class: "partials" });
     this.decision = make("div", { class: "decision" });
@@ -50,7 +50,7 @@ export class Card {
       make("header", {}, this.name, this.status, this.cancel),
       facts(call.arguments),
       this.bar,
-      this.said,
+      this.progress,
       this.troubles,
       this.partials,
       this.decision,
@@ -66,13 +66,13 @@ export class Card {
     this.element.dataset.status = call.status;
     const attempt = call.attempt > 1 || call.errors.length ? ` (attempt ${call.attempt} of ${call.maximum})` : "";
     const timed = ended && !NEUTRAL.has(call.status) && call.seconds !== null && call.seconds !== undefined;
-    const spent = timed ? ` ${within(call.seconds)}` : "";
-    write(this.status, (WORDS[call.status] ?? call.status) + attempt + spent);
+    const spent = timed ? ` in ${seconds(call.seconds)}` : "";
+    write(this.status, (STATUS_LABELS[call.status] ?? call.status) + attempt + spent);
     this.cancel.hidden = ended || !call.executionId;
     this.#progress(call, ended);
     this.#list(this.troubles, call.errors.map((error) => `${error.category}: ${error.message}`));
     const hidden = Math.max(0, call.partials.length - PARTIALS);
-    this.#list(this.partials, [...(hidden ? [`${hidden} more before these`] : []), ...call.partials.slice(hidden).map(short)]);
+    this.#list(this.partials, [...(hidden ? [`${hidden} earlier`] : []), ...call.partials.slice(hidden).map(short)]);
     this.#decide(call.decision);
     this.#ask(call);
     this.#end(call, ended);
@@ -86,8 +86,8 @@ export class Card {
     const percent = call.fraction === null || call.fraction === undefined ? "" : ` ${Math.floor(call.fraction * 100)}%`;
     const retry = call.status === "retrying" && call.retryIn ? `Next attempt in ${seconds(call.retryIn)}.` : "";
     const stage = call.stage ? `${title(call.stage)}${percent}${call.message ? `: ${call.message}` : ""}` : "";
-    write(this.said, ended ? "" : retry || stage);
-    this.said.hidden = !this.said.textContent;
+    write(this.progress, ended ? "" : retry || stage);
+    this.progress.hidden = !this.progress.textContent;
   }
 
   #list(element, texts) {
@@ -99,17 +99,17 @@ export class Card {
     element.hidden = !texts.length;
   }
 
-  /** What a person decided, when, and what was changed by that. */
+  /** Show a person's decision, its time, and the changed arguments. */
   #decide(decision) {
     this.decision.hidden = !decision;
-    const told = JSON.stringify(decision ?? null);
-    if (!decision || this.decided === told) return;
-    this.decided = told;
+    const encoded = JSON.stringify(decision ?? null);
+    if (!decision || this.decided === encoded) return;
+    this.decided = encoded;
     const waited = decision.waited === null ? "" : ` after ${seconds(decision.waited)}`;
     const what = `${DECISIONS[decision.what]}${decision.edited ? " with changes" : ""}${waited}`;
     this.decision.dataset.what = decision.what;
     this.decision.replaceChildren(make("p", { title: new Date(decision.at).toLocaleString() }, what));
-    if (decision.edited && !decision.changes.length) this.decision.append(make("p", { class: "hint" }, "Nothing is different."));
+    if (decision.edited && !decision.changes.length) this.decision.append(make("p", { class: "hint" }, "The arguments are unchanged."));
     if (!decision.changes.length) return;
     const list = make("dl", { class: "facts" });
     for (const [name, before, after] of decision.changes) {
@@ -129,7 +129,7 @@ export class Card {
     } else if (call.value !== undefined && call.value !== null) this.result.replaceChildren(facts(call.value, true));
   }
 
-  // What a person is asked
+  // Requests to the person
 
   #ask(call) {
     const id = call.request?.id ?? null;
@@ -148,17 +148,17 @@ export class Card {
 
   #approval(call) {
     const request = call.request;
-    const question = make("p", { class: "question" }, "May this run?");
+    const question = make("p", { class: "question" }, "Allow this call?");
     const more = make("div", { class: "more" });
     const choices = make("div", { class: "choices", role: "group", "aria-label": `Answer to ${call.tool}` });
     const send = (answer) => this.#answer(request, answer);
-    /** A form takes the place of the choices: there is one way to approve at any time, and it sends what is seen. */
+    /** Replace the choices with a form, so that there is always one way to approve, which sends the visible arguments. */
     const choose = (opener, asked, form, label, kind, answer) => {
       const given = make("form", {}, form.element);
       const back = () => {
         more.replaceChildren();
         choices.hidden = false;
-        write(question, "May this run?");
+        write(question, "Allow this call?");
         this.#tell("");
         opener.focus();
       };
@@ -174,12 +174,12 @@ export class Card {
       more.replaceChildren(given);
       given.querySelector("textarea, input")?.focus();
     };
-    const reason = () => answerForm({ type: "object", properties: { reason: { type: "string", description: "The model is told, and may try otherwise." } } });
+    const reason = () => answerForm({ type: "object", properties: { reason: { type: "string", description: "The model sees your reason and can try something else." } } });
     const reject = button("Reject…", "stop", () =>
-      choose(reject, "Why should it not run?", reason(), "Reject", "stop", (given) => ({ approved: false, ...given })),
+      choose(reject, "Why do you reject this call?", reason(), "Reject", "stop", (given) => ({ approved: false, ...given })),
     );
     const edit = button("Edit…", "quiet", () =>
-      choose(edit, "With which arguments may it run?", json("Arguments (JSON)", request.payload), "Approve with these", "yes", (given) => ({
+      choose(edit, "Edit the arguments of this call", json("Arguments (JSON)", request.payload), "Approve with these", "yes", (given) => ({
         approved: true,
         arguments: given,
       })),
@@ -235,7 +235,7 @@ export class Card {
     }
   }
 
-  /** A button that is disabled loses the focus, which goes back to it, or on if nothing is asked any more. */
+  /** Disable the buttons, and restore the focus that a disabled button loses. */
   #busy(busy) {
     if (busy) this.held = this.asked.contains(document.activeElement) ? document.activeElement : null;
     for (const each of this.asked.querySelectorAll("button")) each.disabled = busy;
@@ -244,21 +244,21 @@ export class Card {
     this.held = null;
   }
 
-  /** Where one has to scroll to see what it asks; nowhere if it is in sight. */
-  get way() {
+  /** The direction to scroll to its question, empty if it is visible. */
+  get direction() {
     const place = this.asked.getBoundingClientRect();
     if (place.bottom <= 80) return "↑";
     return place.top >= innerHeight - 120 ? "↓" : "";
   }
 
-  /** Bring what it asks to the person. */
+  /** Scroll to its question and focus it. */
   focus() {
     this.element.scrollIntoView({ block: "center", behavior: "smooth" });
     this.asked.querySelector("button, input, select, textarea")?.focus({ preventScroll: true });
   }
 }
 
-/** A value as people read it: fields with their names, anything else as text. The whole of a long one can be opened. */
+/** A value for people: fields with their names, anything else as text. A long text can be expanded. */
 function facts(value, isResult = false) {
   if (value === null || value === undefined) return make("p", {}, "nothing");
   if (typeof value !== "object") return long(String(value), isResult);
@@ -283,12 +283,9 @@ function short(value) {
   return text.length > LONG ? `${text.slice(0, LONG)}…` : text;
 }
 
-function within(duration) {
-  return duration < 0.0005 ? "at once" : `in ${seconds(duration)}`;
-}
-
 function seconds(duration) {
-  if (duration < 0.1) return `${Math.max(0, Math.round(duration * 1000))} ms`;
+  if (duration < 0.001) return "under 1 ms";
+  if (duration < 0.1) return `${Math.round(duration * 1000)} ms`;
   if (duration < 60) return `${duration.toFixed(1)} s`;
   return `${Math.floor(duration / 60)}:${String(Math.round(duration % 60)).padStart(2, "0")} min`;
 }

@@ -1,4 +1,4 @@
-// Elements. Whatever comes from elsewhere becomes text or an attribute's value, never markup.
+// DOM elements. Foreign data becomes text or an attribute's value, never markup.
 
 export function make(name, attributes = {}, ...children) {
   const element = document.createElement(name);
@@ -17,7 +17,7 @@ export function button(label, kind, action) {
 
 export const find = (id) => document.getElementById(id);
 
-/** Set a text only where it is another one: screen readers and selections are left alone. */
+/** Set a text only if it changes, so that screen readers and selections are not disturbed. */
 export function write(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }

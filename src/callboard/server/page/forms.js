@@ -1,4 +1,4 @@
-// A form for an answer, made of its JSON schema. What cannot be asked in fields is asked as JSON.
+// A form for an answer, generated from its JSON schema. Values without a suitable field are entered as JSON.
 
 import { make } from "./elements.js";
 
@@ -6,7 +6,7 @@ const CAPITALS = new Set(["api", "html", "http", "id", "ip", "json", "sql", "uri
 
 let count = 0;
 
-/** The fields for a schema: `{element, read}`; `read` gives the answer, or throws an error that says what is wrong. */
+/** The fields for a schema: `{element, read}`; `read` returns the answer, or throws an error with a message for people. */
 export function answerForm(schema) {
   const root = resolved(schema, schema);
   if (root.type !== "object" || !root.properties) return json("Answer (JSON)", undefined);
@@ -27,7 +27,7 @@ export function answerForm(schema) {
   };
 }
 
-/** Arguments as JSON that can be changed. */
+/** A field for JSON. */
 export function json(label, value) {
   const id = `f${count++}`;
   const text = value === undefined ? "" : JSON.stringify(value, null, 2);
@@ -41,7 +41,7 @@ export function json(label, value) {
         return JSON.parse(input.value);
       } catch {
         input.focus();
-        throw new Error(`${label}: that is not JSON.`);
+        throw new Error(`${label}: this is not valid JSON.`);
       }
     },
   };
@@ -56,7 +56,7 @@ function field(name, schema, required) {
   let read;
   if (Array.isArray(schema.enum)) {
     input = make("select", { id, ...described });
-    // nothing is chosen for the person: an answer such as "confirmed" is given, and never only left standing
+    // no option is selected in advance, so that the person always makes a decision such as "confirmed"
     input.append(make("option", { value: "", disabled: required, selected: true }, required ? "Choose…" : "—"));
     schema.enum.forEach((each, index) => input.append(make("option", { value: String(index) }, String(each))));
     if ("default" in schema && schema.enum.includes(schema.default)) input.value = String(schema.enum.indexOf(schema.default));
@@ -91,7 +91,7 @@ function field(name, schema, required) {
   return { element: make("div", { class: "field" }, make("label", { for: id }, label), input, hint), read };
 }
 
-/** A schema without references and without a null that only says that it may be left out. */
+/** A schema with its references resolved, and without a null that only marks it as optional. */
 function resolved(schema, root) {
   let found = schema ?? {};
   for (let depth = 0; depth < 20 && typeof found.$ref === "string"; depth++) {

@@ -1,15 +1,14 @@
-// What the person has written and the server has not acknowledged yet. It is kept in the browser's storage until then,
-// and sent again under the same id, so that it is neither lost nor taken twice: not by a stalled connection, not by a
-// reload. One message is sent at a time, in the order in which they were written.
+// The messages that the server has not acknowledged yet. They are kept in the browser's storage and sent again under the
+// same ids, so that a stalled connection or a reload neither loses nor repeats one. They are sent one at a time, in order.
 
 import { Problem, post } from "./api.js";
 
 const PREFIX = "callboard.outbox.";
-const PATIENCE = 15_000; // milliseconds that the server may take to answer
-const LONGEST = 15_000; // between two attempts
-const MOMENT = 1_500;
-const EXPIRES = 12 * 3_600_000; // after that a person decides: the server forgets ids after a day
-const AGAIN = new Set([401, 408, 425, 429]);
+const TIMEOUT = 15_000; // milliseconds that the server may take to respond
+const MAX_DELAY = 15_000; // milliseconds between two attempts
+const HIDDEN_FOR = 1_500; // milliseconds for which a stored message is hidden after a reload
+const EXPIRES = 12 * 3_600_000; // after that the person decides, because the server forgets ids after a day
+const RETRIED = new Set([401, 408, 425, 429]);
 
 export class Outbox {
   #running = false;
@@ -17,19 +16,19 @@ export class Outbox {
   #wake = null;
   #started = false;
 
-  /** `changed` is called whenever `items` are to be drawn anew; `denied` when the server wants a token. */
+  /** `changed` is called when `items` must be redrawn; `denied` when the server requires a token. */
   constructor(sessionId, { changed, denied }) {
     this.sessionId = sessionId;
     this.changed = changed;
     this.denied = denied;
     this.items = this.#stored().map((each) => ({ ...each, state: "kept" }));
-    // the board may have them already, and then they are not shown twice for the moment until that is known
-    setTimeout(() => this.items.forEach((item) => item.state === "kept" && this.#become(item, "sending")), MOMENT);
+    // the board may already have them, so they are hidden until that is known
+    setTimeout(() => this.items.forEach((item) => item.state === "kept" && this.#become(item, "sending")), HIDDEN_FOR);
   }
 
-  /** The session is there: begin to send what was left, and what comes. */
+  /** Start to send, once the session exists. */
   start() {
-    for (const item of this.items) if (Date.now() - item.at > EXPIRES) this.#fail(item, "It was written long ago.");
+    for (const item of this.items) if (Date.now() - item.at > EXPIRES) this.#fail(item, "This message is more than 12 hours old.");
     this.#started = true;
     this.hurry();
   }
@@ -43,12 +42,12 @@ export class Outbox {
     return item;
   }
 
-  /** The board has a message: it is shown there from now on. */
+  /** Remove a message that the board has. */
   arrived(id) {
     this.#remove((item) => item.id === id);
   }
 
-  /** Everything up to an event is shown. */
+  /** Remove the messages up to an event's number. */
   seen(seq) {
     this.#remove((item) => item.seq !== undefined && item.seq <= seq);
   }
@@ -66,7 +65,7 @@ export class Outbox {
     this.#remove((item) => item.id === id);
   }
 
-  /** Try now, in place of later. */
+  /** Retry now instead of later. */
   hurry() {
     this.#failures = 0;
     this.#wake?.();
@@ -85,19 +84,19 @@ export class Outbox {
     this.changed();
     try {
       const body = { session_id: this.sessionId, message: item.text, message_id: item.id };
-      const { seq } = await post("/api/chat", body, { patience: PATIENCE });
+      const { seq } = await post("/api/chat", body, { timeout: TIMEOUT });
       this.#failures = 0;
       item.seq = seq;
       this.#become(item, "sent");
     } catch (problem) {
-      if (!this.items.includes(item)) return; // the board was faster, or the person has removed it
-      if (problem instanceof Problem && problem.status < 500 && !AGAIN.has(problem.status)) {
+      if (!this.items.includes(item)) return; // the board has it, or the person has removed it
+      if (problem instanceof Problem && problem.status < 500 && !RETRIED.has(problem.status)) {
         this.#fail(item, problem.message);
         return;
       }
       this.#become(item, "waiting");
       if (problem.status === 401) this.denied();
-      await this.#pause(problem.status === 401 ? Infinity : Math.min(LONGEST, 500 * 2 ** this.#failures++));
+      await this.#pause(problem.status === 401 ? Infinity : Math.min(MAX_DELAY, 500 * 2 ** this.#failures++));
     }
   }
 
@@ -146,12 +145,12 @@ export class Outbox {
       if (left.length) localStorage.setItem(PREFIX + this.sessionId, JSON.stringify(left));
       else localStorage.removeItem(PREFIX + this.sessionId);
     } catch {
-      // without storage it lasts as long as the page
+      // without storage, messages last as long as the page
     }
   }
 }
 
-/** 128 random bits. `randomUUID` is there for pages over HTTPS only. */
+/** 128 random bits. `randomUUID` exists only for pages over HTTPS. */
 export function newId() {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((each) => each.toString(16).padStart(2, "0")).join("");
 }

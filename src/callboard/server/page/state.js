@@ -1,10 +1,10 @@
-// What the page knows of a session: a timeline, made of a snapshot and the events after it. No element, no network.
+// The page's model of a session: a timeline, built from a snapshot and the events after it. No DOM, no network.
 
-import { told } from "./story.js";
+import { callHistory } from "./call_history.js";
 
 const OPEN = new Set(["started", "queued", "waiting"]);
-const DECIDED = new Set(["rejected", "expired"]); // ends of a call that are a person's doing, and no failure
-const TOLD = /^(tool_|human_|wallet_tx_)/; // events that are a part of a call's story
+const DECIDED = new Set(["rejected", "expired"]); // ends of a call that depend on a person and are not failures
+const CALL_EVENT = /^(tool_|human_|wallet_tx_)/; // events of a call's history
 
 export class State {
   constructor() {
@@ -12,15 +12,15 @@ export class State {
   }
 
   clear() {
-    this.items = []; // what was said, called and noted, in order; each has a `key`
+    this.items = []; // messages, calls and notices in order; each has a `key`
     this.calls = new Map(); // by execution id and by call id
-    this.requests = new Map(); // what people are asked and have not answered, by request id
+    this.requests = new Map(); // the calls of open requests, by request id
     this.processing = false;
-    this.unsure = new Set();
-    this.late = {}; // which execution the call of a late result speaks of
-    this.owners = new Map(); // the call of each request, also of those that are answered
-    this.past = []; // events from before the snapshot, as far as they were asked for
-    this.live = null; // the text that is being said
+    this.unsure = new Set(); // calls that may have ended before the snapshot
+    this.late = {}; // the execution of each late result, by the id of its call
+    this.owners = new Map(); // the call of each request, also of closed ones
+    this.past = []; // loaded events from before the snapshot
+    this.live = null; // the text that is being streamed
     this.count = 0;
   }
 
@@ -53,7 +53,7 @@ export class State {
     this.unsure = new Set([...this.calls.values()].filter((call) => call.status === "executing" && !open.has(call.executionId)));
   }
 
-  /** Messages from before all that is known, as `/api/messages` gives them. */
+  /** Add earlier messages from `/api/messages`. */
   precede(messages) {
     const later = this.items;
     this.items = [];
@@ -62,7 +62,7 @@ export class State {
     this.items.push(...later);
   }
 
-  /** Calls that ended, whose result the model has not been told yet: how they ended, from the list of executions. */
+  /** Set the results of calls that ended before the snapshot, from the list of executions. */
   settle(executions) {
     for (const { execution_id: id, call_id: callId, status, value, error } of executions) {
       const call = this.calls.get(id) ?? this.calls.get(callId);
@@ -72,20 +72,20 @@ export class State {
     this.unsure.clear();
   }
 
-  /** Events from before what is known, oldest first: the cards get their history back. */
-  remember(events) {
-    this.past = [...events.filter((event) => TOLD.test(event.kind)), ...this.past];
+  /** Add earlier events, oldest first, to the history of the cards. */
+  addHistory(events) {
+    this.past = [...events.filter((event) => CALL_EVENT.test(event.kind)), ...this.past];
     for (const call of this.calls.values()) call.past = [];
     for (const event of this.past) this.#owner(event)?.past.push(event);
-    for (const call of new Set(this.calls.values())) if (call.past.length) this.#retell(call);
+    for (const call of new Set(this.calls.values())) if (call.past.length) this.#updateHistory(call);
   }
 
-  /** Whether there are calls whose beginning is not known. */
-  get forgetful() {
+  /** Whether the start of a call is unknown. */
+  get lacksHistory() {
     return [...this.calls.values()].some((call) => !call.begun);
   }
 
-  /** The call that an event is about. */
+  /** The call of an event. */
   #owner({ kind, data }) {
     if (kind === "human_answer" || kind === "wallet_tx_response") return this.owners.get(data.request_id);
     const call = this.calls.get(data.execution_id) ?? this.calls.get(data.call_id);
@@ -93,9 +93,9 @@ export class State {
     return call;
   }
 
-  #retell(call) {
-    const { attempts, errors, ...story } = told([...call.past, ...call.recent]);
-    Object.assign(call, story, { errors: errors.length ? errors : call.errors });
+  #updateHistory(call) {
+    const { attempts, errors, ...history } = callHistory([...call.past, ...call.recent]);
+    Object.assign(call, history, { errors: errors.length ? errors : call.errors });
     const last = attempts.at(-1);
     if (last) Object.assign(call, { attempt: last.number, maximum: last.maximum });
   }
@@ -108,14 +108,14 @@ export class State {
         if (!isLate(call)) this.#call({ ...call, status: "executing" });
         else this.late[call.call_id] = call.arguments.execution_id;
       }
-    } else if (message.role === "tool") this.#told(message);
+    } else if (message.role === "tool") this.#applyResult(message);
   }
 
-  #told({ call_id: callId, content, failed }) {
+  #applyResult({ call_id: callId, content, failed }) {
     const call = this.calls.get(this.late[callId] ?? callId);
     if (!call) return;
     const value = parsed(content);
-    const isData = typeof content !== "string"; // an acknowledgement is; a text may only look like one
+    const isData = typeof content !== "string"; // an acknowledgement is data; text may only look like it
     if (isData && !failed && OPEN.has(value?.status) && value.execution_id) {
       call.executionId = value.execution_id;
       this.calls.set(value.execution_id, call);
@@ -144,15 +144,17 @@ export class State {
     return call;
   }
 
-  // Events. Returns what is worth being read aloud, if anything is.
+  // Events
+
+  /** Apply an event. Returns a text for screen readers, or null. */
 
   take(kind, event) {
     const data = event.data ?? {};
     if (kind === "tool_started" && !isLate(data)) this.#begun(data);
-    const call = TOLD.test(kind) ? this.#owner({ kind, data }) : null;
+    const call = CALL_EVENT.test(kind) ? this.#owner({ kind, data }) : null;
     if (call) {
       call.recent.push({ kind, at: event.at, data });
-      this.#retell(call);
+      this.#updateHistory(call);
     }
     switch (kind) {
       case "user_input":
@@ -237,7 +239,7 @@ export class State {
     call.request = { id: data.request_id, purpose: data.purpose, payload, schema: data.answer_schema ?? {}, hash: data.arguments_hash, expiresAt: data.expires_at };
     this.owners.set(data.request_id, call);
     this.requests.set(data.request_id, call);
-    return `${call.tool} waits for your answer.`;
+    return `${call.tool} is waiting for your answer.`;
   }
 
   #close(requestId) {
@@ -249,13 +251,13 @@ export class State {
     }
   }
 
-  /** What somebody did elsewhere made a request void. */
+  /** Remove a request that was closed elsewhere. */
   forget(requestId) {
     this.#close(requestId);
   }
 }
 
-/** How a call ended, as a person sees it. */
+/** The final status of a call for people. */
 function ended(status, error) {
   const decision = error?.details?.decision;
   return status === "failed" && DECIDED.has(decision) ? decision : status;
@@ -265,7 +267,7 @@ function isLate(call) {
   return call.tool === "task_result" && String(call.call_id).startsWith("late_");
 }
 
-/** A result as the model was told it: a text, or JSON text. Older conversations have texts in quotes. */
+/** Parse a result, which is text or JSON. Older conversations have quoted texts. */
 export function parsed(content) {
   if (typeof content !== "string" || !/^\s*[[{"]/.test(content)) return content;
   try {

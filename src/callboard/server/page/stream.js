@@ -1,13 +1,13 @@
-// The events of a session, for as long as the page is open: read over fetch, so that a token can be sent, and taken up
-// again after the last number that was seen whenever the connection is lost. Nothing is lost by that, and nothing doubled.
+// The events of a session while the page is open. They are read with fetch, which can send a token. After a lost
+// connection the stream resumes after the last event, so none is lost or repeated.
 
-import { open, refused } from "./api.js";
+import { open, problemOf } from "./api.js";
 
-const SILENCE = 45_000; // the server says something every 15 seconds
-const LONGEST = 15_000;
-const SETTLED = 2_000; // a connection that lasts so long is a good one
+const SILENCE = 45_000; // milliseconds; the server sends a heartbeat every 15 seconds
+const MAX_DELAY = 15_000; // milliseconds between two attempts
+const SETTLED = 2_000; // milliseconds after which a connection resets the delay
 
-/** Splits a stream of server-sent events into `{id, event, data}`. A piece may end anywhere. */
+/** Splits a stream of server-sent events into `{id, event, data}`. A chunk may end anywhere. */
 export class Parser {
   #rest = "";
 
@@ -39,12 +39,12 @@ export class Stream {
   #wake = () => this.#state === "waiting" && this.retry();
   #state = "";
 
-  /** `take` gets each event as `(kind, event)`; `state` is told how the connection stands; `fail` gets what ends it. */
+  /** `take` gets each event as `(kind, event)`, `state` each state of the connection, `fail` the problem that ends it. */
   constructor(sessionId, { take, state, fail }) {
     this.sessionId = sessionId;
     this.cursor = null;
     this.take = take;
-    this.tell = (name, detail) => state((this.#state = name), detail);
+    this.setState = (name, detail) => state((this.#state = name), detail);
     this.fail = fail;
     addEventListener("online", this.#wake);
     document.addEventListener("visibilitychange", this.#wake);
@@ -59,19 +59,19 @@ export class Stream {
     document.removeEventListener("visibilitychange", this.#wake);
   }
 
-  /** Connect now, in place of later. */
+  /** Connect now instead of later. */
   retry() {
     clearTimeout(this.#timer);
     if (!this.#closed) this.#run();
   }
 
   async #run() {
-    this.tell(this.#failures ? "reconnecting" : "connecting");
+    this.setState(this.#failures ? "reconnecting" : "connecting");
     try {
       await this.#read();
     } catch (problem) {
       if (this.#closed) return;
-      if (problem.code === "cursor_ahead") this.cursor = null; // the server's store is another one
+      if (problem.code === "cursor_ahead") this.cursor = null; // the server has another store
       else if (problem.status >= 400 && problem.status < 500 && problem.status !== 408 && problem.status !== 429) {
         this.close();
         this.fail(problem);
@@ -79,8 +79,8 @@ export class Stream {
       }
     }
     if (this.#closed) return;
-    const delay = Math.min(LONGEST, 500 * 2 ** this.#failures++) * (0.5 + Math.random() / 2);
-    this.tell("waiting", delay);
+    const delay = Math.min(MAX_DELAY, 500 * 2 ** this.#failures++) * (0.5 + Math.random() / 2);
+    this.setState("waiting", delay);
     this.#timer = setTimeout(() => this.#run(), delay);
   }
 
@@ -91,8 +91,8 @@ export class Stream {
     let watch = setTimeout(() => this.#controller.abort(), SILENCE);
     try {
       const response = await open("/api/chat/stream", query, this.#controller.signal);
-      if (!response.ok) throw await refused(response);
-      this.tell("connected");
+      if (!response.ok) throw await problemOf(response);
+      this.setState("connected");
       const parser = new Parser();
       const decoder = new TextDecoder();
       const since = performance.now();

@@ -1,43 +1,55 @@
-"""The conversation: what a person says, what is streamed back, how things stand, and a way to stop it."""
+"""The conversation: messages of the user, the stream of events, the session's state, and interruption."""
 
 from starlette.types import ASGIApp
 
 from ...events.kinds import EventKind
 from ...events.routing import Family
+from ...protocols.problem import Problem
 from ...sessions.session import Session
 from ...storage.rows import IdempotencyRow
 from ..app_services import AppServices
-from ..endpoint import LARGE_BODY, Call, Nothing, endpoint
-from ..idempotency import answer_of, key_of, once, row_of, seq_of
-from ..models import MOST, AskMessages, AskState, Chat, Interrupted, MessageList, OfSession, Queued, State, Stream
-from ..problems import Problem
-from ..state import state_of
-from ..stream import EventStream
+from ..endpoint import LARGE_BODY, WRITES, ApiCall, Nothing, endpoint
+from ..event_stream import EventStream
+from ..idempotency import idempotency_key, idempotency_row, run_once, stored_answer, stored_seq
+from ..models import (
+    MAX_SAFE_INTEGER,
+    ChatMessage,
+    Interrupted,
+    MessageList,
+    MessagesQuery,
+    Queued,
+    SessionRef,
+    State,
+    StateQuery,
+    StreamQuery,
+)
+from ..session_state import read_state
 
 
-async def chat(call: Call[Chat, Nothing]) -> Queued:
-    """Store what the user says, and let a turn begin. The same message id again is the same message."""
+async def send_message(call: ApiCall[ChatMessage, Nothing]) -> Queued:
+    """Send a message to the model. It is stored, and starts a turn; a repeated message id is the same message."""
     wanted = call.body
     found = await call.services.find(wanted.session_id, call.user_id)
-    key = key_of(call, wanted.message_id, "message_id")
+    key = idempotency_key(call, wanted.message_id, "message_id")
 
     async def say(row: IdempotencyRow | None) -> Queued:
         session = await call.services.open(wanted.session_id, call.user_id)
         if not call.services.has_model:
-            detail = "This server has no model to talk to. Start it with one: callboard serve --model …"
+            detail = "This server has no model. Start it with one: callboard serve --model …"
             raise Problem(409, "no_model", "No model", detail)
         event = {"kind": EventKind.USER_INPUT, "text": wanted.message, "message_id": key}
         seq = await session.post(event, idempotency=row)
-        call.services.talking.add(session)
+        call.services.chat_sessions.add(session)
         return Queued(seq=seq)
 
     async def again(row: IdempotencyRow) -> Queued:
-        return Queued(seq=seq_of(row))
+        return Queued(seq=stored_seq(row))
 
-    return await once(call, found.id, row_of(call, key, "message_id"), say, again)
+    return await run_once(call, found.id, idempotency_row(call, key, "message_id"), say, again)
 
 
-async def stream(call: Call[Nothing, Stream]) -> ASGIApp:
+async def stream_events(call: ApiCall[Nothing, StreamQuery]) -> ASGIApp:
+    """Stream the session's events (server-sent events)."""
     session = await call.services.find(call.query.session_id, call.user_id)
     call.services.refuse_if_draining()
     call.services.streams.admit(session)
@@ -47,15 +59,16 @@ async def stream(call: Call[Nothing, Stream]) -> ASGIApp:
     return EventStream(call.services, session, after, None if call.query.family is None else Family(call.query.family))
 
 
-async def state(call: Call[Nothing, AskState]) -> State:
+async def get_state(call: ApiCall[Nothing, StateQuery]) -> State:
+    """Get the session's state."""
     session = await call.services.find(call.query.session_id, call.user_id)
     if call.query.after is not None:
         await _check(call.services, session, call.query.after)
-    return await state_of(call.services, session, call.query.after, call.query.limit, call.query.messages)
+    return await read_state(call.services, session, call.query.after, call.query.limit, call.query.messages)
 
 
-async def messages(call: Call[Nothing, AskMessages]) -> MessageList:
-    """Messages of the conversation, by pages from its end."""
+async def list_messages(call: ApiCall[Nothing, MessagesQuery]) -> MessageList:
+    """List messages of the conversation, newest page first."""
     session = await call.services.find(call.query.session_id, call.user_id)
     if not call.services.has_model:
         return MessageList(messages=[], next=None)
@@ -63,83 +76,39 @@ async def messages(call: Call[Nothing, AskMessages]) -> MessageList:
     return MessageList(messages=window.messages, next=window.before)
 
 
-async def interrupt(call: Call[OfSession, Nothing]) -> Interrupted:
+async def interrupt_turn(call: ApiCall[SessionRef, Nothing]) -> Interrupted:
+    """Interrupt the running turn."""
     session = await call.services.find(call.body.session_id, call.user_id)
 
     async def stop(row: IdempotencyRow | None) -> Interrupted:
         return Interrupted(interrupted=await session.interrupt(idempotency=row))
 
     async def again(row: IdempotencyRow) -> Interrupted:
-        return Interrupted(interrupted=answer_of(row).get("interrupted") is True)
+        return Interrupted(interrupted=stored_answer(row).get("interrupted") is True)
 
-    return await once(call, session.id, row_of(call, key_of(call)), stop, again)
+    return await run_once(call, session.id, idempotency_row(call, idempotency_key(call)), stop, again)
 
 
 def _last_event_id(header: str | None, after: int | None) -> int | None:
-    """Where a reader stands. A client that comes back by itself says it in the header, and keeps the old address."""
+    """Return the cursor of a stream. A client that reconnects sends the header, with an outdated query."""
     if not header:
         return after
-    if not (header.isascii() and header.isdigit()) or len(header) > 16 or int(header) > MOST:
+    if not (header.isascii() and header.isdigit()) or len(header) > 16 or int(header) > MAX_SAFE_INTEGER:
         raise Problem(400, "cursor_invalid", "Not valid", "Last-Event-ID must be the number of an event.")
     return int(header)
 
 
 async def _check(services: AppServices, session: Session, after: int) -> None:
-    """Refuse a cursor that lies beyond the newest event: it is another session's, or another store's."""
-    if after > session.board.last_seq and after > (last := await services.newest(session)):
-        detail = f"The newest event is {last}; there is none after {after} to wait for. Read again without a cursor."
-        raise Problem(409, "cursor_ahead", "Beyond the end", detail)
+    """Refuse a cursor after the newest event, which belongs to another session or store."""
+    if after > session.board.last_seq and after > (last := await services.newest_seq(session)):
+        detail = f"The newest event is {last}, so there is nothing after {after}. Read again without a cursor."
+        raise Problem(409, "cursor_ahead", "Cursor after the newest event", detail)
 
 
 ENDPOINTS = [
-    endpoint(
-        "POST",
-        "/api/chat",
-        chat,
-        "Say something to the model",
-        body=Chat,
-        answer=Queued,
-        status=202,
-        problems=(400, 404, 409),
-        max_body=LARGE_BODY,
-    ),
-    endpoint(
-        "GET",
-        "/api/chat/stream",
-        stream,
-        "The session's events, as they come (server-sent events)",
-        query=Stream,
-        problems=(400, 404, 409),
-        media_type="text/event-stream",
-    ),
-    endpoint(
-        "GET",
-        "/api/state",
-        state,
-        "How the session stands",
-        query=AskState,
-        answer=State,
-        problems=(404, 409),
-        expensive=True,
-    ),
-    endpoint(
-        "GET",
-        "/api/messages",
-        messages,
-        "The messages of the conversation, by pages from its end",
-        query=AskMessages,
-        answer=MessageList,
-        problems=(404,),
-        expensive=True,
-    ),
-    endpoint(
-        "POST",
-        "/api/interrupt",
-        interrupt,
-        "Stop the turn that runs",
-        body=OfSession,
-        answer=Interrupted,
-        status=202,
-        problems=(400, 404, 409),
-    ),
+    endpoint("POST", "/api/chat", send_message, status=202, problems=WRITES, max_body=LARGE_BODY),
+    endpoint("GET", "/api/chat/stream", stream_events, problems=WRITES, media_type="text/event-stream"),
+    endpoint("GET", "/api/state", get_state, problems=(404, 409), expensive=True),
+    endpoint("GET", "/api/messages", list_messages, problems=(404,), expensive=True),
+    endpoint("POST", "/api/interrupt", interrupt_turn, status=202, problems=WRITES),
 ]

@@ -1,4 +1,4 @@
-"""Executions: listed, looked at, begun by hand, cancelled."""
+"""Executions: list, get, run by hand, cancel."""
 
 from pydantic_core import to_json
 
@@ -11,46 +11,48 @@ from ...sessions.session import Session
 from ...storage.errors import IdempotencyConflict
 from ...storage.rows import IdempotencyRow
 from ..app_services import AppServices, is_id
-from ..endpoint import LARGE_BODY, Call, Nothing, endpoint
-from ..idempotency import answer_of, key_of, once, row_of
+from ..endpoint import LARGE_BODY, WRITES, ApiCall, Nothing, endpoint
+from ..idempotency import idempotency_key, idempotency_row, run_once, stored_answer
 from ..models import (
-    AskExecutions,
     Cancelled,
     ExecutionInfo,
     ExecutionList,
-    OfSession,
+    ExecutionsQuery,
     OutcomeInfo,
     RunTool,
+    SessionRef,
 )
-from ..pages import LONGEST, collect
+from ..paging import MAX_FIELD, read_page
 from ..problems import not_found
-from ..state import execution_info
+from ..session_state import execution_info
 
 
-async def listed(call: Call[Nothing, AskExecutions]) -> ExecutionList:
+async def list_executions(call: ApiCall[Nothing, ExecutionsQuery]) -> ExecutionList:
+    """List the newest executions of a session."""
     session = await call.services.find(call.query.session_id, call.user_id)
 
     async def read(last: BriefRecord | None, limit: int) -> list[BriefRecord]:
         before = call.query.before if last is None else last.record.id
-        return (await session.calls.page(before=before, limit=limit, longest=LONGEST))[::-1]
+        return (await session.calls.page(before=before, limit=limit, longest=MAX_FIELD))[::-1]
 
-    newest, more = await collect(read, call.query.limit, _weight)
+    newest, more = await read_page(read, call.query.limit, _weight)
     executions = [execution_info(*each) for each in reversed(newest)]
     return ExecutionList(executions=executions, next=executions[0].execution_id if more else None)
 
 
-async def shown(call: Call[Nothing, OfSession]) -> ExecutionInfo:
+async def get_execution(call: ApiCall[Nothing, SessionRef]) -> ExecutionInfo:
+    """Get an execution."""
     session = await call.services.find(call.query.session_id, call.user_id)
     return execution_info(await _record(call.services, session, call.path["execution_id"]))
 
 
-async def run(call: Call[RunTool, Nothing]) -> OutcomeInfo:
-    """Call a tool by hand. Whatever comes of the call, a failure too, is its outcome.
+async def run_tool(call: ApiCall[RunTool, Nothing]) -> OutcomeInfo:
+    """Call a tool by hand. The response is the call's outcome, also if it failed.
 
-    An idempotency key is the id of the call: the same id again is the same call.
+    An idempotency key is the id of the call: a repeated id is the same call.
     """
     wanted = call.body
-    call_id = key_of(call, wanted.call_id, "call_id")
+    call_id = idempotency_key(call, wanted.call_id, "call_id")
     session = await call.services.open(wanted.session_id, call.user_id)
     outcome = await session.call(wanted.tool, wanted.arguments, call_id=call_id)
     if isinstance(outcome.error, CallIdConflict) and wanted.call_id is None:
@@ -66,7 +68,8 @@ async def run(call: Call[RunTool, Nothing]) -> OutcomeInfo:
     )
 
 
-async def cancel(call: Call[OfSession, Nothing]) -> Cancelled:
+async def cancel_execution(call: ApiCall[SessionRef, Nothing]) -> Cancelled:
+    """Cancel an execution."""
     found = await call.services.find(call.body.session_id, call.user_id)
     execution_id = call.path["execution_id"]
     if not is_id(execution_id):
@@ -77,18 +80,18 @@ async def cancel(call: Call[OfSession, Nothing]) -> Cancelled:
         return Cancelled(cancelled=await session.cancel(execution_id, idempotency=row))
 
     async def again(row: IdempotencyRow) -> Cancelled:
-        return Cancelled(cancelled=answer_of(row).get("cancelled") is True)
+        return Cancelled(cancelled=stored_answer(row).get("cancelled") is True)
 
-    return await once(call, found.id, row_of(call, key_of(call)), stop, again)
+    return await run_once(call, found.id, idempotency_row(call, idempotency_key(call)), stop, again)
 
 
 def _weight(each: BriefRecord) -> int:
-    """About how many bytes a record has in a page."""
+    """Estimate the bytes of a record in a page."""
     return len(to_json([each.record.arguments, each.record.value, each.record.error], inf_nan_mode="null")) + 1_000
 
 
 async def _record(services: AppServices, session: Session, execution_id: str) -> ExecutionRecord:
-    """The record of an execution, of earlier times and of other processes too."""
+    """Return the record of an execution, including finished ones and those of other processes."""
     if not is_id(execution_id):
         raise not_found("execution")
     if session.durable:
@@ -104,43 +107,8 @@ async def _record(services: AppServices, session: Session, execution_id: str) ->
 
 
 ENDPOINTS = [
-    endpoint(
-        "GET",
-        "/api/executions",
-        listed,
-        "The newest executions of a session",
-        query=AskExecutions,
-        answer=ExecutionList,
-        problems=(404,),
-        expensive=True,
-    ),
-    endpoint(
-        "POST",
-        "/api/executions",
-        run,
-        "Call a tool by hand",
-        body=RunTool,
-        answer=OutcomeInfo,
-        problems=(400, 404, 409),
-        max_body=LARGE_BODY,
-    ),
-    endpoint(
-        "GET",
-        "/api/executions/{execution_id}",
-        shown,
-        "One execution",
-        query=OfSession,
-        answer=ExecutionInfo,
-        problems=(404,),
-    ),
-    endpoint(
-        "POST",
-        "/api/executions/{execution_id}/cancel",
-        cancel,
-        "Stop an execution",
-        body=OfSession,
-        answer=Cancelled,
-        status=202,
-        problems=(400, 404, 409),
-    ),
+    endpoint("GET", "/api/executions", list_executions, problems=(404,), expensive=True),
+    endpoint("POST", "/api/executions", run_tool, problems=WRITES, max_body=LARGE_BODY),
+    endpoint("GET", "/api/executions/{execution_id}", get_execution, problems=(404,)),
+    endpoint("POST", "/api/executions/{execution_id}/cancel", cancel_execution, status=202, problems=WRITES),
 ]

@@ -1,40 +1,42 @@
-"""For those who run the server: whether it lives, whether it can work, and what it counts."""
+"""Operations: liveness, readiness and metrics."""
 
 import anyio
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
+from ...protocols.problem import Problem
 from ...storage.errors import StoreError
-from ..endpoint import Call, Nothing, endpoint
+from ..endpoint import ApiCall, Nothing, endpoint
 from ..models import Health
-from ..problems import Problem
 
 PATIENCE = 3.0
-"""Seconds within which the store must answer."""
+"""Seconds that the store may take to respond."""
 METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
 
-async def alive(call: Call[Nothing, Nothing]) -> Health:
+async def get_health(call: ApiCall[Nothing, Nothing]) -> Health:
+    """Check that the server is alive."""
     return Health()
 
 
-async def ready(call: Call[Nothing, Nothing]) -> Health:
-    """Whether requests can be sent here: the store answers, and the server is not about to end."""
+async def get_readiness(call: ApiCall[Nothing, Nothing]) -> Health:
+    """Check that the server is ready: the store responds, and the server is not shutting down."""
     if call.services.draining:
-        raise _not_ready("The server is ending.")
+        raise _not_ready("The server is shutting down.")
     if not call.services.runtime.sessions.writer.available:
-        raise _not_ready("The store takes nothing in.")
+        raise _not_ready("The store accepts no writes.")
     try:
         with anyio.fail_after(PATIENCE):
             await call.services.runtime.store.sessions(limit=1)
     except (StoreError, TimeoutError):
-        raise _not_ready("The store does not answer.") from None
+        raise _not_ready("The store does not respond.") from None
     return Health()
 
 
-async def metrics(call: Call[Nothing, Nothing]) -> ASGIApp:
+async def get_metrics(call: ApiCall[Nothing, Nothing]) -> ASGIApp:
+    """Get metrics for Prometheus."""
     if call.services.metrics is None:
-        raise Problem(404, "not_found", "Not found", "This server gives no metrics.")
+        raise Problem(404, "not_found", "Not found", "This server has no metrics.")
     return Response(call.services.metrics(), media_type=METRICS)
 
 
@@ -43,7 +45,7 @@ def _not_ready(why: str) -> Problem:
 
 
 ENDPOINTS = [
-    endpoint("GET", "/healthz", alive, "Whether the server lives", answer=Health),
-    endpoint("GET", "/readyz", ready, "Whether the server can work", answer=Health, problems=(503,)),
-    endpoint("GET", "/metrics", metrics, "What is counted, for Prometheus", problems=(404,), media_type="text/plain"),
+    endpoint("GET", "/healthz", get_health),
+    endpoint("GET", "/readyz", get_readiness, problems=(503,)),
+    endpoint("GET", "/metrics", get_metrics, problems=(404,), media_type="text/plain"),
 ]

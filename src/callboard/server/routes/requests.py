@@ -1,18 +1,18 @@
-"""What people are asked, and their answers."""
+"""Requests to people, and their answers."""
 
 from ...storage.brief import Brief
 from ...storage.rows import IdempotencyRow, RequestRow
 from ..app_services import is_id
-from ..endpoint import LARGE_BODY, Call, Nothing, endpoint
-from ..idempotency import key_of, once, row_of, seq_of
-from ..models import AnswerRequest, AskRequests, OfSession, Queued, RequestInfo, RequestList
-from ..pages import LONGEST, collect
+from ..endpoint import LARGE_BODY, WRITES, ApiCall, Nothing, endpoint
+from ..idempotency import idempotency_key, idempotency_row, run_once, stored_seq
+from ..models import AnswerRequest, Queued, RequestInfo, RequestList, RequestsQuery, SessionRef
+from ..paging import MAX_FIELD, read_page
 from ..problems import not_found
-from ..state import request_info
+from ..session_state import request_info
 
 
-async def listed(call: Call[Nothing, AskRequests]) -> RequestList:
-    """Those that wait for an answer, oldest first."""
+async def list_requests(call: ApiCall[Nothing, RequestsQuery]) -> RequestList:
+    """List open requests to people, oldest first."""
     store, now = call.services.runtime.store, call.services.runtime.clock.time()
     if call.query.session_id is not None:
         await (await call.services.find(call.query.session_id, call.user_id)).settle()
@@ -25,17 +25,18 @@ async def listed(call: Call[Nothing, AskRequests]) -> RequestList:
             status="open",
             after=after,
             limit=limit,
-            longest=LONGEST,
+            longest=MAX_FIELD,
         )
 
-    rows, more = await collect(read, call.query.limit, _weight)
+    rows, more = await read_page(read, call.query.limit, _weight)
     requests = [
         request_info(each.row, each.cut) for each in rows if each.row.expires_at is None or each.row.expires_at > now
     ]
     return RequestList(requests=requests, next=rows[-1].row.id if more else None)
 
 
-async def shown(call: Call[Nothing, OfSession]) -> RequestInfo:
+async def get_request(call: ApiCall[Nothing, SessionRef]) -> RequestInfo:
+    """Get an open request."""
     session = await call.services.find(call.query.session_id, call.user_id)
     await session.settle()
     request_id = call.path["request_id"]
@@ -46,12 +47,12 @@ async def shown(call: Call[Nothing, OfSession]) -> RequestInfo:
 
 
 def _weight(each: Brief[RequestRow]) -> int:
-    """About how many bytes a request has in a page."""
+    """Estimate the bytes of a request in a page."""
     return len(each.row.payload) + len(each.row.schema) + 500
 
 
-async def answer(call: Call[AnswerRequest, Nothing]) -> Queued:
-    """Answer a request. An answer that names the `arguments_hash` of another one is refused."""
+async def answer_request(call: ApiCall[AnswerRequest, Nothing]) -> Queued:
+    """Answer a request. An answer with the `arguments_hash` of another request is refused."""
     found = await call.services.find(call.body.session_id, call.user_id)
     request_id = call.path["request_id"]
     if not is_id(request_id):
@@ -63,40 +64,20 @@ async def answer(call: Call[AnswerRequest, Nothing]) -> Queued:
         return Queued(seq=await session.answer(request_id, call.body.answer, arguments_hash=seen, idempotency=row))
 
     async def again(row: IdempotencyRow) -> Queued:
-        return Queued(seq=seq_of(row))
+        return Queued(seq=stored_seq(row))
 
-    return await once(call, found.id, row_of(call, key_of(call)), close, again)
+    return await run_once(call, found.id, idempotency_row(call, idempotency_key(call)), close, again)
 
 
 ENDPOINTS = [
-    endpoint(
-        "GET",
-        "/api/requests",
-        listed,
-        "What waits for a person",
-        query=AskRequests,
-        answer=RequestList,
-        problems=(404,),
-        expensive=True,
-    ),
-    endpoint(
-        "GET",
-        "/api/requests/{request_id}",
-        shown,
-        "One request that waits for a person",
-        query=OfSession,
-        answer=RequestInfo,
-        problems=(404,),
-    ),
+    endpoint("GET", "/api/requests", list_requests, problems=(404,), expensive=True),
+    endpoint("GET", "/api/requests/{request_id}", get_request, problems=(404,)),
     endpoint(
         "POST",
         "/api/requests/{request_id}/answer",
-        answer,
-        "Answer what is asked",
-        body=AnswerRequest,
-        answer=Queued,
+        answer_request,
         status=202,
-        problems=(400, 404, 409),
+        problems=WRITES,
         max_body=LARGE_BODY,
     ),
 ]

@@ -1,22 +1,22 @@
-"""Sessions: made, listed, logged out, restored, deleted."""
+"""Sessions: create, list, get, log out, restore, delete."""
 
 import secrets
 from datetime import UTC, datetime
 
+from ...protocols.problem import Problem
 from ...sessions.ids import check_id
 from ...sessions.session import Session
 from ...storage.rows import IdempotencyRow, SessionRow
 from ..app_services import AppServices
-from ..endpoint import Call, Nothing, endpoint
-from ..idempotency import derived_id, key_of, once, row_of
-from ..models import CreateSession, Deleted, ListSessions, LogoutSession, SessionInfo, SessionList
-from ..problems import Problem
+from ..endpoint import WRITES, ApiCall, Nothing, endpoint
+from ..idempotency import derived_id, idempotency_key, idempotency_row, run_once
+from ..models import CreateSession, Deleted, LogoutSession, SessionInfo, SessionList, SessionsQuery
 
 
-async def create(call: Call[CreateSession, Nothing]) -> SessionInfo:
-    """Make a session, or come back to one's own. Under an idempotency key a repeat gives the session of the first."""
+async def create_session(call: ApiCall[CreateSession, Nothing]) -> SessionInfo:
+    """Create or open a session. A repeated idempotency key returns the same session."""
     call.services.refuse_if_draining()
-    wanted, key = call.body, key_of(call)
+    wanted, key = call.body, idempotency_key(call)
     made = f"s{secrets.token_hex(12)}" if key is None else derived_id(call.user_id, key)
     session_id = made if wanted.session_id is None else wanted.session_id
     check_id("session_id", session_id)
@@ -30,23 +30,26 @@ async def create(call: Call[CreateSession, Nothing]) -> SessionInfo:
     async def again(row: IdempotencyRow) -> SessionInfo:
         return _live(await call.services.find(session_id, call.user_id))
 
-    return await once(call, session_id, row_of(call, key), enter, again)
+    return await run_once(call, session_id, idempotency_row(call, key), enter, again)
 
 
-async def listed(call: Call[Nothing, ListSessions]) -> SessionList:
+async def list_sessions(call: ApiCall[Nothing, SessionsQuery]) -> SessionList:
+    """List your sessions."""
     after, limit = call.query.after, call.query.limit
     if not after.isprintable():
-        raise Problem(422, "invalid", "Not valid", "There is no such session to begin after.")
+        raise Problem(422, "invalid", "Not valid", "The query parameter after is not a session id.")
     rows = await call.services.runtime.store.sessions(call.user_id, after=after, limit=limit + 1)
     more = len(rows) > limit
     return SessionList(sessions=[_stored(row) for row in rows[:limit]], next=rows[limit - 1].id if more else None)
 
 
-async def shown(call: Call[Nothing, Nothing]) -> SessionInfo:
+async def get_session(call: ApiCall[Nothing, Nothing]) -> SessionInfo:
+    """Get a session."""
     return _live(await call.services.find(call.path["session_id"], call.user_id))
 
 
-async def log_out(call: Call[LogoutSession, Nothing]) -> SessionInfo:
+async def log_out(call: ApiCall[LogoutSession, Nothing]) -> SessionInfo:
+    """Log out: wait for running work, keep all data."""
     session = await call.services.find(call.path["session_id"], call.user_id)
 
     async def leave(row: IdempotencyRow | None) -> SessionInfo:
@@ -57,10 +60,11 @@ async def log_out(call: Call[LogoutSession, Nothing]) -> SessionInfo:
     async def again(row: IdempotencyRow) -> SessionInfo:
         return _live(await call.services.find(session.id, call.user_id))
 
-    return await once(call, session.id, row_of(call, key_of(call)), leave, again)
+    return await run_once(call, session.id, idempotency_row(call, idempotency_key(call)), leave, again)
 
 
-async def restore(call: Call[Nothing, Nothing]) -> SessionInfo:
+async def restore_session(call: ApiCall[Nothing, Nothing]) -> SessionInfo:
+    """Log in again."""
     found = await call.services.find(call.path["session_id"], call.user_id)
 
     async def enter(row: IdempotencyRow | None) -> SessionInfo:
@@ -72,21 +76,22 @@ async def restore(call: Call[Nothing, Nothing]) -> SessionInfo:
     async def again(row: IdempotencyRow) -> SessionInfo:
         return _live(await call.services.find(found.id, call.user_id))
 
-    return await once(call, found.id, row_of(call, key_of(call)), enter, again)
+    return await run_once(call, found.id, idempotency_row(call, idempotency_key(call)), enter, again)
 
 
-async def delete(call: Call[Nothing, Nothing]) -> Deleted:
+async def delete_session(call: ApiCall[Nothing, Nothing]) -> Deleted:
+    """Delete a session with all its data."""
     session = await call.services.find(call.path["session_id"], call.user_id)
     return Deleted(deleted=await _deleted(call.services, session))
 
 
 async def _deleted(services: AppServices, session: Session) -> bool:
-    """Stop everything of a session, and remove it. False where another process did that meanwhile."""
+    """Stop all work of a session and delete it. Returns False if another process has deleted it."""
     await session.interrupt()
-    if await session.is_gone():  # whoever has its id by now keeps it
+    if await session.is_gone():  # a new session with the same id is not deleted
         return False
     await session.cancel_all()
-    services.talking.discard(session)
+    services.chat_sessions.discard(session)
     services.runtime.sessions.close(session)
     await session.settle()
     return await services.runtime.store.delete(session.id, session.created_at)
@@ -119,41 +124,10 @@ def _stored(row: SessionRow) -> SessionInfo:
 
 
 ENDPOINTS = [
-    endpoint(
-        "POST",
-        "/api/sessions",
-        create,
-        "Make a session, or come back to one",
-        body=CreateSession,
-        answer=SessionInfo,
-        status=201,
-        problems=(400, 404, 409),
-    ),
-    endpoint("GET", "/api/sessions", listed, "One's sessions, by id", query=ListSessions, answer=SessionList),
-    endpoint(
-        "POST",
-        "/api/sessions/{session_id:path}/logout",
-        log_out,
-        "Log out: wait for what runs, keep everything",
-        body=LogoutSession,
-        answer=SessionInfo,
-        problems=(400, 404, 409),
-    ),
-    endpoint(
-        "POST",
-        "/api/sessions/{session_id:path}/restore",
-        restore,
-        "Log in again",
-        answer=SessionInfo,
-        problems=(400, 404, 409),
-    ),
-    endpoint("GET", "/api/sessions/{session_id:path}", shown, "One session", answer=SessionInfo, problems=(404,)),
-    endpoint(
-        "DELETE",
-        "/api/sessions/{session_id:path}",
-        delete,
-        "Remove a session and all that is its own",
-        answer=Deleted,
-        problems=(404,),
-    ),
+    endpoint("POST", "/api/sessions", create_session, status=201, problems=WRITES),
+    endpoint("GET", "/api/sessions", list_sessions),
+    endpoint("POST", "/api/sessions/{session_id:path}/logout", log_out, problems=WRITES),
+    endpoint("POST", "/api/sessions/{session_id:path}/restore", restore_session, problems=WRITES),
+    endpoint("GET", "/api/sessions/{session_id:path}", get_session, problems=(404,)),
+    endpoint("DELETE", "/api/sessions/{session_id:path}", delete_session, problems=(404,)),
 ]

@@ -1,0 +1,44 @@
+"""The port between the server and the protocols that it serves.
+
+A protocol implements `ProtocolMount`; the server creates its application, bounds its request bodies and drains it. The
+server knows no protocol by name: `protocols.standard` lists those that are served by default.
+"""
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+
+from starlette.requests import Request
+from starlette.types import ASGIApp
+
+from ..sessions.session import Session
+
+
+class ProtocolHost(Protocol):
+    """The services that the server offers to a mounted protocol."""
+
+    async def open_session(self, request: Request, session_id: str) -> Session:
+        """Open a session for the authenticated user of a request. Raises `Problem` or `SessionNotFound`."""
+        ...
+
+    def read_body(self, request: Request) -> AbstractAsyncContextManager[bytes]:
+        """Read a body within the limits of the mount, and process it within the `async with`. Raises `Problem`."""
+        ...
+
+
+class ProtocolMount(Protocol):
+    """A protocol at one path of the server. Create a new one for each application."""
+
+    path: str
+    methods: Sequence[str]
+    max_body_bytes: int
+    max_body_values: int
+    """The largest number of JSON values in a body."""
+
+    def application(self, host: ProtocolHost) -> ASGIApp:
+        """Create the ASGI application. It may raise `Problem` before its response starts."""
+        ...
+
+    def drain(self) -> None:
+        """End all streams soon, so that their clients reconnect to another process."""
+        ...

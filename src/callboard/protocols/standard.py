@@ -1,0 +1,9 @@
+"""The protocols that a server mounts by default."""
+
+from .agui import AgUiMount
+from .mount import ProtocolMount
+
+
+def standard_mounts() -> list[ProtocolMount]:
+    """Create the mounts of one application."""
+    return [AgUiMount()]

@@ -1,0 +1,65 @@
+"""The response of `GET /api/chat/stream`: a session's events for one client.
+
+The request itself only waits for the client to disconnect; its `Reader` sends the events.
+"""
+
+from starlette.types import Receive, Scope, Send
+
+from ..events.event import Events
+from ..events.routing import Family
+from ..sessions.session import Session
+from .app_services import AppServices
+from .reader import Reader
+from .session_state import read_state
+from .sse import BEGIN, named_frame
+
+PAGE = 500
+ABORT = "callboard.abort"
+"""The ASGI extension that aborts the connection (see `connection`)."""
+_HEADERS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),
+]
+
+
+class EventStream:
+    """A stream as an ASGI app, and the source from which its reader catches up."""
+
+    __slots__ = ("_after", "_family", "_services", "_session")
+
+    def __init__(self, services: AppServices, session: Session, after: int | None, family: Family | None) -> None:
+        self._services = services
+        self._session = session
+        self._after = after
+        """The client's cursor; None starts with a snapshot."""
+        self._family = family
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] == "HEAD":
+            await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+            return await send({"type": "http.response.body", "body": b"", "more_body": False})
+        cursor, first = (self._after, b"") if self._after is not None else await self.snapshot("snapshot")
+        await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+        streams = self._services.streams
+        abort = scope.get("extensions", {}).get(ABORT)
+        reader = Reader(self, send, cursor, family=self._family, limit=streams.buffer, abort=abort)
+        try:
+            with streams.reading(self._session, reader):
+                reader.start(BEGIN + first)
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+        finally:
+            await reader.close()
+
+    @property
+    def newest_seq(self) -> int:
+        return self._session.board.last_seq
+
+    async def page(self, after: int) -> Events:
+        return await self._session.board.page(after, PAGE)
+
+    async def snapshot(self, name: str) -> tuple[int, bytes]:
+        async with self._services.query_slots.of(self._session.user_id):
+            state = await read_state(self._services, self._session)
+            return state.last_seq, named_frame(name, state.model_dump_json().encode(), state.last_seq)

@@ -1,0 +1,108 @@
+"""Authentication of requests: the local user, the owner of an API key, or the subject of a token."""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ...clock import Clock
+from ...storage.key_records import KeyRecords
+from ...storage.keys import PREFIX, ReadKey, key_state, read_key
+from .auth_problems import keys_required, rate_limited, token_invalid, token_missing, unavailable
+from .config import LOCAL, IdentityConfig
+from .key_cache import KeyCache
+from .keyset import KeySet, KeySetUnavailable
+from .rate_limits import RateLimiter
+from .tokens import TokenInvalid, Tokens
+
+
+class Identity(NamedTuple):
+    """An authenticated user, and the credential."""
+
+    user_id: str
+    key: ReadKey | None = None
+    until: float | None = None
+    """The expiry, in seconds since 1970."""
+
+
+class Authenticator:
+    """Authenticates requests and applies rate limits. Raises `Problem` or `StoreError`."""
+
+    def __init__(self, config: IdentityConfig, store: KeyRecords | None, clock: Clock) -> None:
+        self._config = config
+        self._clock = clock
+        self._keys = None if store is None else KeyCache(store, clock)
+        self._tokens = None
+        if config.jwks is not None:
+            self._tokens = Tokens(config, KeySet(config.jwks, config.jwt_algorithms, clock), clock)
+        self._users = RateLimiter(config.rate_limit, config.rate_burst, clock)
+        self._strangers = RateLimiter(config.rate_limit, config.rate_burst, clock)
+        """Limits of unauthenticated addresses, kept apart so that they do not evict users."""
+
+    async def authenticate(self, token: Callable[[], str | None], address: str, here: bool) -> Identity:
+        """Return the identity of a request. `here` is whether it comes from this machine; `token` reads its token.
+
+        The token is not read while there are no keys, because it could not be valid.
+        """
+        if self._tokens is None and (self._keys is None or not await self._keys.any()):
+            if here:
+                return Identity(LOCAL)
+            if not self._config.insecure:
+                raise keys_required()
+            self.count_stranger(address)
+            return Identity(LOCAL)
+        text = token()
+        if text is None:
+            self.count_stranger(address)
+            raise token_missing()
+        found = await (self._by_key if text.startswith(PREFIX) else self._by_token)(text, address)
+        _wait(self._users.take(found.user_id))
+        return found
+
+    def count_stranger(self, address: str) -> None:
+        """Count an unauthenticated request. Raises `Problem` if the address has sent too many."""
+        _wait(self._strangers.take(address))
+
+    async def still_valid(self, admitted: Identity) -> bool:
+        """Whether an identity is still valid: its key may have been revoked, or its token may have expired."""
+        now = self._clock.time()
+        if admitted.until is not None and admitted.until <= now:
+            return False
+        if admitted.key is None or self._keys is None:
+            return True
+        row = await self._keys.find(admitted.key)
+        return row is not None and key_state(row, now) == "active"
+
+    async def _by_key(self, text: str, address: str) -> Identity:
+        key = read_key(text)
+        if key is None or self._keys is None:
+            raise self._refused(address, "The key is malformed. Copy all of it.")
+        if not self._keys.has_seen(key.id):
+            _wait(self._strangers.wait(address))  # limits the queries for guessed keys
+        row = await self._keys.find(key)
+        if row is None:
+            raise self._refused(address, "The key is unknown.")
+        now = self._clock.time()
+        if (state := key_state(row, now)) != "active":
+            raise self._refused(address, f"The key is {state}. Ask the server's operator for a new one.")
+        await self._keys.record_use(row)
+        return Identity(row.user_id, key, row.expires_at)
+
+    async def _by_token(self, text: str, address: str) -> Identity:
+        if self._tokens is None:
+            raise self._refused(address, "The token is not an API key, and this server accepts no other tokens.")
+        try:
+            user_id, until = await self._tokens.read(text)
+        except TokenInvalid as error:
+            raise self._refused(address, str(error)) from None
+        except KeySetUnavailable as error:
+            raise unavailable(str(error)) from None
+        return Identity(user_id, None, until)
+
+    def _refused(self, address: str, detail: str) -> Exception:
+        self.count_stranger(address)
+        return token_invalid(detail)
+
+
+def _wait(seconds: float) -> None:
+    if seconds:
+        raise rate_limited(math.ceil(seconds))

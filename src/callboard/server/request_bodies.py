@@ -1,0 +1,90 @@
+"""Request bodies: counted while they arrive, held within a budget, and parsed one large body at a time.
+
+A small body is read directly. A large one is refused before it is parsed, once it exceeds the bytes or JSON values that
+its route allows.
+"""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from starlette.requests import Request
+
+from ..census import Census
+from ..protocols.problem import Problem, body_too_large, too_many_values
+from .body_pacer import BodyPacer
+from .byte_budget import MIB, ByteBudget
+
+SMALL = 8_192
+"""Bytes up to which a body is read directly: parsing it takes less than a millisecond."""
+PER_VALUE = 8e-6
+PER_BYTE = 15e-9
+"""Estimated seconds per JSON value and per byte of a request."""
+
+
+class RequestBodies:
+    """The large bodies of one server. `per_user` and `total` limit the bytes that are held at once."""
+
+    def __init__(self, *, per_user: int = 16 * MIB, total: int = 256 * MIB) -> None:
+        self.budget = ByteBudget(_too_many, per_user=per_user, total=total)
+        self._pacer = BodyPacer()
+
+    @staticmethod
+    def is_small(request: Request) -> bool:
+        """Whether the declared length of a body is small, so that it needs no budget and no count."""
+        return (length := _length(request)) is not None and length <= SMALL
+
+    @asynccontextmanager
+    async def reading(self, request: Request, user_id: str, size: int, values: int) -> AsyncGenerator[bytes]:
+        """Read a body of at most `size` bytes and `values` JSON values, to be parsed within the `async with`.
+
+        Raises `Problem`.
+        """
+        length = _length(request)
+        if length is not None and length > size:
+            await _discard(request)
+            raise body_too_large(size)
+        if self.is_small(request):
+            yield await request.body()
+            return
+        with self.budget.holding(user_id, size if length is None else length):
+            content, count = await _counted(request, size, values)
+            await self._pacer.enter(user_id, count * PER_VALUE + len(content) * PER_BYTE)
+            yield content
+
+
+def _too_many() -> Problem:
+    detail = "You have too many large requests in progress. Send fewer, or wait for their responses."
+    return Problem(429, "too_many_large_requests", "Too many at once", detail, {"retry-after": "1"})
+
+
+async def _counted(request: Request, size: int, values: int) -> tuple[bytes, int]:
+    """Read a body, and return it with an upper bound of its values."""
+    census, held, pieces = Census(), 0, list[bytes]()
+    async for piece in request.stream():
+        held += len(piece)
+        if held > size:
+            raise body_too_large(size)
+        if census.values > values or census.feed(piece) > values:
+            pieces.clear()  # the rest is discarded
+            continue
+        pieces.append(piece)
+    if census.values > values:
+        raise too_many_values(values)
+    return b"".join(pieces), census.values
+
+
+async def _discard(request: Request) -> None:
+    """Read a body to its end: a client that sends all of it before it reads would lose an earlier response.
+
+    A body above the limits of every route is not read: `BodyLimitMiddleware` refuses it.
+    """
+    async for _ in request.stream():
+        pass
+
+
+def _length(request: Request) -> int | None:
+    """Return the declared length of a body, or None if it is unknown."""
+    text = request.headers.get("content-length")
+    if text is None:
+        return None if "transfer-encoding" in request.headers else 0
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None

@@ -1,0 +1,197 @@
+"""The state of a session for clients: the response of `GET /api/state`, and the snapshot that starts a stream."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from pydantic import BaseModel
+from pydantic_core import from_json
+
+from ..events.board import CursorExpired
+from ..events.event import Event
+from ..events.kinds import EventKind
+from ..events.routing import Family
+from ..execution.record import ExecutionRecord
+from ..sessions.answers import arguments_hash
+from ..sessions.services import Messages
+from ..sessions.session import Session
+from ..sessions.snapshot import BriefSnapshot
+from ..storage.brief import Cut
+from ..storage.rows import RequestRow
+from ..types import RequestPurpose
+from .app_services import AppServices
+from .models import BoardEvent, CutInfo, ExecutionInfo, RequestInfo, State
+from .paging import MAX_FIELD, take_fitting
+from .sse import family_of, name_of
+
+PAGE = 500
+SNAPSHOT_ATTEMPTS = 8
+"""Attempts to read a state and the messages without a write between them."""
+MAX_SCANNED = 2_000
+"""Events that are scanned for those of the system family."""
+
+MAX_ENTRIES = 100
+"""Requests and executions in a state."""
+LIST_BYTES = 262_144
+"""The approximate size of each list of a state, except messages."""
+
+_SILENT = {kind.value.encode() for kind in (EventKind.TOOL_EXECUTING, EventKind.TOOL_PROGRESS, EventKind.TOOL_PARTIAL)}
+
+
+async def read_state(
+    services: AppServices, session: Session, after: int | None = None, limit: int = 100, messages: int = 100
+) -> State:
+    """Read the state of a session, with the system events after a cursor, or the newest without one."""
+    snapshot, window = await _consistent(services, session, messages)
+    requests = take_fitting([request_info(each.row, each.cut) for each in snapshot.requests], _weight, LIST_BYTES)
+    executions = take_fitting([execution_info(*each) for each in reversed(snapshot.executions)], _weight, LIST_BYTES)
+    more = len(requests) < len(snapshot.requests) or len(snapshot.requests) == MAX_ENTRIES
+    wallet = [each for each in requests if each.kind == EventKind.WALLET_TX_REQUEST]
+    if after is None:
+        events, cursor = await _system_events(session, max(0, snapshot.last_seq - PAGE), snapshot.last_seq, PAGE)
+        events = take_fitting(reversed(events[-limit:]), _weight, LIST_BYTES)[::-1]
+    else:
+        events, cursor = await _system_events(session, after, snapshot.last_seq, limit, bounded=True)
+    return State(
+        session_id=session.id,
+        messages=window.messages,
+        messages_next=window.before,
+        is_processing=snapshot.is_processing,
+        pending_wallet_tx=wallet[0] if wallet else None,
+        open_requests=requests,
+        requests_next=requests[-1].request_id if requests and more else None,
+        executions=executions[::-1],
+        system_events=events,
+        system_cursor=cursor,
+        last_seq=snapshot.last_seq,
+    )
+
+
+async def _consistent(services: AppServices, session: Session, most: int) -> tuple[BriefSnapshot, Messages]:
+    """Read a snapshot and the newest messages as of the same event, so that later events complete them.
+
+    If events are written all the time, the last attempt may contain the newest messages twice.
+    """
+    snapshot = await session.brief_snapshot(MAX_ENTRIES, MAX_FIELD)
+    if not services.has_model:
+        return snapshot, _NoMessages()
+    for _ in range(SNAPSHOT_ATTEMPTS):
+        window = await session.latest_messages(most=most)
+        if await services.newest_seq(session) == snapshot.last_seq or await _is_silent(session, snapshot.last_seq):
+            break
+        snapshot = await session.brief_snapshot(MAX_ENTRIES, MAX_FIELD)
+    else:
+        window = await session.latest_messages(most=most)
+    return snapshot, window
+
+
+@dataclass(frozen=True, slots=True)
+class _NoMessages:
+    messages: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    before: int | None = None
+
+
+def request_info(row: RequestRow, cut: Mapping[str, Cut] | None = None) -> RequestInfo:
+    """Return the API's form of a request."""
+    return RequestInfo(
+        request_id=row.id,
+        session_id=row.session_id,
+        execution_id=row.execution_id,
+        kind=row.kind,
+        purpose=RequestPurpose(row.purpose),
+        tool=row.tool,
+        payload=from_json(row.payload),
+        answer_schema=from_json(row.schema),
+        arguments_hash=arguments_hash(row),
+        created_at=datetime.fromtimestamp(row.created_at, UTC),
+        expires_at=None if row.expires_at is None else datetime.fromtimestamp(row.expires_at, UTC),
+        cut=_cut_info(cut, f"/api/requests/{quote(row.id, safe='')}", row.session_id),
+    )
+
+
+def execution_info(record: ExecutionRecord, cut: Mapping[str, Cut] | None = None) -> ExecutionInfo:
+    """Return the API's form of an execution."""
+    return ExecutionInfo(
+        execution_id=record.id,
+        call_id=record.call_id,
+        tool=record.tool,
+        status=record.status.value,
+        arguments=record.arguments,
+        value=record.value,
+        error=record.error,
+        queued_at=record.queued_at,
+        started_at=record.started_at,
+        completed_at=record.completed_at,
+        queued_for=record.queued_for,
+        ran_for=record.ran_for,
+        attempt=record.attempt,
+        max_attempts=record.max_attempts,
+        previous_errors=list(record.previous_errors),
+        promoted=record.promoted,
+        parent_id=record.parent_id,
+        cut=_cut_info(cut, f"/api/executions/{quote(record.id, safe='')}", record.session_id),
+    )
+
+
+def _cut_info(cut: Mapping[str, Cut] | None, path: str, session_id: str) -> dict[str, CutInfo] | None:
+    if not cut:
+        return None
+    href = f"{path}?{urlencode({'session_id': session_id})}"
+    return {
+        _NAMES.get(name, name): CutInfo(length=each.length, excerpt=each.excerpt, href=href)
+        for name, each in cut.items()
+    }
+
+
+_NAMES = {"shown": "arguments"}
+
+
+def _weight(entry: BaseModel) -> int:
+    return len(entry.__pydantic_serializer__.to_json(entry))
+
+
+async def _system_events(
+    session: Session, after: int, last: int, limit: int, *, bounded: bool = False
+) -> tuple[list[BoardEvent], int]:
+    """Return events of the system family, and the number up to which they are complete.
+
+    If they are `bounded`, they stop at `LIST_BYTES`.
+    """
+    found: list[BoardEvent] = []
+    room = LIST_BYTES
+    until = min(last, after + MAX_SCANNED)
+    cursor = after
+    while cursor < until:
+        try:
+            page = await session.board.page(cursor, PAGE)
+        except CursorExpired as expired:
+            if expired.first - 1 <= cursor:  # the session was deleted
+                break
+            cursor, until = expired.first - 1, min(last, expired.first - 1 + MAX_SCANNED)
+            continue
+        for event in page:
+            if event.seq > until:
+                break
+            if len(found) == limit:
+                return found, cursor
+            if family_of(event.encoded) is Family.SYSTEM:
+                room -= len(event.encoded)
+                if room < 0 and found and bounded:
+                    return found, cursor
+                found.append(_board_event(event))
+            cursor = event.seq
+    return found, max(cursor, after)
+
+
+async def _is_silent(session: Session, after: int) -> bool:
+    """Whether no event after a number changes messages or requests."""
+    try:
+        return all(name_of(line) in _SILENT for line in (await session.board.page(after, PAGE)).encoded)
+    except CursorExpired:
+        return False
+
+
+def _board_event(event: Event) -> BoardEvent:
+    return BoardEvent(seq=event.seq, kind=str(event.kind), at=event.at, data=event.data)

@@ -1,0 +1,75 @@
+"""Observation of a runtime's turns: their duration, status and usage."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any, Protocol
+
+from ..runtime import Runtime
+from ..sessions.session import Session
+from ..turns import TurnStatus
+
+log = logging.getLogger("callboard.telemetry")
+
+LOST = "lost"
+"""The status of a turn that continues in another process."""
+STATUSES = (*(status.value for status in TurnStatus), LOST)
+"""The ends of a turn, or of its part until it pauses."""
+
+_USED = ("requests", "input_tokens", "output_tokens", "cost")
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnd:
+    """The end of a turn, or of its part until it pauses, with the usage of all its parts so far."""
+
+    status: str
+    """One of `STATUSES`."""
+    seconds: float
+    requests: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
+
+
+class TurnObserver(Protocol):
+    """Receives the start and end of turns, in their task. A paused turn starts again under the same id."""
+
+    def turn_began(self, session: Session, turn_id: str) -> None: ...
+
+    def turn_ended(self, session: Session, turn_id: str, end: TurnEnd) -> None: ...
+
+
+class TurnWatch:
+    """Notifies an observer of a runtime's turns until it is closed. Errors of the observer are logged."""
+
+    def __init__(self, runtime: Runtime, observer: TurnObserver) -> None:
+        self._observer = observer
+        self._began: dict[str, float] = {}
+        self.close = runtime.sessions.watch(self)
+
+    @property
+    def running(self) -> int:
+        """The number of running turns."""
+        return len(self._began)
+
+    def turn_began(self, session: Session, turn_id: str) -> None:
+        self._began[turn_id] = monotonic()
+        _notify(self._observer.turn_began, session, turn_id)
+
+    def turn_ended(self, session: Session, turn_id: str, status: str, usage: Any) -> None:
+        if (began := self._began.pop(turn_id, None)) is not None:
+            end = TurnEnd(
+                status if status in STATUSES else TurnStatus.FAILED,
+                monotonic() - began,
+                **{name: getattr(usage, name, None) or 0 for name in _USED},
+            )
+            _notify(self._observer.turn_ended, session, turn_id, end)
+
+
+def _notify(observer: Callable[..., None], *args: Any) -> None:
+    try:
+        observer(*args)
+    except Exception:
+        log.exception("a turn could not be observed")
