@@ -1,11 +1,7 @@
 """What only a SQLite file does: being damaged, full, locked, removed, shared without a server (D1, E5)."""
 
 import asyncio
-import os
-import signal
 import sqlite3
-import subprocess
-import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import closing
@@ -354,83 +350,7 @@ async def test_nothing_is_left_running(path: Path) -> None:
     assert [thread for thread in threading.enumerate() if thread not in before and "store" in thread.name] == []
 
 
-# Other processes
-
-STARTING = """
-import asyncio, sys
-from callboard.adapters.stores import open_store
-from callboard.storage.change import Change
-from callboard.testing.store_rows import made, posts
-
-async def main(url, name):
-    store = open_store(url)
-    await store.open(lambda session_id: None)
-    await store.commit([made(name)])
-    print(await store.commit([posts(1, session_id=name)]), flush=True)
-    await store.close()
-
-asyncio.run(main(*sys.argv[1:]))
-"""
-
-WRITING = """
-import asyncio, sys
-from callboard.adapters.stores import open_store
-from callboard.storage.change import Change
-from callboard.testing.store_rows import made, posts
-
-async def main(url):
-    store = open_store(url)
-    await store.open(lambda session_id: None)
-    await store.commit([made()])
-    for number in range(1, 1_000_000):
-        (seq,) = await store.commit([posts(number)])
-        print(seq, flush=True)
-
-asyncio.run(main(*sys.argv[1:]))
-"""
-
-
-def started(code: str, *arguments: str) -> subprocess.Popen[str]:
-    root = Path(__file__).parents[2]
-    return subprocess.Popen(
-        [sys.executable, "-c", code, *arguments],
-        env={**os.environ, "PYTHONPATH": str(root)},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-
-async def test_d1_processes_that_start_at_once_make_the_file_together(path: Path) -> None:
-    url = f"sqlite:///{path}"
-    processes = [started(STARTING, url, f"s{number}") for number in range(4)]
-    outputs = [process.communicate(timeout=60)[0].strip() for process in processes]
-    assert outputs == ["[1]"] * 4
-    assert [process.returncode for process in processes] == [0] * 4
-    store = open_store(url)
-    await store.open(nobody)
-    assert [row.id for row in await store.sessions()] == ["s0", "s1", "s2", "s3"]
-    await store.close()
-
-
-async def test_e5_everything_that_was_acknowledged_is_there_after_a_kill(path: Path) -> None:
-    process = started(WRITING, f"sqlite:///{path}")
-    assert process.stdout is not None
-    acknowledged = [int(process.stdout.readline()) for _ in range(150)]
-    process.send_signal(signal.SIGKILL)
-    acknowledged += [int(line) for line in process.stdout if line.endswith("\n")]
-    process.wait(10)
-    process.stdout.close()
-    store = open_store(f"sqlite:///{path}")
-    await store.open(nobody)
-    page = await store.events("s", 0, 10**6)
-    assert acknowledged == list(range(1, len(acknowledged) + 1))
-    assert len(acknowledged) <= page.last_seq <= len(acknowledged) + 1, "one may have been on its way"
-    assert len(page.lines) == page.last_seq
-    assert await store.commit([posts(0)]) == [page.last_seq + 1]
-    await store.close()
-
-
-# One that does not suit harms nobody
+# Unacceptable data
 
 
 async def test_e5_what_the_database_does_not_take_fails_alone(store: SqlStore) -> None:

@@ -1,1 +1,1 @@
-"""What is kept: the rows, the port of a store, and the writer that groups what many sessions write."""
+"""Storage: rows, the ports of a store, and the writer that groups the changes of many sessions."""
