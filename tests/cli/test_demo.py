@@ -20,9 +20,9 @@ from callboard.cli.dialogue import line_of
 from callboard.cli.keyboard import Line
 from callboard.cli.questions import Inquiry
 from callboard.cli.tour import Tour
+from callboard.demo.tools import Delivery
 from callboard.events.event import encode_event
 from callboard.sessions.answers import Approval
-from callboard.toolkits.demo import Delivery
 from tests import forked
 from tests.cli.commands import PATIENCE, Done
 

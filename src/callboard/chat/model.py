@@ -7,9 +7,6 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import Model, infer_model
 
 from ..errors import CallboardError
-from .offline import offline_model
-
-OFFLINE = "offline"
 
 
 class ModelUnavailable(CallboardError):
@@ -19,12 +16,10 @@ class ModelUnavailable(CallboardError):
 
 
 def choose_model(model: Any) -> Model:
-    """The model of a name, such as `anthropic:…` or `offline`; one of Pydantic AI's as it is.
+    """The model of a name, such as `anthropic:…`; one of Pydantic AI's as it is.
 
     Raises `ModelUnavailable`, which names the environment variable or the package that is missing.
     """
-    if model == OFFLINE:
-        return offline_model()
     try:
         return infer_model(model)
     except UserError as error:

@@ -10,12 +10,12 @@ from typing import Annotated, Any
 import typer
 from pydantic_core import from_json
 
+from ..demo.tools import demo_tools
 from ..errors import MissingExtraError
 from ..events.kinds import EventKind
 from ..runtime import Runtime
 from ..sessions.session import Session
 from ..toolkits import built_in
-from ..toolkits.demo import demo_tools
 from .chatting import Chat
 from .console import fail, is_interactive, out
 from .dialogue import JsonScreen, LineScreen, LiveScreen, Screen
@@ -113,7 +113,7 @@ def _model(name: str) -> Any:
     if name != OFFLINE or not is_interactive(out):
         return name
     try:
-        from ..chat.offline import offline_model
+        from ..demo.offline import offline_model
     except ModuleNotFoundError as missing:
         raise MissingExtraError("A model to talk to", "chat") from missing
     return offline_model(TYPING)

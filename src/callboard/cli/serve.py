@@ -87,7 +87,7 @@ def serve(
 
 def _default_tools() -> Iterable[Tool]:
     """The built-in toolkits, and those of the demo."""
-    return [*built_in(), *_optional("callboard.toolkits.demo", "tools")]
+    return [*built_in(), *_optional("callboard.demo.tools", "tools")]
 
 
 def _workers() -> Iterable[Tool]:

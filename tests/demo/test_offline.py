@@ -1,4 +1,4 @@
-"""The offline model: which phrases mean which calls, how it speaks of results, and that no text upsets it (C6)."""
+"""The offline model: the calls that phrases mean, the wording of results, and hostile texts (C6)."""
 
 import time
 from typing import Any
@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from callboard import Runtime
 from callboard.chat.model import ModelUnavailable, choose_model
-from callboard.chat.offline import MOST, NAMED, WHAT_I_AM
-from callboard.chat.phrases import EXAMPLES, Task, calls_in, strangers_in
-from callboard.chat.sentences import sentence
+from callboard.demo.offline import DISCLAIMER, MAX_CALLS, MAX_UNKNOWN
+from callboard.demo.phrases import EXAMPLES, Task, calls_in, unknown_tools_in
+from callboard.demo.sentences import sentence
+from callboard.demo.tools import demo_tools
 from callboard.toolkits import built_in
-from callboard.toolkits.demo import demo_tools
 from tests.examples import examples
 
 TASKS = [Task("xa-1", "build_report"), Task("xb-2", "send_payment")]
@@ -105,11 +105,11 @@ def test_c6_phrases_mean_calls(text: str, calls: list[Any]) -> None:
     ],
 )
 def test_c6_names_with_arguments_that_no_tool_has(text: str, names: list[str]) -> None:
-    assert strangers_in(text, NAMES) == names
+    assert unknown_tools_in(text, NAMES) == names
 
 
 @pytest.mark.parametrize(("tool", "phrase"), EXAMPLES)
-def test_c6_what_it_says_one_can_write_works_where_the_tool_is_there(tool: str, phrase: str) -> None:
+def test_c6_every_example_phrase_calls_its_tool(tool: str, phrase: str) -> None:
     assert {name for name, _ in calls_in(phrase, NAMES)} == {tool}
     assert calls_in(phrase, [name for name in NAMES if name != tool]) == []
 
@@ -121,7 +121,7 @@ words = st.sampled_from(
 
 @examples(300, 1000)
 @given(st.lists(words | st.text(max_size=20)).map("".join), st.lists(st.sampled_from([*NAMES, "other"])))
-def test_c6_any_text_names_only_tools_that_are_there(text: str, names: list[str]) -> None:
+def test_c6_any_text_calls_only_known_tools(text: str, names: list[str]) -> None:
     for name, arguments in calls_in(text, names, TASKS):
         assert name in names
         assert isinstance(arguments, dict)
@@ -165,7 +165,7 @@ def test_c6_any_result_makes_a_sentence(tool: str, arguments: dict[str, Any], co
 def test_c6_a_hostile_text_takes_no_time(text: str) -> None:
     before = time.process_time()
     calls_in(text, NAMES, TASKS)
-    strangers_in(text, NAMES)
+    unknown_tools_in(text, NAMES)
     assert time.process_time() - before < 2.0
 
 
@@ -184,7 +184,7 @@ def test_c6_a_hostile_text_takes_no_time(text: str) -> None:
             {"execution_id": "xa-1"},
             '{"execution_id": "xa-1", "cancelled": true}',
             False,
-            "It is stopped.",
+            "It is cancelled.",
         ),
         ("task_result", {"execution_id": "xa-1"}, '"done"', False, "A result came in from build_report: done."),
         ("task_result", {"execution_id": "xz-1"}, '"done"', False, "A result came in: done."),
@@ -196,7 +196,7 @@ def test_c6_a_hostile_text_takes_no_time(text: str) -> None:
             False,
             "build is running in the background",
         ),
-        ("pay", {}, {"status": "waiting", "execution_id": "xa-1", "tool": "pay"}, False, "pay waits for a person"),
+        ("pay", {}, {"status": "waiting", "execution_id": "xa-1", "tool": "pay"}, False, "pay is waiting for a person"),
     ],
 )
 def test_c6_results_read_as_sentences(tool: str, arguments: Any, content: Any, failed: bool, said: str) -> None:
@@ -204,37 +204,37 @@ def test_c6_results_read_as_sentences(tool: str, arguments: Any, content: Any, f
 
 
 @pytest.mark.anyio
-async def test_c6_it_says_that_it_is_no_language_model_and_what_it_understands() -> None:
+async def test_c6_it_says_that_it_is_not_a_language_model() -> None:
     async with Runtime(TOOLS, model="offline") as runtime:
         session = await runtime.open("s", user_id="u", namespaces=["demo"])
         turn = await session.say("hello, who are you?")
-        assert WHAT_I_AM in turn.text
+        assert DISCLAIMER in turn.text
         assert "build a report on coffee" in turn.text
         assert "fetch" not in turn.text  # it sees no such tool
 
 
 @pytest.mark.anyio
-async def test_c6_a_tool_that_is_not_there_is_named_with_those_that_are() -> None:
+async def test_c6_an_unknown_tool_is_answered_with_the_known_ones() -> None:
     async with Runtime(demo_tools(0), model="offline") as runtime:
         session = await runtime.open("s", user_id="u", namespaces=["demo"])
         turn = await session.say('nope {"a": 1}')
         assert turn.text.startswith("There is no tool nope. I see these tools: ")
         assert "calculate" in turn.text
-        assert WHAT_I_AM not in turn.text
+        assert DISCLAIMER not in turn.text
         turn = await session.say('nope {"a": 1} and what is 1 + 1')
         assert turn.text.endswith("1 + 1 = 2.")
         said = [event.data["text"] for event in session.board.read(0) if event.kind == "text"]
         assert sum("There is no tool nope." in text for text in said) == 2
         turn = await session.say("; ".join(f"no{number} {{}}" for number in range(50)))
-        assert turn.text.count("There is no tool") == NAMED
+        assert turn.text.count("There is no tool") == MAX_UNKNOWN
 
 
 @pytest.mark.anyio
-async def test_c6_every_mode_can_be_used_and_a_failure_is_told() -> None:
+async def test_c6_every_mode_can_be_used_and_a_failure_is_reported() -> None:
     async with Runtime(TOOLS, model="offline") as runtime:
         session = await runtime.open("s", user_id="u")
         turn = await session.say("what is 6 * 7 and calculate 1/0 and what is 1 + 1")
-        assert turn.text == "6 * 7 = 42. calculate failed: It divides by zero. 1 + 1 = 2."
+        assert turn.text == "6 * 7 = 42. calculate failed: The expression divides by zero. 1 + 1 = 2."
         turn = await session.say("pay 5 EUR to Ada")
         assert turn.status == "paused"
         [request] = await session.requests()
@@ -246,12 +246,12 @@ async def test_c6_every_mode_can_be_used_and_a_failure_is_told() -> None:
 
 
 @pytest.mark.anyio
-async def test_c6_more_calls_than_it_makes_at_once_are_not_made() -> None:
+async def test_c6_the_number_of_parallel_calls_is_limited() -> None:
     async with Runtime(TOOLS, model="offline") as runtime:
         session = await runtime.open("s", user_id="u")
-        turn = await session.say("; ".join(["what is 1 + 1"] * (MOST + 5)))
+        turn = await session.say("; ".join(["what is 1 + 1"] * (MAX_CALLS + 5)))
         assert "too much at once" in turn.text
-        assert turn.text.count("1 + 1 = 2.") == MOST
+        assert turn.text.count("1 + 1 = 2.") == MAX_CALLS
 
 
 @pytest.mark.parametrize(
@@ -262,9 +262,7 @@ async def test_c6_more_calls_than_it_makes_at_once_are_not_made() -> None:
         ("groq:llama", "needs the package groq"),
     ],
 )
-def test_c6_a_model_that_cannot_be_had_says_what_is_missing(
-    model: str, said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_c6_an_unavailable_model_names_what_is_missing(model: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     with pytest.raises(ModelUnavailable, match=said):
         choose_model(model)

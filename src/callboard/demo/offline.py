@@ -1,8 +1,7 @@
-"""The offline model: no language model at all, and it says so. It picks tools by what the user wrote.
+"""The offline model: not a language model, and it says so. It picks tools by matching phrases in the user's text.
 
-It is there so that everything can be tried without a key and without a network: inline calls, several at once, work in
-the background, questions to people, and results that come late. What it understands is in `phrases`, how it speaks of
-results in `sentences`.
+It lets you try everything without a key or a network: inline calls, parallel calls, background work, questions to
+people, and late results. `phrases` holds the phrases that it understands, `sentences` the wording of its answers.
 """
 
 import asyncio
@@ -20,22 +19,22 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
 
-from .phrases import Call, Task, calls_in, examples, strangers_in
+from .phrases import Call, Task, calls_in, examples, unknown_tools_in
 from .sentences import sentence
 
-WHAT_I_AM = "I am not a language model: I am Callboard's offline model, and pick tools by a few phrases."
-MOST = 20
-"""How many calls it makes at once."""
-NAMED = 5
-"""How many names that are no tool's it repeats."""
+DISCLAIMER = "I am not a language model: I am Callboard's offline model, and I pick tools by a few phrases."
+MAX_CALLS = 20
+"""Calls that it makes at once, at most."""
+MAX_UNKNOWN = 5
+"""Unknown tool names that an answer repeats, at most."""
 
 
 def offline_model(pace: float = 0.0) -> FunctionModel:
-    """A model for Pydantic AI that needs nothing. It takes `pace` seconds for each word, as if it had to think."""
+    """Make a model for Pydantic AI that needs no key and no network. It waits `pace` seconds before each word."""
 
     async def respond(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
-        said, calls = _answer(messages, [tool.name for tool in info.function_tools])
-        for word in _words(said):
+        text, calls = _answer(messages, [tool.name for tool in info.function_tools])
+        for word in _words(text):
             if pace:
                 await asyncio.sleep(pace)
             yield word
@@ -46,28 +45,28 @@ def offline_model(pace: float = 0.0) -> FunctionModel:
 
 
 def _answer(messages: Sequence[ModelMessage], names: Sequence[str]) -> tuple[str, list[Call]]:
-    """What it says to the last message, and the calls that it makes."""
+    """Answer the last message: a text, and the calls to make."""
     last = messages[-1]
     parts: list[Any] = list(last.parts) if isinstance(last, ModelRequest) else []
     made, tasks = _calls_made(messages), _tasks(messages)
-    said: list[str] = []
+    sentences: list[str] = []
     for part in parts:
         if isinstance(part, ToolReturnPart):
             result = cast("ToolReturnPart[Any]", part)
             arguments = made.get(result.tool_call_id, {})
-            said.append(sentence(result.tool_name, arguments, result.content, result.outcome != "success", tasks))
+            sentences.append(sentence(result.tool_name, arguments, result.content, result.outcome != "success", tasks))
     prompts = [_text(part) for part in parts if isinstance(part, UserPromptPart)]
-    asked = " and ".join(prompts)
-    calls, strangers = calls_in(asked, names, tasks), strangers_in(asked, names)
-    if strangers:
-        said.append(f"{' '.join(f'There is no tool {name}.' for name in strangers[:NAMED])} {_tools(names)}")
-    if len(calls) > MOST:
-        said.append(f"That is too much at once; I make the first {MOST} calls.")
-    elif prompts and not calls and not strangers:
-        said.append(_help(names))
-    if not said and not calls:
-        said.append("I have nothing to add.")
-    return " ".join(said), calls[:MOST]
+    prompt = " and ".join(prompts)
+    calls, unknown = calls_in(prompt, names, tasks), unknown_tools_in(prompt, names)
+    if unknown:
+        sentences.append(f"{' '.join(f'There is no tool {name}.' for name in unknown[:MAX_UNKNOWN])} {_tools(names)}")
+    if len(calls) > MAX_CALLS:
+        sentences.append(f"That is too much at once; I make the first {MAX_CALLS} calls.")
+    elif prompts and not calls and not unknown:
+        sentences.append(_help(names))
+    if not sentences and not calls:
+        sentences.append("I have nothing to add.")
+    return " ".join(sentences), calls[:MAX_CALLS]
 
 
 def _text(prompt: UserPromptPart) -> str:
@@ -77,19 +76,19 @@ def _text(prompt: UserPromptPart) -> str:
 
 def _calls_made(messages: Sequence[ModelMessage]) -> dict[str, dict[str, Any]]:
     """The arguments of the newest calls, by their ids."""
-    said = [message for message in messages[-2:] if isinstance(message, ModelResponse)]
+    responses = [message for message in messages[-2:] if isinstance(message, ModelResponse)]
     made: dict[str, dict[str, Any]] = {}
-    for part in [part for message in said for part in message.parts]:
+    for part in [part for message in responses for part in message.parts]:
         if isinstance(part, ToolCallPart):
             try:
                 made[part.tool_call_id] = part.args_as_dict()
-            except (ValueError, AssertionError):  # another model may have said anything
+            except (ValueError, AssertionError):  # written by another model
                 continue
     return made
 
 
 def _tasks(messages: Sequence[ModelMessage]) -> list[Task]:
-    """The work that was acknowledged in this conversation, oldest first."""
+    """The background work acknowledged in this conversation, oldest first."""
     found: list[Task] = []
     for message in messages:
         for part in message.parts:
@@ -102,9 +101,9 @@ def _tasks(messages: Sequence[ModelMessage]) -> list[Task]:
 
 def _help(names: Sequence[str]) -> str:
     phrases = "".join(f"\n- {example}" for example in examples(names))
-    known = f"You can write, for example:{phrases}\nOr write" if phrases else "Write"
-    how = f'{known} the name of a tool with its arguments, as in NAME {{"argument": "value"}}.'
-    return f"{WHAT_I_AM}\n{how} {_tools(names)}"
+    start = f"You can write, for example:{phrases}\nOr write" if phrases else "Write"
+    usage = f'{start} the name of a tool with its arguments, as in NAME {{"argument": "value"}}.'
+    return f"{DISCLAIMER}\n{usage} {_tools(names)}"
 
 
 def _tools(names: Sequence[str]) -> str:
@@ -112,7 +111,7 @@ def _tools(names: Sequence[str]) -> str:
 
 
 def _words(text: str) -> Iterator[str]:
-    """A text in the pieces in which it is said."""
+    """Split a text into the pieces that are streamed."""
     words = text.split(" ")
     for index, word in enumerate(words):
         if piece := word + (" " if index < len(words) - 1 else ""):

@@ -1,4 +1,4 @@
-"""The tools of the demo: each does what its mode does, and takes no nonsense."""
+"""The demo's tools: their modes, and their validation."""
 
 import asyncio
 import contextlib
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard import Registry, Runtime, ToolError
-from callboard.toolkits.demo import demo_tools, work_out
+from callboard.demo.tools import demo_tools, evaluate
 
 tools = demo_tools(0.0)
 
@@ -26,8 +26,8 @@ tools = demo_tools(0.0)
         (" 1 ", "1"),
     ],
 )
-def test_arithmetic_is_as_on_paper(expression: str, value: str) -> None:
-    assert work_out(expression) == value
+def test_arithmetic_is_exact(expression: str, value: str) -> None:
+    assert evaluate(expression) == value
 
 
 @pytest.mark.parametrize(
@@ -47,24 +47,24 @@ def test_arithmetic_is_as_on_paper(expression: str, value: str) -> None:
         "1;2",
     ],
 )
-def test_what_is_no_arithmetic_is_refused(expression: str) -> None:
+def test_other_expressions_are_refused(expression: str) -> None:
     with pytest.raises(ToolError) as refused:
-        work_out(expression)
+        evaluate(expression)
     assert refused.value.category == "validation"
 
 
 @given(st.text(alphabet="0123456789+-*/(). e_xj'", max_size=300))
 def test_any_expression_gives_a_value_or_is_refused(expression: str) -> None:
     with contextlib.suppress(ToolError):
-        assert len(work_out(expression)) < 200
+        assert len(evaluate(expression)) < 200
 
 
 @pytest.mark.anyio
-async def test_m2_a_report_shows_its_stages_and_chapters_and_comes_late() -> None:
-    waited: list[float] = []
+async def test_m2_a_report_shows_its_progress_and_comes_late() -> None:
+    delays: list[float] = []
 
     async def sleep(seconds: float) -> None:
-        waited.append(seconds)
+        delays.append(seconds)
 
     async with Runtime(demo_tools(9.0, sleep)) as runtime:
         session = await runtime.open("s", user_id="u")
@@ -73,14 +73,14 @@ async def test_m2_a_report_shows_its_stages_and_chapters_and_comes_late() -> Non
         final = await session.result(outcome.execution_id, timeout=20)
         assert final.value["title"] == "All about tea"
         assert len(final.value["chapters"]) == 2
-        told: list[Any] = [event.data for event in session.board.read(0)]
-    assert [data["fraction"] for data in told if "fraction" in data] == [0.0, 0.25, 0.5, 0.75]
-    assert len([data for data in told if "stage" not in data and "value" in data]) == 3  # two partial, one final
-    assert waited == [9.0] * 4
+        events: list[Any] = [event.data for event in session.board.read(0)]
+    assert [data["fraction"] for data in events if "fraction" in data] == [0.0, 0.25, 0.5, 0.75]
+    assert len([data for data in events if "stage" not in data and "value" in data]) == 3  # two partial, one final
+    assert delays == [9.0] * 4
 
 
 @pytest.mark.anyio
-async def test_x5_the_stock_is_asked_for_twice() -> None:
+async def test_x5_the_stock_is_found_at_the_second_attempt() -> None:
     async with Runtime(tools) as runtime:
         session = await runtime.open("s", user_id="u")
         outcome = await session.call("check_stock", {"item": "lamp"})
@@ -89,7 +89,7 @@ async def test_x5_the_stock_is_asked_for_twice() -> None:
 
 
 @pytest.mark.anyio
-async def test_m3_a_payment_waits_for_a_person_and_a_delivery_is_what_he_says() -> None:
+async def test_m3_a_payment_waits_for_approval_and_a_delivery_is_answered() -> None:
     async with Runtime(tools) as runtime:
         session = await runtime.open("s", user_id="u")
         paying = asyncio.ensure_future(session.call("send_payment", {"to": "Ada", "amount": 12.5}))
@@ -106,7 +106,7 @@ async def test_m3_a_payment_waits_for_a_person_and_a_delivery_is_what_he_says() 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("amount", [0, -1, "1e30", "NaN", 0.001, "x"])
-async def test_a_payment_of_nonsense_is_refused(amount: Any) -> None:
+async def test_an_invalid_amount_is_refused(amount: Any) -> None:
     async with Runtime(tools) as runtime:
         session = await runtime.open("s", user_id="u")
         outcome = await session.call("send_payment", {"to": "Ada", "amount": amount})
@@ -116,6 +116,6 @@ async def test_a_payment_of_nonsense_is_refused(amount: Any) -> None:
 
 
 @pytest.mark.parametrize("dialect", ["claude", "openai", "openai-responses", "openai-strict", "gemini", "mcp", "ag-ui"])
-def test_s1_every_provider_is_shown_them(dialect: str) -> None:
+def test_s1_every_dialect_has_their_schemas(dialect: str) -> None:
     registry = Registry(tools)
     assert len([tool.schema(dialect) for tool in registry]) == 5

@@ -1,4 +1,4 @@
-"""How the offline model speaks of results: a sentence for each, made of the call and its answer. Pure functions."""
+"""The sentences in which the offline model reports results. Pure functions."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -7,38 +7,38 @@ from typing import Any, cast
 
 from .phrases import Task
 
-LONGEST = 600
-"""How many characters of a result it repeats."""
+MAX_RESULT = 600
+"""Characters of a result that a sentence repeats, at most."""
 
 
 def sentence(tool: str, arguments: Mapping[str, Any], content: Any, failed: bool, tasks: Sequence[Task] = ()) -> str:
-    """What there is to say of the answer to a call."""
+    """Report the result of a call in a sentence."""
     value = _value(content)
     fields: Mapping[str, Any] = cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
-    of = str(arguments.get("execution_id", ""))
     if tool == "task_result":
-        which = next((task.tool for task in reversed(tasks) if task.execution_id == of), None)
+        execution_id = str(arguments.get("execution_id", ""))
+        origin = next((task.tool for task in reversed(tasks) if task.execution_id == execution_id), None)
         if not failed and fields.get("status") not in ("started", "queued", "waiting"):
-            return f"A result came in{f' from {which}' if which else ''}: {_told(which or '', {}, value)}"
-        tool = which or tool
+            return f"A result came in{f' from {origin}' if origin else ''}: {_described(origin or '', value)}"
+        tool = origin or tool
     if failed:
         return f"{tool} failed: {_ended(str(fields.get('message') or _plain(value)))}"
     if fields.get("status") == "waiting" and "execution_id" in fields:
-        return f"{fields.get('tool', tool)} waits for a person; I will tell you what comes of it."
+        return f"{fields.get('tool', tool)} is waiting for a person; I will tell you the result."
     if fields.get("status") == "queued" and "execution_id" in fields:
-        return f"{fields.get('tool', tool)} is queued until there is a free place; I will tell you when it is done."
+        return f"{fields.get('tool', tool)} is queued until a slot is free; I will tell you when it is done."
     if fields.get("status") == "started" and "execution_id" in fields:
         return f"{fields.get('tool', tool)} is running in the background; I will tell you when it is done."
     if (special := _SPECIAL.get(tool)) is not None:
         try:
             return special(arguments, value)
-        except (KeyError, TypeError, ValueError, AttributeError):  # a tool of that name which is another's
+        except (KeyError, TypeError, ValueError, AttributeError):  # another tool with that name
             pass
-    return f"{tool} gives {_told(tool, arguments, value)}"
+    return f"{tool} gives {_described(tool, value)}"
 
 
 def _value(content: Any) -> Any:
-    """A result as data: tools' results come as JSON text, which may itself have been made of such a text."""
+    """Parse a result: JSON text, which may hold a string that is JSON text again."""
     for _ in range(2):
         if not isinstance(content, str):
             break
@@ -49,17 +49,17 @@ def _value(content: Any) -> Any:
     return content
 
 
-def _told(tool: str, arguments: Mapping[str, Any], value: Any) -> str:
-    if (words := _RESULTS.get(tool)) is not None:
+def _described(tool: str, value: Any) -> str:
+    if (describe := _RESULTS.get(tool)) is not None:
         try:
-            return words(value)
+            return describe(value)
         except (KeyError, TypeError, ValueError, AttributeError):
             pass
     return _ended(_plain(value))
 
 
 def _plain(value: Any) -> str:
-    """A value in words: fields with their names, lists with commas."""
+    """Describe any value in words: fields with their names, lists with commas."""
     if isinstance(value, dict):
         fields = cast("Mapping[str, Any]", value)
         text = ", ".join(f"{name.replace('_', ' ')}: {_short(each)}" for name, each in fields.items()) or "nothing"
@@ -67,7 +67,7 @@ def _plain(value: Any) -> str:
         text = ", ".join(map(_short, cast("list[Any]", value))) or "nothing"
     else:
         text = _short(value)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+    return text if len(text) <= MAX_RESULT else f"{text[:MAX_RESULT]}…"
 
 
 def _short(value: Any) -> str:
@@ -84,7 +84,7 @@ def _ended(text: str) -> str:
     return text if text.endswith((".", "!", "?", "…")) else f"{text}."
 
 
-# What is said of tools that it knows.
+# Sentences for the tools that the offline model knows.
 
 
 def _time(arguments: Mapping[str, Any], value: Any) -> str:
@@ -115,17 +115,17 @@ def _report(value: Any) -> str:
 
 def _list(arguments: Mapping[str, Any], value: Any) -> str:
     if not value:
-        return "Nothing is running, and nobody is asked anything."
+        return "Nothing is running, and no request is open."
     tasks = [f"{each['tool']} ({each['status']}, {each['execution_id']})" for each in value]
-    return f"There is: {', '.join(tasks)}."
+    return f"These tasks are open: {', '.join(tasks)}."
 
 
-def _capitals(words: Callable[[Any], str]) -> Callable[[Mapping[str, Any], Any], str]:
-    def said(arguments: Mapping[str, Any], value: Any) -> str:
-        text = words(value)
+def _capitalised(describe: Callable[[Any], str]) -> Callable[[Mapping[str, Any], Any], str]:
+    def sentence(arguments: Mapping[str, Any], value: Any) -> str:
+        text = describe(value)
         return text[0].upper() + text[1:]
 
-    return said
+    return sentence
 
 
 _RESULTS: dict[str, Callable[[Any], str]] = {
@@ -140,7 +140,7 @@ _SPECIAL: dict[str, Callable[[Mapping[str, Any], Any], str]] = {
     "check_stock": _stock,
     "task_list": _list,
     "task_status": lambda arguments, value: f"{value['tool']} is {value['status']}.",
-    "cancel_task": lambda arguments, value: "It is stopped." if value["cancelled"] else "It had ended already.",
+    "cancel_task": lambda arguments, value: "It is cancelled." if value["cancelled"] else "It had already ended.",
     "think": lambda arguments, value: "I have written that down.",
-    **{tool: _capitals(words) for tool, words in _RESULTS.items()},
+    **{tool: _capitalised(describe) for tool, describe in _RESULTS.items()},
 }

@@ -1,6 +1,6 @@
-"""What the offline model understands: phrases, and the calls that they stand for. Pure functions, no model.
+"""Phrases that the offline model understands, and the calls that they mean. Pure functions, no model.
 
-| what one writes | what is called |
+| phrase | call |
 | --- | --- |
 | `what time is it`, `time in Tokyo`, `time in Asia/Tokyo and Europe/Paris` | `get_current_time`, once for each zone |
 | `convert 2026-03-29T14:30 from Europe/Paris to Asia/Tokyo` | `convert_time` |
@@ -15,8 +15,8 @@
 | `status of x1-1`, `result of the report`, `cancel it` | the other `task_…` tools, by id, by tool, or the newest |
 | `NAME {"argument": …}` | any tool that the session sees, by its name |
 
-Sentences joined by `and` or `;` are carried out together. A phrase whose tool is not there stands for nothing; a name
-with arguments that is no tool's is told apart from that.
+Phrases joined by `and` or `;` become parallel calls. A phrase whose tool the session does not see means nothing; the
+name of an unknown tool with arguments is reported by `unknown_tools_in`.
 """
 
 import json
@@ -31,14 +31,14 @@ Call = tuple[str, dict[str, Any]]
 
 
 class Task(NamedTuple):
-    """Work that was acknowledged, and goes on or has ended."""
+    """An acknowledged execution, running or ended."""
 
     execution_id: str
     tool: str
 
 
 MAX_TEXT = 100_000
-"""How many characters of an input are looked at."""
+"""Characters of an input that are read, at most."""
 
 EXAMPLES = (
     ("get_current_time", "what time is it in Tokyo and Paris"),
@@ -51,54 +51,54 @@ EXAMPLES = (
     ("http_fetch", "fetch https://example.com"),
     ("task_list", "list tasks"),
 )
-"""A phrase for each tool that it knows by itself."""
+"""An example phrase for each tool that the offline model knows."""
 
 
 def examples(names: Sequence[str]) -> list[str]:
-    """What one can write, where these tools are there."""
+    """The example phrases for the tools with these names."""
     return [phrase for tool, phrase in EXAMPLES if tool in names]
 
 
 def calls_in(text: str, names: Sequence[str], tasks: Sequence[Task] = ()) -> list[Call]:
-    """The calls that a text stands for, of tools that are there."""
+    """The calls that a text means, of the tools with these names."""
     found, rest = _named(text[:MAX_TEXT], frozenset(names))
     for phrase in re.split(r" and |;|\n", re.sub(r"[^\S\n]+", " ", rest)):
         words = " ".join(phrase.split()).rstrip(" .!?")
         if words in names:
             found.append((words, {}))
         else:
-            found += next((calls for reading in _READINGS if (calls := reading(words, tasks))), list[Call]())
+            found += next((calls for match in _MATCHERS if (calls := match(words, tasks))), list[Call]())
     return [call for call in found if call[0] in names]
 
 
-def strangers_in(text: str, names: Sequence[str]) -> list[str]:
-    """Names with arguments that no tool has."""
+def unknown_tools_in(text: str, names: Sequence[str]) -> list[str]:
+    """Names followed by arguments that belong to no tool."""
     _, rest = _named(text[:MAX_TEXT], frozenset(names))
     rest = re.sub(r"[^\S\n]+", " ", rest)
-    return list(dict.fromkeys(name[1] for name in _STRANGER.finditer(rest) if _object_at(rest, name.end())))
+    return list(dict.fromkeys(name[1] for name in _NAME_WITH_ARGUMENTS.finditer(rest) if _object_at(rest, name.end())))
 
 
 def _named(text: str, names: frozenset[str]) -> tuple[list[Call], str]:
-    """Calls that are written as a name and JSON, and the rest of the text."""
+    """Calls written as a name and JSON, and the rest of the text."""
     found: list[Call] = []
     rest: list[str] = []
-    place = 0
+    position = 0
     for name in re.finditer(r"(?<![\w-])([\w-]{1,128}) ?(?=\{)", text):
-        if name.start() < place or name[1] not in names:
+        if name.start() < position or name[1] not in names:
             continue
-        if (given := _object_at(text, name.end())) is None:
+        if (parsed := _object_at(text, name.end())) is None:
             continue
-        arguments, end = given
+        arguments, end = parsed
         found.append((name[1], arguments))
-        rest.append(text[place : name.start()])
-        place = end
-    return found, " and ".join([*rest, text[place:]])
+        rest.append(text[position : name.start()])
+        position = end
+    return found, " and ".join([*rest, text[position:]])
 
 
-def _object_at(text: str, place: int) -> tuple[dict[str, Any], int] | None:
-    """The JSON object that begins there, and where it ends."""
+def _object_at(text: str, position: int) -> tuple[dict[str, Any], int] | None:
+    """The JSON object at a position, and its end."""
     try:
-        return _JSON.raw_decode(text, place)
+        return _JSON.raw_decode(text, position)
     except (ValueError, RecursionError):
         return None
 
@@ -108,10 +108,10 @@ def _no_constant(name: str) -> None:
 
 
 _JSON = json.JSONDecoder(parse_constant=_no_constant)
-_STRANGER = re.compile(r"(?:^|[;\n]| and ) ?([\w-]{1,128}) ?(?=\{)")
+_NAME_WITH_ARGUMENTS = re.compile(r"(?:^|[;\n]| and ) ?([\w-]{1,128}) ?(?=\{)")
 
 
-# Each reading takes a phrase on one line, and gives the calls that it stands for, if any.
+# Each matcher takes a phrase on one line, and returns the calls that it means, if any.
 
 _ZONE = re.compile(r"\b([A-Z][A-Za-z_]+/[A-Z][A-Za-z_]+(?:/[A-Z][A-Za-z_]+)?|UTC)\b")
 _ADDRESS = re.compile(r"https?://[^\s'\"<>]+")
@@ -137,40 +137,40 @@ def _work(phrase: str, tasks: Sequence[Task]) -> list[Call]:
         return [("task_list", {})]
     tools = {"status": "task_status", "result": "task_result", "cancel": "cancel_task", "stop": "cancel_task"}
     found: list[Call] = []
-    for verb, which in _WORK.findall(phrase):
-        if (execution_id := _which(which.lower(), tasks)) is not None:
+    for verb, reference in _WORK.findall(phrase):
+        if (execution_id := _execution(reference.lower(), tasks)) is not None:
             found.append((tools[verb.lower()], {"execution_id": execution_id}))
     return found
 
 
-def _which(word: str, tasks: Sequence[Task]) -> str | None:
-    """The execution that a word means: by its id, the newest, or the newest of a tool by a part of its name."""
+def _execution(word: str, tasks: Sequence[Task]) -> str | None:
+    """The id of the execution that a word means: an id, "it" for the newest, or a part of its tool's name."""
     if re.fullmatch(r"x[0-9a-f]+-\d+", word):
         return word
     newest = word in ("it", "that", "task")
-    meant = [task for task in tasks if newest or word in (task.tool.lower(), *task.tool.lower().split("_"))]
-    return meant[-1].execution_id if meant else None
+    matching = [task for task in tasks if newest or word in (task.tool.lower(), *task.tool.lower().split("_"))]
+    return matching[-1].execution_id if matching else None
 
 
 def _time(phrase: str, tasks: Sequence[Task]) -> list[Call]:
     zones = _ZONE.findall(phrase)
     cities = _cities()
     places = [cities[word] for word in _places(phrase) if word in cities]
-    asked = re.search(r"\b(time|clock|date)\b", phrase, re.IGNORECASE)
-    if not asked and (not (zones or places) or len(phrase.split()) > 3):
+    names_time = re.search(r"\b(time|clock|date)\b", phrase, re.IGNORECASE)
+    if not names_time and (not (zones or places) or len(phrase.split()) > 3):
         return []
     return [("get_current_time", {"timezone": zone}) for zone in dict.fromkeys([*zones, *places]) or ["UTC"]]
 
 
 def _places(phrase: str) -> list[str]:
-    """Names that may be cities: words that begin with a capital, alone and in pairs."""
+    """Possible names of cities: capitalised words, alone and in pairs."""
     words = re.findall(r"(?<![\w/])[A-Z][A-Za-z]+(?![\w/])", phrase)[:50]
-    return [*words, *(f"{one}_{two}" for one, two in pairwise(words))]
+    return [*words, *(f"{first}_{second}" for first, second in pairwise(words))]
 
 
 @cache
 def _cities() -> dict[str, str]:
-    """The zones that are called after a city, by the city's name."""
+    """Time zones named after a city, by the city's name."""
     areas = ("Africa", "America", "Asia", "Atlantic", "Australia", "Europe", "Pacific")
     zones = sorted(available_timezones(), key=lambda zone: (zone.count("/"), zone), reverse=True)
     return {zone.rpartition("/")[2]: zone for zone in zones if zone.partition("/")[0] in areas}
@@ -179,8 +179,8 @@ def _cities() -> dict[str, str]:
 def _convert(phrase: str, tasks: Sequence[Task]) -> list[Call]:
     if (found := _CONVERT.search(phrase)) is None:
         return []
-    given = {"time": found[1], "from_timezone": found[2], "to_timezone": found[3]}
-    return [("convert_time", {name: value for name, value in given.items() if value is not None})]
+    arguments = {"time": found[1], "from_timezone": found[2], "to_timezone": found[3]}
+    return [("convert_time", {name: value for name, value in arguments.items() if value is not None})]
 
 
 def _calculate(phrase: str, tasks: Sequence[Task]) -> list[Call]:
@@ -202,33 +202,33 @@ def _pay(phrase: str, tasks: Sequence[Task]) -> list[Call]:
     if (found := _PAY.search(phrase)) is None:
         return []
     sign, amount, currency, to, purpose = found.groups()
-    said = {"amount": amount, "to": to}
-    if named := currency or sign:
-        said["currency"] = _CURRENCIES.get(named[0].lower(), "CHF")
-    return [("send_payment", said if purpose is None else {**said, "purpose": purpose})]
+    arguments = {"amount": amount, "to": to}
+    if unit := currency or sign:
+        arguments["currency"] = _CURRENCIES.get(unit[0].lower(), "CHF")
+    return [("send_payment", arguments if purpose is None else {**arguments, "purpose": purpose})]
 
 
-def _about(pattern: re.Pattern[str], tool: str, argument: str) -> Callable[[str, Sequence[Task]], list[Call]]:
-    """A reading of a phrase that names one thing."""
+def _single(pattern: re.Pattern[str], tool: str, argument: str) -> Callable[[str, Sequence[Task]], list[Call]]:
+    """Make a matcher for a tool with one argument."""
 
-    def read(phrase: str, tasks: Sequence[Task]) -> list[Call]:
+    def match(phrase: str, tasks: Sequence[Task]) -> list[Call]:
         found = pattern.search(phrase)
         return [(tool, {argument: found[1]})] if found else []
 
-    return read
+    return match
 
 
 def _fetch(phrase: str, tasks: Sequence[Task]) -> list[Call]:
     return [("http_fetch", {"url": address}) for address in _ADDRESS.findall(phrase)]
 
 
-_READINGS: tuple[Callable[[str, Sequence[Task]], list[Call]], ...] = (
+_MATCHERS: tuple[Callable[[str, Sequence[Task]], list[Call]], ...] = (
     _fetch,
-    _about(_THINK, "think", "thought"),
+    _single(_THINK, "think", "thought"),
     _pay,
     _report,
-    _about(_STOCK, "check_stock", "item"),
-    _about(_DELIVER, "ask_delivery", "parcel"),
+    _single(_STOCK, "check_stock", "item"),
+    _single(_DELIVER, "ask_delivery", "parcel"),
     _calculate,
     _convert,
     _work,
