@@ -15,9 +15,16 @@ from sqlalchemy import create_engine
 from callboard.adapters.stores.addresses import postgres_url as for_driver
 from callboard.adapters.stores.migrations import migrate_to
 from callboard.adapters.stores.tables import REVISION, VERSION_TABLE
-from callboard.cli.checks import BORN, EXTRAS, Mark, check_clock, check_extras, check_python
-from callboard.cli.variables import unknown_variables
-from tests.cli.commands import Command, Done
+from callboard.cli.commands.doctor import (
+    EXTRAS,
+    OLDEST_TIME,
+    Mark,
+    check_clock,
+    check_extras,
+    check_python,
+    unknown_variables,
+)
+from tests.cli.harness import Command, Done
 
 NAMES = ["python", "extras", "settings", "store", "clock", "model", "port", "identity"]
 
@@ -52,7 +59,7 @@ def test_o3_doctor_tells_programs(run: Command) -> None:
     found = checks(run("doctor", "--json"))
     assert {each["state"] for each in found.values()} <= {"ok", "warning"}
     assert found["store"]["found"] == f"sqlite: at the newest revision, {REVISION}"
-    assert found["identity"]["found"] == "this machine alone, as one person"
+    assert found["identity"]["found"] == "only this machine can use it, as one user"
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
@@ -65,7 +72,7 @@ def test_o3_doctor_sees_old_tables_and_leaves_them(run: Command, kind: str, requ
         done = run("doctor", "--json", "--store", url)
         store = checks(done)["store"]
         assert (store["found"], store["state"]) == (
-            f"{kind}: revision 0001, and {REVISION} is needed",
+            f"{kind}: revision 0001, but {REVISION} is needed",
             "warning" if kind == "sqlite" else "problem",  # a file is migrated when it is opened
         )
         assert "callboard migrate" in store["advice"]
@@ -78,7 +85,7 @@ def test_o3_doctor_sees_a_good_database_and_its_clock(run: Command, postgres_url
     run("migrate", "--store", postgres_url)
     found = checks(run("doctor", "--json", "--store", postgres_url))
     assert (found["store"]["state"], found["clock"]["state"]) == ("ok", "ok")
-    assert check_clock(BORN + 1, postgres_url).mark is Mark.WARNING
+    assert check_clock(OLDEST_TIME + 1, postgres_url).mark is Mark.WARNING
 
 
 @pytest.mark.parametrize(
@@ -137,7 +144,7 @@ def test_h5_doctor_asks_for_keys_where_others_can_come(run: Command) -> None:
     run("migrate")
     key = run("keys", "create", "--user", "ann").out.strip()
     done = run("doctor", "--json", "--host", "0.0.0.0")
-    assert (done.code, checks(done)["identity"]["found"]) == (0, "whoever has one of: keys")
+    assert (done.code, checks(done)["identity"]["found"]) == (0, "required: keys")
     assert key not in done.out
 
 
@@ -149,7 +156,7 @@ def test_h5_doctor_looks_at_the_key_set(run: Command, tmp_path: Path, monkeypatc
     assert (done.code, checks(done)["identity"]["state"]) == (1, "problem")
     point = {"x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}
     (tmp_path / "keys.json").write_text(json.dumps({"keys": [{"kty": "OKP", "crv": "Ed25519", "kid": "a", **point}]}))
-    assert checks(run("doctor", "--json"))["identity"]["found"] == "whoever has one of: tokens"
+    assert checks(run("doctor", "--json"))["identity"]["found"] == "required: tokens"
 
 
 @pytest.mark.parametrize("name", ["CALLBOARD_MAX_THREADS", "CALLBOARD_RATE_LIMIT"])
@@ -170,11 +177,11 @@ def test_o3_doctor_finds_a_setting_that_is_misspelt(run: Command, monkeypatch: p
     done = run("doctor", "--json")
     settings = checks(done)["settings"]
     assert (done.code, settings["state"]) == (0, "warning")
-    assert settings["found"] == "nothing reads: CALLBOARD_MAX_THREAD"
+    assert settings["found"] == "unknown variables: CALLBOARD_MAX_THREAD"
     assert settings["advice"] == "Did you mean CALLBOARD_MAX_THREADS?"
     monkeypatch.delenv("CALLBOARD_MAX_THREAD")
     monkeypatch.setenv("CALLBOARD_XYZ", "5")
-    assert checks(run("doctor", "--json"))["settings"]["advice"] == "Remove what nothing reads."
+    assert checks(run("doctor", "--json"))["settings"]["advice"] == "Remove the unknown variables."
 
 
 def test_o3_doctor_knows_every_variable_that_is_read() -> None:
@@ -213,7 +220,7 @@ def test_o3_doctor_knows_old_pythons_and_wrong_clocks(tmp_path: Path) -> None:
     assert check_python((3, 10, 9)).mark is Mark.PROBLEM
     assert check_python((3, 11, 0)).mark is Mark.OK
     assert check_clock(0.0, "memory://").mark is Mark.PROBLEM
-    assert check_clock(BORN, "memory://").mark is Mark.OK
+    assert check_clock(OLDEST_TIME, "memory://").mark is Mark.OK
     (tmp_path / "x.db").touch()
-    behind = check_clock(BORN, f"sqlite:///{tmp_path / 'x.db'}")
+    behind = check_clock(OLDEST_TIME, f"sqlite:///{tmp_path / 'x.db'}")
     assert (behind.mark, "behind the last change of the store" in behind.found) == (Mark.WARNING, True)

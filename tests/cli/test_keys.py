@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from callboard.cli.exits import Exit
+from callboard.cli.process import Exit
 from callboard.storage.keys import is_key, read_key
 from callboard.storage.rows import KeyRow
-from tests.cli.commands import Command, stored
+from tests.cli.harness import Command, stored
 from tests.contracts.rows import key_row
 
 KEY = r"cb_[0-9a-f]{16}_[0-9a-f]{64}"
@@ -32,7 +32,7 @@ def test_h5_a_key_is_made_and_shown_once(run: Command, tmp_path: Path) -> None:
     assert done.code == 0
     assert re.fullmatch(f"{KEY}\n", done.out), "nothing else, so that a script can take it"
     assert "it is not shown again" in done.err
-    assert "its servers let nobody in without one" in done.err
+    assert "its servers refuse requests without a key" in done.err
     [row] = rows(run)
     key = read_key(done.out.strip())
     assert key is not None
@@ -84,7 +84,7 @@ def test_o3_keys_are_listed_with_how_they_stand(run: Command) -> None:
     ):
         stored(run.url, lambda store, row=row: store.add_key(row))
     header, *lines = run("keys", "list").out.splitlines()
-    assert header.split() == ["key", "user", "name", "state", "made", "expires", "last", "used"]
+    assert header.split() == ["key", "user", "name", "state", "created", "expires", "last", "used"]
     assert [" ".join(line.split()) for line in lines] == [
         "aa ann laptop active 2 h ago in 5 d 2 min ago",
         "bb bob expired 1 min ago never",
@@ -101,7 +101,7 @@ def test_h5_a_key_is_revoked_by_its_id_or_by_itself(run: Command) -> None:
     assert run("keys", "revoke", text) == (0, f"The key {key_id} of ann is revoked.\n", "")
     [row] = rows(run)
     assert row.revoked_at is not None
-    assert run("keys", "revoke", key_id).out == f"The key {key_id} of ann was revoked before.\n"
+    assert run("keys", "revoke", key_id).out == f"The key {key_id} of ann was already revoked.\n"
     assert rows(run) == [row]
     assert json.loads(run("keys", "revoke", key_id, "--json").out)["state"] == "revoked"
 
@@ -131,8 +131,8 @@ def test_o3_the_first_key_makes_its_store(run: Command, tmp_path: Path) -> None:
     assert (refused.code, (tmp_path / "new.db").exists()) == (1, False)
     done = run("keys", "create", "--user", "ann", "--store", url)
     assert (done.code, bool(re.fullmatch(f"{KEY}\n", done.out))) == (0, True)
-    assert f"There was no file {tmp_path / 'new.db'}; it was made." in done.err
-    assert "it was made" not in run("keys", "create", "--user", "bob", "--store", url).err
+    assert f"Created the store {tmp_path / 'new.db'}, which did not exist." in done.err
+    assert "Created the store" not in run("keys", "create", "--user", "bob", "--store", url).err
     assert [row.user_id for row in stored(url, lambda store: store.keys())] == ["ann", "bob"]
 
 

@@ -11,7 +11,7 @@ from sqlalchemy import create_engine
 from callboard.adapters.stores.addresses import postgres_url as for_driver
 from callboard.adapters.stores.migrations import migrate_to
 from callboard.adapters.stores.tables import REVISION, VERSION_TABLE
-from tests.cli.commands import Command
+from tests.cli.harness import Command
 
 OLDEST = "0001"
 
@@ -30,10 +30,10 @@ def old_tables(url: str) -> None:
 
 
 def test_o3_migrate_makes_a_store_and_does_no_harm_twice(run: Command, tmp_path: Path) -> None:
-    assert run("migrate") == (0, f"The tables were made, at revision {REVISION}.\n", "")
+    assert run("migrate") == (0, f"Created the tables at revision {REVISION}.\n", "")
     with closing(sqlite3.connect(tmp_path / "new.db")) as connection:
         assert connection.execute(f"SELECT version_num FROM {VERSION_TABLE}").fetchall() == [(REVISION,)]
-    assert run("migrate") == (0, f"The tables are at the newest revision already: {REVISION}.\n", "")
+    assert run("migrate") == (0, f"The tables are already at the newest revision, {REVISION}.\n", "")
     assert run("sessions", "list") == (0, "No sessions.\n", "")
 
 
@@ -44,7 +44,7 @@ def test_o3_migrate_tells_programs_what_it_did(run: Command) -> None:
 
 def test_o3_migrate_brings_an_old_file_to_the_newest_revision(run: Command) -> None:
     old_tables(run.url)
-    assert run("migrate").out == f"The tables were brought from revision {OLDEST} to {REVISION}.\n"
+    assert run("migrate").out == f"Migrated the tables from revision {OLDEST} to {REVISION}.\n"
 
 
 def test_o3_a_database_of_an_old_revision_waits_for_migrate(run: Command, postgres_url: str) -> None:
@@ -53,14 +53,14 @@ def test_o3_a_database_of_an_old_revision_waits_for_migrate(run: Command, postgr
     assert (refused.code, refused.out) == (1, "")
     assert refused.err.endswith("Run: callboard migrate\n")
     done = run("migrate", "--store", postgres_url)
-    assert (done.code, done.out) == (0, f"The tables were brought from revision {OLDEST} to {REVISION}.\n")
+    assert (done.code, done.out) == (0, f"Migrated the tables from revision {OLDEST} to {REVISION}.\n")
     assert run("sessions", "list", "--store", postgres_url) == (0, "No sessions.\n", "")
 
 
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("memory://", "A store in memory is seen by its own process only."),
+        ("memory://", "A store in memory is only visible to its own process."),
         ("mysql://host/name", "There is no store for 'mysql' addresses."),
         ("sqlite:////no/such/folder/x.db", "The SQLite file /no/such/folder/x.db cannot be made: its folder does"),
         ("postgresql://nobody:secret@127.0.0.1:1/x", "The PostgreSQL database x at 127.0.0.1:1 does not answer."),

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from callboard.cli import app
-from callboard.cli.exits import Exit
+from callboard.cli.process import Exit
 from tests import forked
 
 HERE = Path(__file__).parent
@@ -113,10 +113,10 @@ class Running:
 
 @pytest.fixture
 def start() -> Iterator[Callable[..., Running]]:
-    """Start the command with a tool of the demo module, or another."""
+    """Start the command with a tool of `sample_tools`, or another."""
     started: list[Running] = []
 
-    def begin(name: str, *options: str, tools: str = "demo:registry", **how: Any) -> Running:
+    def begin(name: str, *options: str, tools: str = "sample_tools:registry", **how: Any) -> Running:
         started.append(Running(name, "--tools", tools, *options, **how))
         return started[-1]
 
@@ -132,9 +132,9 @@ Start = Callable[..., Running]
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
     """Run the command in this process."""
     monkeypatch.chdir(HERE)
-    monkeypatch.delitem(sys.modules, "demo", raising=False)
+    monkeypatch.delitem(sys.modules, "sample_tools", raising=False)
 
-    def command(name: str, *options: str, tools: str = "demo:registry") -> Done:
+    def command(name: str, *options: str, tools: str = "sample_tools:registry") -> Done:
         monkeypatch.setattr(sys, "argv", ["callboard", "tools", "run", name, "--tools", tools, *options])
         code = app.run()
         out, err = capsys.readouterr()
@@ -178,7 +178,7 @@ def test_o3_a_text_is_shown_as_it_is(run: Run) -> None:
 def test_o3_attempts_and_retries_are_shown(run: Run) -> None:
     done = run("flaky")
     assert (done.code, done.out) == (0, "It answered.\n")
-    failed = r"flaky: attempt {} of 3 failed \(transient: The service is away \(try {}\)\); the next in \d+ ms\n"
+    failed = r"flaky: attempt {} of 3 failed \(transient: The service is away \(try {}\)\); next attempt in \d+ ms\n"
     assert re.search(failed.format(1, 1), done.err)
     assert re.search(failed.format(2, 2), done.err)
     assert "flaky: attempt 3 of 3\n" in done.err
@@ -189,9 +189,9 @@ def test_o3_a_failure_says_what_really_happened(run: Run) -> None:
     done = run("doomed")
     assert (done.code, done.out) == (1, "")
     assert "error: A service that the tool needs is not available at the moment.\n" in done.err
-    assert re.search(r"  ConnectionError: no route to \[bold\]host\[/bold\] \(demo.py, line \d+\)\n", done.err)
+    assert re.search(r"  ConnectionError: no route to \[bold\]host\[/bold\] \(sample_tools.py, line \d+\)\n", done.err)
     assert re.search(r"doomed: failed in \S+ m?s, 3 attempts\n$", done.err)
-    assert "KeyError: 'missing' (demo.py, line" in run("broken").err
+    assert "KeyError: 'missing' (sample_tools.py, line" in run("broken").err
 
 
 def test_o3_nested_calls_are_named(run: Run) -> None:
@@ -225,7 +225,7 @@ def test_o3_control_characters_are_shown_and_not_obeyed(run: Run, start: Start) 
 def test_o3_events_that_come_too_fast_are_counted(run: Run) -> None:
     done = run("flood")
     assert (done.code, done.out) == (0, "null\n")
-    assert re.search(r"^[\d,]+ events came too fast, and are not shown\.$", done.err, re.MULTILINE)
+    assert re.search(r"^[\d,]+ events came too fast and are not shown\.$", done.err, re.MULTILINE)
 
 
 # Events for programs
@@ -315,7 +315,7 @@ def test_o3_a_person_who_types_the_arguments_is_told_how_to_end_them(start: Star
         ('{\n  "first": one\n}', r"at line 2, column 12\.\n    \"first\": one\n             \^\n"),
         ("{'first': 1}", "at line 1, column 2"),
         ('{"' + "x" * 200 + '": }', r"column 206\.\n  x+\": \}\n +\^\n"),
-        ("", r"--args is empty, which is not JSON\. No arguments are \{\}\."),
+        ("", r"--args is empty, which is not JSON\. For no arguments, use \{\}\."),
         ("[" * 100_000, "--args is nested too deeply"),
         ("9" * 5000, "--args cannot be used"),
     ],
@@ -345,7 +345,7 @@ def test_o3_what_is_wrong_with_the_arguments_is_listed(run: Run) -> None:
         '  first: Input should be a valid integer, unable to parse string as an integer. Received: "one"',
         "  second: This property is required and was not given.",
         "  third: There is no such property. Leave it out. Received: [1, 2]",
-        "What it takes: callboard tools schema add",
+        "For its parameters, run: callboard tools schema add",
         "add: failed before it ran",
     ]
 
@@ -366,9 +366,13 @@ def test_o3_on_a_terminal_it_is_a_table(start: Start) -> None:
     [
         (["build"], Exit.OK, "build: succeeded"),
         (["doomed"], Exit.FAILED, "doomed: failed"),
-        (["approve"], Exit.FAILED, "The tool 'approve' asks a person, which needs a session with people in it."),
+        (
+            ["approve"],
+            Exit.FAILED,
+            "The tool 'approve' needs an answer from a person, so it cannot be run from the command line.",
+        ),
         (["add", "--args", "@nowhere.json"], Exit.USAGE, "--args @nowhere.json: the file cannot be read: No such"),
-        (["add", "--args", "@"], Exit.USAGE, "--args @ wants the name of a file"),
+        (["add", "--args", "@"], Exit.USAGE, "--args @ needs the name of a file"),
         (["build", "--timeout", "0"], Exit.USAGE, "--timeout must be a number of seconds above 0."),
         (["build", "--timeout", "nan"], Exit.USAGE, "--timeout must be a number of seconds above 0."),
         (["build", "--timeout", "soon"], Exit.USAGE, "Invalid value for '--timeout'"),
@@ -378,7 +382,7 @@ def test_o3_on_a_terminal_it_is_a_table(start: Start) -> None:
         (["add", "--args", '{"first": 1, "first": 1, "second": 1}'], Exit.INVALID, "give 'first' twice"),
         (["buld"], Exit.NOT_FOUND, "There is no tool 'buld'. Did you mean build?"),
         (["qqqq"], Exit.NOT_FOUND, "There is no tool 'qqqq'. See: callboard tools list"),
-        (["gated"], Exit.NOT_FOUND, "The tool 'gated' is hidden: beta is off. Open it with CALLBOARD_GATE_BETA=1."),
+        (["gated"], Exit.NOT_FOUND, "The tool 'gated' is hidden: beta is off. Turn it on with CALLBOARD_GATE_BETA=1."),
     ],
 )
 def test_o3_the_exit_code_says_how_it_ended(run: Run, arguments: list[str], code: Exit, message: str) -> None:
@@ -421,7 +425,7 @@ def test_o3_an_interrupt_cancels_and_waits_for_the_clean_up(start: Start, termin
         running.send()
     done = running.finish()
     assert (done.code, done.out) == (Exit.INTERRUPTED, "")
-    said, cleaned, ended = (done.err.index(text) for text in ("Ctrl-C again leaves", "cleaned up", "cancelled"))
+    said, cleaned, ended = (done.err.index(text) for text in ("Press Ctrl-C again", "cleaned up", "cancelled"))
     assert said < cleaned < ended
 
 
@@ -436,7 +440,7 @@ def test_o3_an_interrupt_is_the_last_line_of_json(start: Start) -> None:
 
 def test_o3_an_interrupt_ends_the_delay_before_a_retry(start: Start) -> None:
     running = start("tomorrow")
-    running.until("the next in 1:00 min")
+    running.until("next attempt in 1:00 min")
     running.send()
     done = running.finish()
     assert done.code == Exit.INTERRUPTED
@@ -506,7 +510,7 @@ def test_o3_an_interrupt_while_the_tools_end_keeps_the_code_of_the_call(start: S
     running.send()
     done = running.finish()
     assert (done.code, done.out) == (Exit.OK, "hello\n")
-    assert done.err.endswith("The tools were not ended cleanly: stopped.\n")
+    assert done.err.endswith("The toolsets were not closed cleanly: stopped.\n")
 
 
 def test_o3_a_thread_that_does_not_stop_does_not_hold_the_process(start: Start) -> None:
@@ -622,13 +626,13 @@ def test_o3_tools_of_a_toolset_are_run(start: Start, held: Path) -> None:
 def test_o3_a_toolset_that_does_not_start_is_an_error(start: Start, held: Path) -> None:
     done = start("hello", tools="held:refused", folder=held).finish()
     assert (done.code, done.out) == (1, "")
-    assert done.err == "error: The tools cannot be started: ConnectionRefusedError: port 1.\n"
+    assert done.err == "error: The toolsets cannot be started: ConnectionRefusedError: port 1.\n"
 
 
 def test_o3_a_toolset_that_does_not_end_well_leaves_the_result(start: Start, held: Path) -> None:
     done = start("hello", tools="held:unclean", folder=held).finish()
     assert (done.code, done.out) == (0, "hello\n")
-    assert done.err.endswith("The tools were not ended cleanly: RuntimeError: half closed.\n")
+    assert done.err.endswith("The toolsets were not closed cleanly: RuntimeError: half closed.\n")
 
 
 def test_o3_an_interrupt_ends_a_start_that_hangs(start: Start, held: Path) -> None:
