@@ -226,7 +226,7 @@ def check_identity(host: str, keys: bool) -> Check:
         return Check("identity", Mark.PROBLEM, str(error), "Correct the environment variable.")
     create = "Create a key: callboard keys create --user NAME"
     if not identity.may_listen(host, config, keys=keys):
-        return Check("identity", Mark.PROBLEM, f"other machines could use {host} without a key", create)
+        return Check("identity", Mark.PROBLEM, f"other machines could use the server on {host} without a key", create)
     if config.jwks is not None and not _has_key_set(config):
         advice = "Check that CALLBOARD_JWKS names a readable key set with public keys."
         return Check("identity", Mark.PROBLEM, "the key set that verifies tokens cannot be used", advice)

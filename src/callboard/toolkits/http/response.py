@@ -1,4 +1,4 @@
-"""What a model is told of a response: its status, the headers of use, and its body as text, if it is text. No I/O."""
+"""The result of a fetch: status, selected headers, and the body, if it is text. No I/O."""
 
 import codecs
 import re
@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from .request import Hop
 
-SHOWN_HEADERS = frozenset(
+RETURNED_HEADERS = frozenset(
     {
         "allow", "cache-control", "content-disposition", "content-language", "content-length", "content-range",
         "content-type", "date", "etag", "expires", "last-modified", "link", "location", "retry-after", "server",
@@ -25,31 +25,31 @@ _CHARSET = re.compile(
 
 
 class FetchResult(BaseModel):
-    """What a server answered. An error status is an answer too."""
+    """The response of a server, with any status."""
 
     model_config = ConfigDict(frozen=True)
 
     status: int = Field(description="HTTP status code")
-    url: str = Field(description="Address that answered, after redirects")
-    content_type: str | None = Field(description="Content-Type as the server gave it")
-    headers: dict[str, str] = Field(description="The response headers that are of use to a reader")
-    text: str = Field(description="The body as text; empty if there is none or it is not text")
-    truncated: bool = Field(description="Whether the body was longer than what is given here")
-    bytes_received: int = Field(description="Bytes of the body that were received and kept, after decompression")
-    redirects: list[str] = Field(description="Addresses that redirected, in order, before the one that answered")
-    note: str | None = Field(description="Why text is cut or missing, if it is")
+    url: str = Field(description="Final address, after redirects")
+    content_type: str | None = Field(description="Content-Type of the response")
+    headers: dict[str, str] = Field(description="Selected response headers")
+    text: str = Field(description="The body as text; empty if there is none, or if it is not text")
+    truncated: bool = Field(description="Whether a part of the body is missing")
+    bytes_received: int = Field(description="Bytes of the body that were kept, after decompression")
+    redirects: list[str] = Field(description="Addresses that redirected, in order")
+    note: str | None = Field(description="Why text is truncated or missing")
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What was kept of a response's body, and why that is not all of it, if it is not."""
+    """The kept part of a response's body, and the reason if it is not all."""
 
     data: bytes
-    cut: str | None = None
+    truncation: str | None = None
 
 
 def read_text(data: bytes, kind: str, charset: str | None, whole: bool) -> str | None:
-    """A body as text, or None if it is not text, whatever its type says. Half a character at the end is dropped."""
+    """Decode a body, or return None if it is binary, whatever its type says. A partial last character is dropped."""
     if not data:
         return ""
     if kind.startswith(BINARY_KINDS) and not kind.endswith("+xml"):
@@ -63,18 +63,18 @@ def read_text(data: bytes, kind: str, charset: str | None, whole: bool) -> str |
         decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
     text = decoder.decode(data, final=whole)
     sample = text[:4096]
-    strange = sum(char == "\ufffd" or (char < " " and char not in "\t\n\r\f\x1b") for char in sample)
-    return None if "\0" in text or strange * 20 > len(sample) else text
+    unreadable = sum(char == "\ufffd" or (char < " " and char not in "\t\n\r\f\x1b") for char in sample)
+    return None if "\0" in text or unreadable * 20 > len(sample) else text
 
 
-def report(hop: Hop, response: httpx2.Response, passed: list[str], body: Body) -> FetchResult:
-    """What a model is told of a response."""
+def make_result(hop: Hop, response: httpx2.Response, redirects: list[str], body: Body) -> FetchResult:
+    """Make the result of a fetch."""
     content_type = response.headers.get("content-type")
     kind = (content_type or "").partition(";")[0].strip().lower()[:100]
-    text = read_text(body.data, kind, response.charset_encoding, whole=body.cut is None)
-    note = body.cut
+    text = read_text(body.data, kind, response.charset_encoding, whole=body.truncation is None)
+    note = body.truncation
     if text is None:
-        note = f"The body is binary ({kind or 'of no stated type'}, {len(body.data)} bytes received) and is not shown."
+        note = f"The body is binary ({kind or 'of no stated type'}, {len(body.data)} bytes) and is not returned."
     return FetchResult(
         status=response.status_code,
         url=str(hop.url),
@@ -82,11 +82,11 @@ def report(hop: Hop, response: httpx2.Response, passed: list[str], body: Body) -
         headers={
             name: value[:1000]
             for name, value in response.headers.items()
-            if name in SHOWN_HEADERS or name.startswith(("ratelimit", "x-ratelimit-"))
+            if name in RETURNED_HEADERS or name.startswith(("ratelimit", "x-ratelimit-"))
         },
         text=text or "",
-        truncated=body.cut is not None,
+        truncated=body.truncation is not None,
         bytes_received=len(body.data),
-        redirects=passed,
+        redirects=redirects,
         note=note,
     )
