@@ -1,4 +1,4 @@
-"""Ways to run the command line and what stands beside it: in this process, or in one of its own."""
+"""Run the command line, and servers beside it: in this process, or in a new one."""
 
 import asyncio
 import os
@@ -34,7 +34,7 @@ class Done(NamedTuple):
 
 
 class Command:
-    """Runs the command in this process, with a store of its own."""
+    """Runs commands in this process, on one store."""
 
     def __init__(self, url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
         self.url = url
@@ -53,7 +53,7 @@ class Command:
 
 
 class Process:
-    """A process that is watched: its input ends when `end` is called, at the latest with the `with` block."""
+    """A process whose output is read. Its input ends with `end`, or at the end of the `with` block."""
 
     def __init__(self, *arguments: str, script: str | None = None, columns: int = 0, **environment: str) -> None:
         given = {**os.environ, "PYTHONUTF8": "1", "TERM": "xterm-256color", **environment}
@@ -73,7 +73,7 @@ class Process:
         self._got = {"out": b"", "err": b""}
 
     def until(self, text: str, stream: str = "out") -> str:
-        """Wait until the text was written, and return all that was."""
+        """Wait for a text in a stream, and return everything read so far."""
         self._take(lambda: text.encode() in self._got[stream])
         assert text.encode() in self._got[stream], f"{text!r} did not come: {self._got}"
         return self._got[stream].decode()
@@ -86,11 +86,11 @@ class Process:
         self._process.wait()
 
     def close(self, stream: str) -> None:
-        """Read no more of a stream."""
+        """Close our end of a stream."""
         os.close(self._open.pop(stream))
 
     def end(self) -> Done:
-        """End its input, and wait for its end."""
+        """Close its input, and wait for its exit."""
         self._end_input()
         self._take(lambda: False)
         code = self._process.wait(PATIENCE)
@@ -113,7 +113,7 @@ class Process:
             self._input = -1
 
     def _take(self, enough: Callable[[], bool]) -> None:
-        """Read until there is enough, or all there is."""
+        """Read until `enough`, or to the end of all streams."""
         deadline = time.monotonic() + PATIENCE
         while not enough() and self._open:
             ready, _, _ = select.select(list(self._open.values()), [], [], max(0.0, deadline - time.monotonic()))
@@ -121,7 +121,7 @@ class Process:
             for name in [name for name, end in self._open.items() if end in ready]:
                 try:
                     data = os.read(self._open[name], 65536)
-                except OSError:  # a terminal's way to say that the other side is closed
+                except OSError:  # how a terminal reports that the other side is closed
                     data = b""
                 self._got[name] += data
                 if not data:
@@ -129,19 +129,19 @@ class Process:
 
 
 def callboard(url: str, *arguments: str, columns: int = 0, **environment: str) -> Process:
-    """The command in a process of its own, with pipes, or with its output on a terminal of so many columns."""
+    """Start a command in a new process, with pipes, or with a terminal of `columns` as output."""
     return Process(*arguments, "--store", url, columns=columns, **environment)
 
 
 def server(url: str, *names: str) -> Process:
-    """A server that has called those tools, in the session s1 of ann, and carries them out."""
+    """Start a server that calls those tools in the session s1 of ann."""
     process = Process(url, *names, script=sample_server.__file__)
     process.until("ready")
     return process
 
 
 def left_behind(url: str, *names: str) -> None:
-    """Have a runtime call tools in the session s1 of ann, and end: what waits for a person then waits on."""
+    """Call tools in the session s1 of ann in a runtime, and close it. Requests stay open."""
 
     async def work() -> None:
         async with Runtime(sample_server.registry, store=url) as runtime:
@@ -151,7 +151,7 @@ def left_behind(url: str, *names: str) -> None:
 
 
 def stored(url: str, work: Callable[[Store], Awaitable[T]]) -> T:
-    """Do something with the store itself, as another process would."""
+    """Use the store directly, as another process would."""
 
     async def visit() -> T:
         store = open_store(url)
@@ -165,7 +165,7 @@ def stored(url: str, work: Callable[[Store], Awaitable[T]]) -> T:
 
 
 def post(url: str, *events: bytes, session_id: str = "s1") -> None:
-    """Put encoded events on the board of a session, which is made if it is not there."""
+    """Post encoded events to a session, which is created if needed."""
 
     async def write(store: Store) -> Sequence[object]:
         known = await store.session(session_id)

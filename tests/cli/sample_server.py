@@ -27,7 +27,7 @@ class Choice(BaseModel):
 
 @tool(namespace="sample", mode="human")
 async def pay(amount: Annotated[int, "How much"], to: Annotated[str, "Whom"] = "bob") -> str:
-    """Pay somebody."""
+    """Make a payment."""
     return f"paid {amount} to {to}"
 
 
@@ -85,7 +85,7 @@ registry = Registry([pay, choose, send, sweep, write, stumble, add])
 
 
 async def call(session: Session, *names: str) -> None:
-    """Call tools with their usual arguments, until each runs, waits or has ended."""
+    """Call tools with sample arguments. Each call then runs, waits or has ended."""
     for name in names:
         await session.call(name, ARGUMENTS.get(name, {}))
 

@@ -1,4 +1,4 @@
-"""Tools that do what tools do while they run: report, fail, stream, hang. For the tests of `callboard tools run`."""
+"""Tools that report progress, fail, stream or hang, for the tests of `callboard tools run`."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ def say(text: str, *, to_error: bool = True) -> None:
 
 
 async def a_moment() -> None:
-    """Long enough to be seen by a person, where a person looks."""
+    """Wait long enough for a person to see the progress, if `SAMPLE_PACE` is set."""
     await asyncio.sleep(float(os.environ.get("SAMPLE_PACE", "0")))
 
 
@@ -49,7 +49,7 @@ async def flaky(ctx: ToolContext) -> str:
 
 @tool(namespace="sample", idempotent=True, retry=QUICK)
 async def doomed() -> str:
-    """Fail whenever it is tried."""
+    """Fail at every attempt."""
     raise ConnectionError("no route to [bold]host[/bold]")
 
 
@@ -83,13 +83,13 @@ async def hang(ctx: ToolContext, failures: Annotated[int, "How many attempts fai
 
 @tool(namespace="sample", idempotent=True, retry=SLOW)
 async def tomorrow() -> str:
-    """Fail, and be tried again only much later."""
+    """Fail, and be retried much later."""
     raise ToolError("Come back tomorrow.", category="transient")
 
 
 @tool(namespace="sample")
 async def stubborn(ctx: ToolContext) -> str:
-    """Hang, and not care about being cancelled."""
+    """Hang, and ignore cancellation."""
     while True:
         try:
             await ctx.progress("hanging")
@@ -100,7 +100,7 @@ async def stubborn(ctx: ToolContext) -> str:
 
 @tool(namespace="sample")
 def sleep_in_a_thread() -> str:
-    """Block a thread that nobody can stop."""
+    """Block a thread that cannot be stopped."""
     say("asleep")
     time.sleep(600)
     return "never"
@@ -116,7 +116,7 @@ async def block() -> str:
 
 @tool(namespace="sample", mode="background")
 async def later() -> list[int]:
-    """Give its result late."""
+    """Return a late result."""
     await asyncio.sleep(0.01)
     return [1, 2]
 
@@ -151,7 +151,7 @@ async def parent(ctx: ToolContext) -> list[object]:
 
 @tool(namespace="sample")
 async def noisy(ctx: ToolContext) -> str:
-    """Print, and give texts that a terminal would obey."""
+    """Print, and return texts with terminal control codes."""
     say("printed by the tool", to_error=False)
     await ctx.progress("\x1b[31mred\x1b[0m", None, "two\nlines")
     await ctx.partial("\x1b]0;title\x07")
@@ -160,13 +160,13 @@ async def noisy(ctx: ToolContext) -> str:
 
 @tool(namespace="sample")
 async def flood(ctx: ToolContext) -> None:
-    """Say more than is kept, at once."""
+    """Post more events than are kept."""
     await asyncio.gather(*(ctx.progress("flooding", None, str(number)) for number in range(250_000)))
 
 
 @tool(namespace="sample")
 async def broken() -> str:
-    """Fail as code fails."""
+    """Raise an ordinary exception."""
     return {}["missing"]
 
 

@@ -1,4 +1,4 @@
-"""`callboard events`, as a user and as a script see it (O3): what is shown of each kind, cursors, and following."""
+"""`callboard events` for users and scripts (O3): the line of each kind, cursors, and following."""
 
 import asyncio
 import json
@@ -140,7 +140,7 @@ SHOWN: list[tuple[str, dict[str, Any], str]] = [
     ("turn_interrupted", {"turn_id": "t1", "message": "by ann"}, "by ann [t1]"),
     ("of_the_future", {"a": {"b": 1}}, '{"a": {"b": 1}}'),
     ("tool_of_the_future", TOOL, json.dumps(TOOL)),
-    ("tool_progress", {"steps": 3}, '{"steps": 3}'),  # of a newer version, which says it otherwise
+    ("tool_progress", {"steps": 3}, '{"steps": 3}'),  # the fields of a newer version
     ("tool_validating", {**TOOL, "tool": 5}, json.dumps({**TOOL, "tool": 5})),
     (
         "human_request",
@@ -150,7 +150,7 @@ SHOWN: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-def test_o3_every_event_is_a_line_with_what_tells_most(run: Command, url: str, tokyo: None) -> None:
+def test_o3_every_event_has_a_summary(run: Command, url: str, tokyo: None) -> None:
     assert {kind for kind, *_ in SHOWN} >= set(EventKind)
     post(url, *(noted(kind, data) for kind, data, _ in SHOWN))
     done = run("events", "s1")
@@ -160,7 +160,7 @@ def test_o3_every_event_is_a_line_with_what_tells_most(run: Command, url: str, t
     ]
 
 
-def test_o3_long_values_are_cut(run: Command, url: str) -> None:
+def test_o3_long_values_are_shortened(run: Command, url: str) -> None:
     post(url, noted("tool_partial", {**TOOL, "value": "x" * 10_000}))
     [line] = run("events", "s1").out.splitlines()
     assert len(line) < 500
@@ -170,7 +170,7 @@ def test_o3_every_known_kind_has_its_colour() -> None:
     assert {kind for kind in EventKind if not kind.startswith("tool_")} == set(STYLES)
 
 
-def test_o3_on_a_terminal_kinds_are_coloured_and_days_begin_with_a_line(url: str) -> None:
+def test_o3_on_a_terminal_events_are_coloured_and_grouped_by_day(url: str) -> None:
     refused = {"request_id": "r1", "answer": {"approved": False}}
     post(url, noted("system_notice", {"message": "one"}), noted("human_answer", refused, NOON + 86_400))
     with callboard(url, "events", "s1", columns=100, TZ="JST-9") as command:
@@ -195,7 +195,7 @@ def test_o3_events_are_lines_of_json_for_programs(run: Command, url: str) -> Non
     assert done.out.encode() == b"".join(Event(number, line).line + b"\n" for number, line in enumerate(posted, 1))
 
 
-# From where
+# Cursors
 
 
 def numbers(text: str) -> list[int]:
@@ -214,7 +214,7 @@ def numbers(text: str) -> list[int]:
         (["--last", "50"], [1, 2, 3, 4, 5]),
     ],
 )
-def test_o3_events_begin_where_one_says(run: Command, url: str, options: list[str], shown: list[int]) -> None:
+def test_o3_events_start_at_a_cursor(run: Command, url: str, options: list[str], shown: list[int]) -> None:
     post(url, *notices(1, 5))
     assert numbers(run("events", "s1", "--json", *options).out) == shown
 
@@ -225,7 +225,7 @@ def test_o3_more_events_than_a_page_are_all_shown(run: Command, url: str, monkey
     assert numbers(run("events", "s1", "--json").out) == [1, 2, 3, 4, 5]
 
 
-def test_b8_an_expired_cursor_says_from_where_one_can_start(run: Command, url: str) -> None:
+def test_b8_an_expired_cursor_names_the_first_kept_event(run: Command, url: str) -> None:
     post(url, *notices(1, 5))
     stored(url, lambda store: store.trim("s1", keep=2, before=0.0))
     done = run("events", "s1", "--after", "1", "--json")
@@ -236,7 +236,7 @@ def test_b8_an_expired_cursor_says_from_where_one_can_start(run: Command, url: s
     assert numbers(run("events", "s1", "--after", "3", "--json").out) == [4, 5]
 
 
-def test_o3_without_a_cursor_one_begins_with_what_is_kept(run: Command, url: str) -> None:
+def test_o3_without_a_cursor_the_first_kept_event_is_first(run: Command, url: str) -> None:
     post(url, *notices(1, 5))
     stored(url, lambda store: store.trim("s1", keep=2, before=0.0))
     done = run("events", "s1", "--json")
@@ -290,7 +290,7 @@ def test_o3_following_beside_a_server_that_works(shared: str, run: Command) -> N
     assert kinds == ["human_request", "human_answer", "tool_executing", "tool_result"]
 
 
-def test_o3_following_outlives_a_server_of_the_store_that_is_started_again(own_postgres: OwnPostgres) -> None:
+def test_o3_following_survives_a_restart_of_the_database(own_postgres: OwnPostgres) -> None:
     with own_postgres.database() as url:
         post(url, *notices(1, 1))
         with callboard(url, "events", "s1", "--follow", "--json") as command:
@@ -324,7 +324,7 @@ def test_o3_a_reader_that_leaves_ends_the_events_quietly(url: str) -> None:
 
 
 async def _lagging(show: list[int]) -> BoardReader:
-    """A reader in front of whose cursor events are removed."""
+    """A reader whose next events were removed."""
     store: Store = MemoryStore()
     row = session_row("s1")
     await store.commit([Change("s1", session=row, events=notices(1, 5))])
@@ -332,7 +332,7 @@ async def _lagging(show: list[int]) -> BoardReader:
     return BoardReader(store, row, 1, lambda event: show.append(event.seq))
 
 
-def test_o3_events_that_were_removed_before_they_were_shown_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_o3_events_removed_before_reading_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
     shown: list[int] = []
 
     async def follow() -> None:
@@ -354,6 +354,6 @@ def test_o3_an_empty_board_is_not_a_removed_one() -> None:
     asyncio.run(look())
 
 
-def test_o3_entries_have_the_ids_that_belong_together() -> None:
+def test_o3_a_summary_has_the_related_id() -> None:
     entry = summarise(Event(1, noted("tool_result", {**TOOL, "status": "succeeded", "value": None})))
     assert (entry.subject, entry.status, entry.text, entry.related_id) == ("build", "succeeded", "null", "x1")

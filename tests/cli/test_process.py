@@ -1,4 +1,4 @@
-"""The process around a command: Ctrl-C before there is a command and after it, and streams that came closed (O3)."""
+"""The process of a command: Ctrl-C before and after the command, and closed standard streams (O3)."""
 
 import os
 import signal
@@ -57,7 +57,7 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Start a new interpreter with the command, which is the only way to see how one begins and ends."""
+    """Start the command in a new interpreter, since its start and its end are tested."""
     (tmp_path / "greeting.py").write_text(TOOLS)
     started: list[subprocess.Popen[str]] = []
 
@@ -86,7 +86,7 @@ def until(process: "subprocess.Popen[str]", line: str) -> None:
     assert any(each == f"{line}\n" for each in process.stderr), f"{line!r} did not come"
 
 
-def test_o3_an_interrupt_while_it_loads_says_so(start: Start) -> None:
+def test_o3_an_interrupt_during_loading_stops(start: Start) -> None:
     process = start(before=SLOW_TO_LOAD)
     until(process, "loading")
     process.send_signal(signal.SIGINT)
@@ -94,7 +94,7 @@ def test_o3_an_interrupt_while_it_loads_says_so(start: Start) -> None:
     assert process.returncode == Exit.INTERRUPTED
 
 
-def test_o3_an_interrupt_when_all_is_said_leaves_with_the_code_of_the_call(start: Start) -> None:
+def test_o3_an_interrupt_after_the_result_keeps_the_exit_code(start: Start) -> None:
     process = start(AT_EXIT="1")
     until(process, "ending")
     process.send_signal(signal.SIGINT)
@@ -102,7 +102,7 @@ def test_o3_an_interrupt_when_all_is_said_leaves_with_the_code_of_the_call(start
     assert process.returncode == Exit.OK
 
 
-def test_o3_an_interrupt_in_the_last_milliseconds_changes_nothing(start: Start, tmp_path: Path) -> None:
+def test_o3_an_interrupt_during_shutdown_changes_nothing(start: Start, tmp_path: Path) -> None:
     process = start(AT_THE_VERY_END="1")
     until(process, "gone")
     process.send_signal(signal.SIGINT)
@@ -116,7 +116,7 @@ def test_o3_an_interrupt_in_the_last_milliseconds_changes_nothing(start: Start, 
     ("redirected", "shown"),
     [(">&-", ("", True)), ("2>&-", (True, "")), ("<&-", (True, True)), (">&- 2>&- <&-", ("", ""))],
 )
-def test_o3_a_stream_that_is_closed_is_done_without(
+def test_o3_closed_standard_streams_are_no_error(
     start: Start, redirected: str, shown: tuple[object, object], options: tuple[str, ...]
 ) -> None:
     process = start(redirected=redirected, options=options)

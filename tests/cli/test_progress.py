@@ -1,4 +1,4 @@
-"""What is shown of a call and of those that it makes, in whatever order their events come (O3)."""
+"""The progress of a call and its nested calls, in any order of their events (O3)."""
 
 import io
 from collections.abc import Iterator
@@ -13,8 +13,8 @@ from callboard.events.event import Event, encode_event
 CALL = "call-1"
 
 
-def told() -> Iterator[Event]:
-    """A call that makes another one, whose events come first."""
+def sample_events() -> Iterator[Event]:
+    """A call with a nested call, whose events come first."""
     order = [
         ("tool_started", "child"),
         ("tool_executing", "child"),
@@ -31,9 +31,9 @@ def told() -> Iterator[Event]:
         yield Event(number, encode_event(kind, 1_800_000_000.0, to_json(ids | more)))
 
 
-def test_o3_lines_tell_the_call_from_those_that_it_made(capsys: pytest.CaptureFixture[str]) -> None:
+def test_o3_lines_distinguish_nested_calls(capsys: pytest.CaptureFixture[str]) -> None:
     with LineView(CALL) as view:
-        for event in told():
+        for event in sample_events():
             view.show(event)
     assert capsys.readouterr().err.splitlines() == [
         "child: attempt 1 of 3",
@@ -44,13 +44,13 @@ def test_o3_lines_tell_the_call_from_those_that_it_made(capsys: pytest.CaptureFi
     ]
 
 
-def test_o3_the_live_view_tells_the_call_from_those_that_it_made() -> None:
+def test_o3_the_live_view_distinguishes_nested_calls() -> None:
     console = Console(file=io.StringIO(), force_terminal=True, width=80)
-    view = LiveView(CALL, console)  # not entered: what is kept, and the rows themselves, are looked at
+    view = LiveView(CALL, console)  # not entered: only printed lines and rows are checked
     kept = io.StringIO()
     view._console = Console(file=kept)
     rows: list[list[str]] = []
-    for event in told():
+    for event in sample_events():
         view.show(event)
         rows.append([row.tool for row in view._table.rows.values()])
     assert rows == [["child"], ["child"], *[["parent", "child"]] * 4, ["parent"], []]

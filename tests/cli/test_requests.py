@@ -1,4 +1,4 @@
-"""`callboard requests`, as a user and as a script see it (O3, M3): listing, and answering from another process."""
+"""`callboard requests` for users and scripts (O3, M3): listing, and answering from another process."""
 
 import asyncio
 import io
@@ -43,13 +43,13 @@ def store_request(url: str, row: RequestRow) -> None:
 
 
 def asked(url: str) -> str:
-    """The id of the one request there is."""
+    """The id of the only request."""
     [row] = requests(url)
     return row.id
 
 
 def carried_on(url: str) -> Outcome:
-    """What comes of the one call that waited, in a runtime that is started now."""
+    """The outcome of the one waiting call, in a runtime that is started now."""
     [row] = requests(url)
 
     async def go_on() -> Outcome:
@@ -74,7 +74,7 @@ def test_o3_open_requests_are_listed_oldest_first(run: Command, url: str) -> Non
     assert len(rows) == 2
 
 
-def test_o3_requests_are_narrowed_and_given_to_programs(run: Command, url: str) -> None:
+def test_o3_requests_are_filtered_and_printed_as_json(run: Command, url: str) -> None:
     left_behind(url, "pay")
     post(url, session_id="s2")
     [shown] = json.loads(run("requests", "list", "--json", "--session", "s1", "--user", "ann").out)
@@ -88,7 +88,7 @@ def test_o3_requests_are_narrowed_and_given_to_programs(run: Command, url: str) 
     assert (missing.code, missing.out) == (Exit.NOT_FOUND, "")
 
 
-def test_o3_closed_requests_are_listed_where_all_are_wanted(run: Command, url: str) -> None:
+def test_o3_closed_requests_are_listed_with_all(run: Command, url: str) -> None:
     left_behind(url, "pay")
     assert run("requests", "answer", asked(url), "--reject", "--reason", "No.").code == 0
     assert run("requests", "list").out == "No open requests.\n"
@@ -98,7 +98,7 @@ def test_o3_closed_requests_are_listed_where_all_are_wanted(run: Command, url: s
     assert (shown["status"], shown["answer"]) == ("refused", {"approved": False, "reason": "No."})
 
 
-def test_o3_a_request_whose_time_is_over_is_not_open(run: Command, url: str) -> None:
+def test_o3_an_expired_request_is_not_open(run: Command, url: str) -> None:
     late = request_row("r1", "s1", status="open", expires_at=1_000_000_000.0)
     store_request(url, late)
     assert run("requests", "list").out == "No open requests.\n"
@@ -125,7 +125,7 @@ def test_m3_an_answer_from_another_process_completes_the_call(shared: str) -> No
     assert re.fullmatch(r"The call continues in \S+\.\n", done.err)
 
 
-def test_m3_an_answer_beside_a_server_that_found_the_request_is_said_to_go_on(shared: str) -> None:
+def test_m3_an_answer_continues_in_a_server_that_loaded_the_request(shared: str) -> None:
     with server(shared, "pay") as earlier:
         assert earlier.end().code == 0
     with server(shared) as running:
@@ -144,7 +144,7 @@ def test_m3_an_answer_beside_a_server_that_found_the_request_is_said_to_go_on(sh
 
 
 @pytest.mark.parametrize("end", ["ended", "killed"])
-def test_m3_an_answer_while_nobody_runs_waits_for_the_next_process(run: Command, url: str, end: str) -> None:
+def test_m3_an_answer_without_a_process_waits_for_the_next_one(run: Command, url: str, end: str) -> None:
     with server(url, "pay") as running:
         if end == "killed":
             running.kill()
@@ -194,7 +194,7 @@ def test_m3_a_typed_answer_is_the_result(run: Command, url: str) -> None:
     assert carried_on(url).value == {"colour": "red", "amount": 4}
 
 
-def test_m3_a_wallet_is_answered_for(run: Command, url: str) -> None:
+def test_m3_a_wallet_request_is_answered(run: Command, url: str) -> None:
     left_behind(url, "send")
     refused = run("requests", "answer", asked(url), "--approve")
     assert (refused.code, refused.out) == (Exit.INVALID, "")
@@ -213,7 +213,7 @@ def test_m3_a_wallet_rejects(run: Command, url: str) -> None:
     assert (event["data"]["status"], event["data"]["detail"]) == ("rejected", "No gas.")
 
 
-def test_m3_an_answer_logs_nobody_in(run: Command, url: str) -> None:
+def test_m3_an_answer_is_not_a_login(run: Command, url: str) -> None:
     left_behind(url, "pay")
     assert run("sessions", "close", "s1").code == 0
     before = stored(url, lambda store: store.session("s1"))
@@ -238,7 +238,7 @@ def test_o3_an_answer_is_in_a_file_or_on_standard_input(
     assert json.loads(row.answer or b"") == {"colour": "blue", "amount": 2}
 
 
-# What is not an answer
+# Invalid answers
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ def test_o3_an_answer_is_in_a_file_or_on_standard_input(
         ("pay", "{}", ["  approved: This property is required and was not given."]),
     ],
 )
-def test_o3_what_is_wrong_with_an_answer_is_listed(
+def test_o3_problems_of_an_answer_are_listed(
     run: Command, url: str, tool: str, answer: str, problems: list[str]
 ) -> None:
     left_behind(url, tool)
@@ -274,16 +274,16 @@ def test_o3_what_is_wrong_with_an_answer_is_listed(
     assert (row.status, row.answer) == ("open", None)
 
 
-def test_m3_with_the_tools_an_answer_is_held_against_their_types(run: Command, url: str) -> None:
+def test_m3_with_the_tools_an_answer_is_validated_by_their_types(run: Command, url: str) -> None:
     left_behind(url, "choose")
-    odd = '{"colour": "red", "amount": 3}'  # which no JSON schema says
+    odd = '{"colour": "red", "amount": 3}'  # allowed by the JSON schema
     done = run("requests", "answer", asked(url), odd, "--tools", "sample_server:registry")
     assert (done.code, done.out) == (Exit.INVALID, "")
     assert re.search(r"^  amount: .*it must be even", done.err, re.MULTILINE)
     assert requests(url)[0].status == "open"
 
 
-def test_m3_edited_arguments_are_held_against_the_tool(run: Command, url: str) -> None:
+def test_m3_edited_arguments_are_validated_by_the_tool(run: Command, url: str) -> None:
     left_behind(url, "pay")
     edited = ("--approve", "--arguments", '{"amount": "lots"}')
     done = run("requests", "answer", asked(url), *edited, "--tools", "sample_server:registry")
@@ -314,7 +314,7 @@ def test_m3_without_the_tools_edited_arguments_are_validated_when_the_call_runs(
     assert outcome.error.category == "validation"
 
 
-def test_o3_a_word_is_no_answer_where_one_is_asked_for(run: Command, url: str) -> None:
+def test_o3_a_question_cannot_be_rejected(run: Command, url: str) -> None:
     left_behind(url, "choose")
     done = run("requests", "answer", asked(url), "--reject")
     assert (done.code, done.out) == (Exit.INVALID, "")
@@ -339,7 +339,7 @@ registry = Registry([sample_server.pay, Toolset()])
 """
 
 
-def test_o3_the_tools_are_asked_and_not_started(
+def test_o3_an_answer_does_not_start_the_toolsets(
     run: Command, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "cli_held.py").write_text(TOOLSET)
@@ -349,7 +349,7 @@ def test_o3_the_tools_are_asked_and_not_started(
     assert run("requests", "answer", asked(url), "--approve", "--tools", "cli_held:registry").code == 0
 
 
-def test_o3_tools_that_do_not_have_the_tool_are_an_error(run: Command, url: str) -> None:
+def test_o3_a_registry_without_the_tool_is_an_error(run: Command, url: str) -> None:
     left_behind(url, "pay")
     done = run("requests", "answer", asked(url), "--approve", "--tools", "callboard.toolkits.think:think")
     assert (done.code, done.out) == (Exit.NOT_FOUND, "")
@@ -367,7 +367,7 @@ def test_o3_tools_that_do_not_have_the_tool_are_an_error(run: Command, url: str)
         ("withdrawn", "The request of add was withdrawn when its call ended, 2 min ago."),
     ],
 )
-def test_o3_a_request_that_is_closed_says_since_when(
+def test_o3_a_closed_request_says_when_it_was_closed(
     run: Command, url: str, monkeypatch: pytest.MonkeyPatch, status: str, message: str
 ) -> None:
     row = request_row("r1", "s1", status=status, tool="add", answered_at=1_800_000_000.0)
@@ -376,7 +376,7 @@ def test_o3_a_request_that_is_closed_says_since_when(
     assert run("requests", "answer", "r1", "--approve") == (Exit.FAILED, "", f"error: {message}\n")
 
 
-def test_o3_a_request_that_nobody_answered_in_time_cannot_be_answered(run: Command, url: str) -> None:
+def test_o3_an_expired_request_cannot_be_answered(run: Command, url: str) -> None:
     row = request_row("r1", "s1", status="open", tool="add", expires_at=1_000_000_000.0)
     store_request(url, row)
     done = run("requests", "answer", "r1", "--approve")

@@ -1,4 +1,4 @@
-"""`callboard tools run`, as a user and as a script see it (O3): what is shown where, Ctrl-C, and the exit codes."""
+"""`callboard tools run` for users and scripts (O3): output, Ctrl-C, and exit codes."""
 
 import io
 import json
@@ -30,7 +30,7 @@ class Done(NamedTuple):
 
 
 class Running:
-    """The command in a process of its own, with pipes, or with a terminal as standard error (and input)."""
+    """The command in a new process, with pipes, or with a terminal as standard error and input."""
 
     def __init__(self, *arguments: str, terminal: bool = False, folder: Path = HERE, **environment: str) -> None:
         given = {**os.environ, "PYTHONUTF8": "1", "TERM": "xterm", **environment}
@@ -60,12 +60,12 @@ class Running:
         self._got = {"out": b"", "err": b""}
 
     def until(self, text: str, stream: str = "err") -> str:
-        """Wait until the text was written, and return all that was."""
+        """Wait for a text in a stream, and return everything read so far."""
         self._take(lambda: text.encode() in self._got[stream], f"{text!r} on {stream}")
         return self._got[stream].decode()
 
     def wait(self, enough: Callable[[str], bool]) -> None:
-        """Wait until what is on standard error is enough."""
+        """Wait until standard error satisfies a condition."""
         self._take(lambda: enough(self._got["err"].decode(errors="replace")), "enough")
 
     def send(self, number: signal.Signals = signal.SIGINT) -> None:
@@ -76,7 +76,7 @@ class Running:
         os.write(self.terminal, key)
 
     def close(self, stream: str) -> None:
-        """Read no more of a stream."""
+        """Close our end of a stream."""
         os.close(self._open.pop(stream))
 
     def finish(self) -> Done:
@@ -95,7 +95,7 @@ class Running:
             self.close(name)
 
     def _take(self, enough: Callable[[], bool], wanted: str) -> None:
-        """Read until there is enough, or all there is."""
+        """Read until `enough`, or to the end of all streams."""
         deadline = time.monotonic() + PATIENCE
         while not enough() and self._open:
             ready, _, _ = select.select(list(self._open.values()), [], [], deadline - time.monotonic())
@@ -103,7 +103,7 @@ class Running:
             for name in [name for name, end in self._open.items() if end in ready]:
                 try:
                     data = os.read(self._open[name], 65536)
-                except OSError:  # a terminal's way to say that the other side is closed
+                except OSError:  # how a terminal reports that the other side is closed
                     data = b""
                 self._got[name] += data
                 if not data:
@@ -148,10 +148,10 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 Run = Callable[..., Done]
 
 
-# What is shown
+# Output
 
 
-def test_o3_the_result_is_on_standard_output_and_all_else_on_standard_error(run: Run) -> None:
+def test_o3_only_the_result_is_on_standard_output(run: Run) -> None:
     done = run("build")
     assert done.code == 0
     assert json.loads(done.out) == {"contracts": 3, "names": ["Token", "Vault"], "größe": 1.5}
@@ -169,7 +169,7 @@ def test_o3_the_result_is_on_standard_output_and_all_else_on_standard_error(run:
     assert re.fullmatch(r"build: succeeded in \S+ m?s, 1 attempt", last)
 
 
-def test_o3_a_text_is_shown_as_it_is(run: Run) -> None:
+def test_o3_a_text_is_printed_unchanged(run: Run) -> None:
     done = run("count")
     assert (done.code, done.out) == (0, "number 3\n")
     assert "count: partial: number 1\ncount: partial: number 2\n" in done.err
@@ -185,7 +185,7 @@ def test_o3_attempts_and_retries_are_shown(run: Run) -> None:
     assert re.search(r"flaky: succeeded in \S+ m?s, 3 attempts\n$", done.err)
 
 
-def test_o3_a_failure_says_what_really_happened(run: Run) -> None:
+def test_o3_a_failure_names_its_cause(run: Run) -> None:
     done = run("doomed")
     assert (done.code, done.out) == (1, "")
     assert "error: A service that the tool needs is not available at the moment.\n" in done.err
@@ -214,7 +214,7 @@ def test_o3_what_a_tool_prints_is_not_its_result(run: Run) -> None:
     assert "printed by the tool\n" in done.err
 
 
-def test_o3_control_characters_are_shown_and_not_obeyed(run: Run, start: Start) -> None:
+def test_o3_control_characters_are_escaped(run: Run, start: Start) -> None:
     lines = ["noisy: \\x1b[31mred\\x1b[0m: two lines", "noisy: partial: \\x1b]0;title\\x07"]
     assert run("noisy").err.splitlines()[2:4] == lines
     on_terminal = start("noisy", terminal=True).finish()
@@ -258,7 +258,7 @@ def test_o3_a_failure_is_the_last_line_of_json(run: Run, name: str, code: int, c
     assert last["data"]["error"]["category"] == category
 
 
-def test_o3_the_last_line_of_json_is_the_call_and_not_one_that_it_made(run: Run) -> None:
+def test_o3_the_last_line_of_json_is_not_of_a_nested_call(run: Run) -> None:
     shown = events(run("parent", "--json").out)
     assert [each["data"]["tool"] for each in shown if each["kind"] == "tool_result"] == ["flaky", "add", "parent"]
     assert shown[-1]["data"]["tool"] == "parent"
@@ -299,7 +299,7 @@ def test_o3_arguments_are_on_standard_input(run: Run, monkeypatch: pytest.Monkey
     assert run("add", "--args", "-").out == "7\n"
 
 
-def test_o3_a_person_who_types_the_arguments_is_told_how_to_end_them(start: Start) -> None:
+def test_o3_typed_arguments_end_with_ctrl_d(start: Start) -> None:
     running = start("add", "--args", "-", terminal=True)
     running.until("Ctrl-D")
     running.press(b'{"first": 1, "second": 2}\n\x04')
@@ -320,7 +320,7 @@ def test_o3_a_person_who_types_the_arguments_is_told_how_to_end_them(start: Star
         ("9" * 5000, "--args cannot be used"),
     ],
 )
-def test_o3_what_is_not_json_is_pointed_at(run: Run, text: str, message: str) -> None:
+def test_o3_a_syntax_error_shows_its_position(run: Run, text: str, message: str) -> None:
     done = run("add", "--args", text)
     assert (done.code, done.out) == (Exit.INVALID, "")
     assert done.err.startswith("error: ")
@@ -337,7 +337,7 @@ def test_o3_a_file_that_is_not_text_is_refused(run: Run, tmp_path: Path) -> None
 PROBLEMS = '{"first": "one", "third": [1, 2]}'
 
 
-def test_o3_what_is_wrong_with_the_arguments_is_listed(run: Run) -> None:
+def test_o3_problems_of_the_arguments_are_listed(run: Run) -> None:
     done = run("add", "--args", PROBLEMS)
     assert (done.code, done.out) == (Exit.INVALID, "")
     assert done.err.splitlines() == [
@@ -448,7 +448,7 @@ def test_o3_an_interrupt_ends_the_delay_before_a_retry(start: Start) -> None:
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_o3_a_second_interrupt_leaves_at_once(start: Start, terminal: bool) -> None:
+def test_o3_a_second_interrupt_exits_at_once(start: Start, terminal: bool) -> None:
     running = start("stubborn", terminal=terminal)
     running.until("hanging")
     running.send()
@@ -460,10 +460,10 @@ def test_o3_a_second_interrupt_leaves_at_once(start: Start, terminal: bool) -> N
     assert not terminal or "\x1b[?25h" in done.err  # the cursor is back
 
 
-def test_o3_a_second_interrupt_leaves_even_a_blocked_event_loop(start: Start) -> None:
+def test_o3_a_second_interrupt_exits_a_blocked_event_loop(start: Start) -> None:
     running = start("block")
     running.until("blocking")
-    while running.process.poll() is None:  # signals of a kind are not counted while one waits
+    while running.process.poll() is None:  # pending signals of one kind are merged
         running.send()
         select.select([], [], [], 0.05)
     assert running.finish().code == Exit.INTERRUPTED
@@ -486,7 +486,7 @@ registry = Registry([block])
 
 
 @pytest.mark.parametrize("options", [(), ("--json",)])
-def test_o3_a_call_that_ends_in_spite_of_an_interrupt_is_shown(
+def test_o3_a_call_that_ends_despite_an_interrupt_is_shown(
     start: Start, tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     (tmp_path / "blocking.py").write_text(BLOCKING)
@@ -563,14 +563,14 @@ def test_o3_the_result_does_not_mix_with_the_view(start: Start) -> None:
 
 
 @pytest.mark.parametrize("environment", [{"TERM": "dumb"}, {"PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}])
-def test_o3_a_poor_terminal_gets_plain_lines(start: Start, environment: dict[str, str]) -> None:
+def test_o3_a_simple_terminal_gets_plain_lines(start: Start, environment: dict[str, str]) -> None:
     done = start("build", terminal=True, **environment).finish()
     assert done.code == 0
     assert "build: compiling 33%: 1 of 3 contracts" in done.err
     assert "\x1b" not in done.err.replace("\x1b[0m", "")
 
 
-# Tools that hold something
+# Toolsets
 
 TOOLSET = """
 import asyncio
@@ -629,7 +629,7 @@ def test_o3_a_toolset_that_does_not_start_is_an_error(start: Start, held: Path) 
     assert done.err == "error: The toolsets cannot be started: ConnectionRefusedError: port 1.\n"
 
 
-def test_o3_a_toolset_that_does_not_end_well_leaves_the_result(start: Start, held: Path) -> None:
+def test_o3_a_toolset_that_fails_to_close_keeps_the_result(start: Start, held: Path) -> None:
     done = start("hello", tools="held:unclean", folder=held).finish()
     assert (done.code, done.out) == (0, "hello\n")
     assert done.err.endswith("The toolsets were not closed cleanly: RuntimeError: half closed.\n")

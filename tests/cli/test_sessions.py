@@ -1,4 +1,4 @@
-"""`callboard sessions`, as a user and as a script see it (O3): beside a server, after one, and without any."""
+"""`callboard sessions` for users and scripts (O3): beside a server, after it, and without one."""
 
 import json
 import os
@@ -51,7 +51,7 @@ def unfinished(url: str) -> dict[str, ExecutionRow]:
 # The store
 
 
-LOOKING = [
+STORE_COMMANDS = [
     ("sessions", "list"),
     ("sessions", "show", "s1"),
     ("sessions", "close", "s1"),
@@ -62,17 +62,15 @@ LOOKING = [
 ]
 
 
-@pytest.mark.parametrize("command", LOOKING, ids=" ".join)
-def test_o3_a_file_that_is_not_there_is_an_error_and_not_made(
-    run: Command, tmp_path: Path, command: tuple[str]
-) -> None:
+@pytest.mark.parametrize("command", STORE_COMMANDS, ids=" ".join)
+def test_o3_a_missing_file_is_an_error_and_not_created(run: Command, tmp_path: Path, command: tuple[str]) -> None:
     done = run(*command)
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith(f"error: There is no file {tmp_path / 'sample.db'}. Name the store with --store")
     assert os.listdir(tmp_path) == []
 
 
-def test_o3_the_store_is_a_file_beside_the_user_by_default(
+def test_o3_the_default_store_is_in_the_current_folder(
     run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("CALLBOARD_STORE")
@@ -83,7 +81,7 @@ def test_o3_the_store_is_a_file_beside_the_user_by_default(
     assert run("sessions", "list") == (0, "No sessions.\n", "")
 
 
-def test_o3_the_option_comes_before_the_environment(run: Command, tmp_path: Path) -> None:
+def test_o3_the_option_overrides_the_environment(run: Command, tmp_path: Path) -> None:
     other = f"sqlite:///{tmp_path / 'other.db'}"
     post(other, session_id="elsewhere")
     assert "elsewhere" in run("sessions", "list", "--store", other).out
@@ -106,7 +104,7 @@ def test_o3_a_store_that_cannot_be_used_is_an_error(run: Command, url: str, mess
     assert "secret" not in done.err
 
 
-def test_o3_a_file_of_something_else_is_left_alone(run: Command, tmp_path: Path) -> None:
+def test_o3_a_foreign_database_is_left_unchanged(run: Command, tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "sample.db") as connection:
         connection.execute("CREATE TABLE recipes (name)")
     connection.close()
@@ -123,7 +121,7 @@ def test_o3_a_file_of_something_else_is_left_alone(run: Command, tmp_path: Path)
 # Listing
 
 
-def test_o3_sessions_are_listed_with_what_waits_in_them(run: Command, url: str) -> None:
+def test_o3_sessions_are_listed_with_requests_and_results(run: Command, url: str) -> None:
     left_behind(url, "pay", "choose", "stumble", "add")
     post(url, session_id="another")
     done = run("sessions", "list")
@@ -145,7 +143,7 @@ def test_o3_sessions_are_listed_with_their_last_activity(run: Command, url: str)
     assert re.search(r"^active .*, 2 min ago$", run("sessions", "show", "s1").out, re.MULTILINE)
 
 
-def test_o3_sessions_are_narrowed_to_a_user_and_given_to_programs(run: Command, url: str) -> None:
+def test_o3_sessions_are_filtered_by_user_and_printed_as_json(run: Command, url: str) -> None:
     left_behind(url, "pay")
     [shown] = json.loads(run("sessions", "list", "--json", "--user", "ann").out)
     row = session(url)
@@ -164,7 +162,7 @@ def test_o3_more_sessions_than_a_page_are_all_listed(run: Command, url: str, mon
     assert [each["id"] for each in json.loads(run("sessions", "list", "--json").out)] == ["s0", "s1", "s2", "s3", "s4"]
 
 
-def test_o3_names_cannot_play_with_the_terminal(run: Command, url: str) -> None:
+def test_o3_names_cannot_control_the_terminal(run: Command, url: str) -> None:
     post(url, session_id="red \x1b[31m \u202e")
     assert "red \\x1b[31m \\u202e" in run("sessions", "list").out
     assert "red \\x1b[31m \\u202e" in run("sessions", "show", "red \x1b[31m \u202e").out
@@ -215,7 +213,7 @@ def test_o3_a_session_is_shown_beside_the_process_that_runs_it(shared: str, run:
     assert re.search(r"^x\S+ +stumble +failed +permanent: The stairs are wet$", text, re.MULTILINE)
 
 
-def test_e5_a_command_line_says_who_is_gone_and_takes_nothing_over(run: Command, url: str) -> None:
+def test_e5_a_command_reports_dead_processes_and_recovers_nothing(run: Command, url: str) -> None:
     with server(url, "pay", "write") as running:
         running.kill()
     before = unfinished(url)
@@ -228,7 +226,7 @@ def test_e5_a_command_line_says_who_is_gone_and_takes_nothing_over(run: Command,
     assert unfinished(url) == before
 
 
-def test_o3_a_session_in_which_nothing_happens_is_shown(run: Command, url: str) -> None:
+def test_o3_an_idle_session_is_shown(run: Command, url: str) -> None:
     post(url)
     text = run("sessions", "show", "s1").out
     assert re.search(r"^namespaces +all$", text, re.MULTILINE)
@@ -238,7 +236,7 @@ def test_o3_a_session_in_which_nothing_happens_is_shown(run: Command, url: str) 
 
 
 @pytest.mark.parametrize("command", [("show",), ("close",)])
-def test_o3_a_session_that_is_not_there_is_an_error(run: Command, url: str, command: tuple[str]) -> None:
+def test_o3_an_unknown_session_is_an_error(run: Command, url: str, command: tuple[str]) -> None:
     post(url)
     done = run("sessions", *command, "s2")
     assert done == (4, "", "error: There is no session 's2'. See: callboard sessions list\n")
@@ -259,7 +257,7 @@ def test_o3_on_a_terminal_lists_are_tables_that_fit(url: str) -> None:
 # Closing
 
 
-def test_o3_closing_from_outside_stops_what_is_to_stop_and_says_what_goes_on(shared: str, run: Command) -> None:
+def test_o3_closing_cancels_by_policy_and_lists_running_calls(shared: str, run: Command) -> None:
     with server(shared, "pay", "sweep", "write") as running:
         done = run("sessions", "close", "s1", "--tools", "sample_server:registry", "--store", shared)
         assert (done.code, done.err) == (0, "")
@@ -273,7 +271,7 @@ def test_o3_closing_from_outside_stops_what_is_to_stop_and_says_what_goes_on(sha
         assert not session(shared).open
 
 
-def test_o3_without_the_tools_nothing_is_asked_to_stop(run: Command, url: str) -> None:
+def test_o3_closing_without_the_tools_cancels_nothing(run: Command, url: str) -> None:
     with server(url, "sweep"):
         before = session(url)
         done = run("sessions", "close", "s1")
@@ -285,7 +283,7 @@ def test_o3_without_the_tools_nothing_is_asked_to_stop(run: Command, url: str) -
         assert (after.open, after.tools, after.namespaces) == (False, before.tools, before.namespaces)
 
 
-def test_o3_closing_is_told_to_programs(run: Command, url: str) -> None:
+def test_o3_closing_prints_json(run: Command, url: str) -> None:
     left_behind(url, "pay", "stumble")
     first, second = (json.loads(run("sessions", "close", "s1", "--json").out) for _ in range(2))
     assert (first["was_open"], second["was_open"]) == (True, False)

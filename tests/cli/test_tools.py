@@ -1,4 +1,4 @@
-"""`callboard tools`, as a user and as a script see it (G5): what is printed where, and the exit codes."""
+"""`callboard tools` for users and scripts (G5): output and exit codes."""
 
 import json
 import os
@@ -43,7 +43,7 @@ class Done(NamedTuple):
 
 
 class Command:
-    """Runs the command in this process, in a folder with a few modules."""
+    """Runs commands in this process."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
         self._capsys, self._monkeypatch = capsys, monkeypatch
@@ -80,7 +80,7 @@ def run(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mo
     return Command(capsys, monkeypatch)
 
 
-# What is shown
+# Output
 
 
 def test_g5_list_is_a_table(run: Command) -> None:
@@ -138,7 +138,7 @@ def test_g5_list_as_json(run: Command) -> None:
         ([], ["read_file", "count"]),
     ],
 )
-def test_g5_list_is_narrowed(run: Command, options: list[str], names: list[str]) -> None:
+def test_g5_list_is_filtered(run: Command, options: list[str], names: list[str]) -> None:
     done = run("tools", "list", "--tools", "cli_sample:registry", "--json", *options)
     assert [each["name"] for each in json.loads(done.out)] == names
 
@@ -197,7 +197,7 @@ def test_g5_the_manifest(run: Command) -> None:
     assert set(both["tools"][0]["schemas"]) == {"mcp", "gemini"}
 
 
-# What goes wrong
+# Errors
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_g5_a_bad_setting_is_an_error(run: Command, monkeypatch: pytest.MonkeyPa
         ["tools"],
     ],
 )
-def test_a_command_that_is_not_understood_exits_with_two(run: Command, arguments: list[str]) -> None:
+def test_an_invalid_command_line_exits_with_two(run: Command, arguments: list[str]) -> None:
     done = run(*arguments)
     assert done.code == 2
     assert "Usage" in done.out + done.err

@@ -49,7 +49,7 @@ def serve(
     """Start the server, and print its address.
 
     All data is kept in the store, by default callboard.db in this folder.
-    Only this machine can reach the server. To serve other machines,
+    By default, only this machine can reach it. To serve other machines,
     create a key (callboard keys create) and set --host.
 
     Ctrl-C or SIGTERM stops the server: running turns get a grace period,
