@@ -102,7 +102,7 @@ class Runtime:
             self._conversations = self.sessions.converse = Conversations(
                 self.registry,
                 self.sessions,
-                model,
+                named_model(model),
                 instructions=instructions,
                 limits=turn_limits,
                 settings=model_settings,
@@ -158,6 +158,15 @@ class Runtime:
         for session in self.sessions.live(session_ids):
             said = f"The tool {tool} blocked everything for {seconds:.1f} seconds."
             self.sessions.background.run(session.notice(said, tool=tool, seconds=seconds))
+
+
+def named_model(model: Any) -> Any:
+    """Replace the name of a model that Pydantic AI does not know: `offline`, the model of the demo."""
+    if model != "offline":
+        return model
+    from .demo.offline import offline_model
+
+    return offline_model()
 
 
 def _limits(settings: Settings) -> Limits:

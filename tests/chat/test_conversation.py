@@ -12,7 +12,7 @@ from pydantic_core import from_json
 
 import callboard
 from callboard import Runtime
-from callboard.chat.offline import offline_model
+from callboard.demo.offline import offline_model
 
 from .scripted import TOOLS, check, gate, until
 
@@ -59,7 +59,7 @@ async def test_m7_input_while_a_request_is_open_gets_a_reply() -> None:
         await session.say('pay {"amount": 5}')
         turn = await session.say('add {"a": 1, "b": 1}')
         assert turn.status == "finished"
-        assert "waits for a person" in turn.text
+        assert "is waiting for a person" in turn.text
         [request] = await session.requests()
         await session.answer(request.id, {"approved": True})
         texts = await until(session, "text", 3)

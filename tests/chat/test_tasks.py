@@ -6,7 +6,7 @@ from typing import Annotated
 import pytest
 
 from callboard import Runtime, tool
-from callboard.chat.sentences import sentence
+from callboard.demo.sentences import sentence
 
 pytestmark = pytest.mark.anyio
 
@@ -37,4 +37,4 @@ async def test_x9_a_call_that_waits_for_a_slot_is_reported_as_queued(store_url: 
 
 def test_x9_the_offline_model_says_that_a_call_is_queued() -> None:
     said = sentence("one", {}, {"status": "queued", "execution_id": "x1", "tool": "one"}, failed=False)
-    assert said == "one is queued until there is a free place; I will tell you when it is done."
+    assert said == "one is queued until a slot is free; I will tell you when it is done."

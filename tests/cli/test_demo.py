@@ -16,15 +16,15 @@ from pydantic_core import to_json
 
 from callboard import Event
 from callboard.cli import app
-from callboard.cli.dialogue import line_of
-from callboard.cli.keyboard import Line
-from callboard.cli.questions import Inquiry
-from callboard.cli.tour import Tour
+from callboard.cli.commands.demo import Tour
+from callboard.cli.terminal.keyboard import LineEditor
+from callboard.cli.terminal.request_form import RequestForm
+from callboard.cli.terminal.screen import line_of
+from callboard.demo.tools import Delivery
 from callboard.events.event import encode_event
 from callboard.sessions.answers import Approval
-from callboard.toolkits.demo import Delivery
 from tests import forked
-from tests.cli.commands import PATIENCE, Done
+from tests.cli.harness import PATIENCE, Done
 
 APPROVAL = Approval.model_json_schema()
 DELIVERY = Delivery.model_json_schema()
@@ -59,7 +59,7 @@ def test_c6_the_tour_shows_every_mode_without_a_key(demo: Any) -> None:
         "? send_payment asks a person: amount: 25, to: Ada, currency: EUR, purpose: lunch",
         "you    yes",
         "you    no: I do not know Mallory.",
-        "↻ check_stock attempt 1 of 3 failed (transient: The warehouse did not answer); the next in 0 ms",
+        "↻ check_stock attempt 1 of 3 failed (transient: The warehouse did not answer); next attempt in 0 ms",
     ):
         assert expected in lines, expected
     late = lines.index(
@@ -103,17 +103,17 @@ def test_c6_the_conversation_is_kept_where_a_store_is_named(demo: Any, tmp_path:
         (("--pace", "nan"), 2, "--pace must be a number of seconds"),
     ],
 )
-def test_c6_what_is_missing_is_said_in_one_line(demo: Any, arguments: tuple[str, ...], code: int, said: str) -> None:
+def test_c6_what_is_missing_is_one_error_line(demo: Any, arguments: tuple[str, ...], code: int, said: str) -> None:
     done = demo("--script", *arguments)
     assert (done.code, done.out) == (code, "")
     [line] = done.err.splitlines()
     assert said in line
 
 
-def test_a_tool_of_the_tour_waits_while_somebody_talks() -> None:
+def test_a_tool_of_the_tour_waits_for_the_conversation() -> None:
     async def work() -> None:
         tour = Tour()
-        async with tour.talking():
+        async with tour.conversing:
             waiting = asyncio.ensure_future(tour.sleep(0))
             for _ in range(10):
                 await asyncio.sleep(0)
@@ -127,7 +127,7 @@ def test_a_tool_of_the_tour_waits_while_somebody_talks() -> None:
 
 
 class Terminal:
-    """The demo on a terminal of its own, with somebody who types."""
+    """The demo on a terminal, with typed input."""
 
     def __init__(self, *arguments: str) -> None:
         environment = {**os.environ, "TERM": "xterm-256color", "PYTHONUTF8": "1"}
@@ -160,7 +160,7 @@ class Terminal:
         os.write(self._terminal, text.encode())
 
     def until(self, text: str) -> None:
-        """Wait until that is shown, and forget what was shown up to there."""
+        """Wait for a text on the screen, and discard everything up to it."""
         deadline = time.monotonic() + PATIENCE
         while (found := self._plain().find(text)) < 0:
             ready, _, _ = select.select([self._terminal], [], [], max(0.0, deadline - time.monotonic()))
@@ -185,7 +185,7 @@ class Terminal:
         return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self._got.decode(errors="replace"))
 
 
-def test_c6_a_person_chats_while_work_runs_and_is_told_of_its_result() -> None:
+def test_c6_you_chat_while_work_runs_and_get_its_result() -> None:
     with Terminal("--pace", "0.3") as terminal:
         terminal.until("Type help")
         terminal.type("build a report on tea\r")
@@ -198,29 +198,29 @@ def test_c6_a_person_chats_while_work_runs_and_is_told_of_its_result() -> None:
         assert terminal.end() == 0
 
 
-def test_m3_a_person_approves_edits_and_refuses_where_he_chats() -> None:
+def test_m3_you_approve_edit_and_refuse_in_the_chat() -> None:
     with Terminal("--pace", "0") as terminal:
         terminal.until("Type help")
         terminal.type("pay 25 EUR to Ada\r")
-        terminal.until("send_payment: run it? y(es), n(o), e(dit) >")
-        terminal.type("what is 1 + 1\r")  # nobody has to answer first
+        terminal.until("send_payment: approve? y(es), n(o), e(dit) >")
+        terminal.type("what is 1 + 1\r")  # a request need not be answered first
         terminal.until("1 + 1 = 2.")
         terminal.type("y\r")
         terminal.until("25.00 EUR went to Ada")
         terminal.type("pay 30 EUR to Bob\r")
-        terminal.until("send_payment: run it?")
+        terminal.until("send_payment: approve?")
         terminal.type("e\r")
-        terminal.until('run it with (or: later) > {"amount"')
+        terminal.until('new arguments (or: later) > {"amount"')
         terminal.type('\x15{"to": "Bob", "amount": "-3"}\r')
-        terminal.until("amount: ")  # it is refused, and can be corrected: nothing else is approved meanwhile
+        terminal.until("amount: ")  # refused, and can be corrected; nothing else is approved meanwhile
         terminal.type("\x15y\r")
         terminal.until("That is not JSON")
         terminal.type('\x15{"to": "Bob", "amount": "3"}\r')
         terminal.until("3.00 EUR went to Bob")
         terminal.type("pay 900 EUR to Mallory\r")
-        terminal.until("send_payment: run it?")
+        terminal.until("send_payment: approve?")
         terminal.type("n\r")
-        terminal.until("why not")
+        terminal.until("reason (Enter for none)")
         terminal.type("never heard of him\r")
         terminal.until("The reason: never heard of him.")
         terminal.type("quit\r")
@@ -231,20 +231,20 @@ def test_m3_a_question_is_answered_field_by_field() -> None:
     with Terminal("--pace", "0") as terminal:
         terminal.until("Type help")
         terminal.type("deliver the lamp\r")
-        terminal.until("ask_delivery: a(nswer) it?")
+        terminal.until("ask_delivery: a(nswer)?")
         terminal.type("a\r")
         terminal.until("how (1 to my door, 2 to a neighbour, 3 to a parcel shop) >")
         terminal.type("2\r")
-        terminal.until("ring (y/n; Enter: true) >")
+        terminal.until("ring (y/n; Enter for true) >")
         terminal.type("n\r")
-        terminal.until("may be empty) >")
+        terminal.until("optional) >")
         terminal.type("\r")
         terminal.until("The parcel goes to a neighbour, without ringing.")
         terminal.type("exit\r")
         assert terminal.end() == 0
 
 
-def test_c3_ctrl_c_stops_the_turn_and_a_second_one_leaves() -> None:
+def test_c3_ctrl_c_stops_the_turn_and_a_second_one_exits() -> None:
     with Terminal("--pace", "30") as terminal:
         terminal.until("Type help")
         terminal.type("check the stock of lamps\r")
@@ -254,7 +254,7 @@ def test_c3_ctrl_c_stops_the_turn_and_a_second_one_leaves() -> None:
         terminal.type("what is 2 + 2\r")
         terminal.until("2 + 2 = 4.")
         terminal.type("\x03")
-        terminal.until("Ctrl-C again leaves")
+        terminal.until("Press Ctrl-C again to exit")
         terminal.type("\x03")
         assert terminal.end() == 130
 
@@ -277,49 +277,49 @@ def test_c3_ctrl_c_stops_the_turn_and_a_second_one_leaves() -> None:
     ],
 )
 def test_keys_make_a_line(keys: list[str], expected: str) -> None:
-    line = Line()
+    line = LineEditor()
     assert [done for key in keys if (done := line.press(key)) is not None][-1] == expected
 
 
-def test_a_question_that_was_begun_is_left_open() -> None:
-    inquiry = Inquiry("r1", "x1", "ask_delivery", {"parcel": "lamp"}, DELIVERY, "question")
-    assert not inquiry.concerns("y")
-    assert inquiry.concerns("a")
-    assert inquiry.take("a") is None
-    assert inquiry.concerns("anything")
-    assert inquiry.take("") is None
-    assert inquiry.problem == "how is needed."
-    assert inquiry.take("later") is None
-    assert inquiry.idle
+def test_a_started_form_can_be_left_open() -> None:
+    form = RequestForm("r1", "x1", "ask_delivery", {"parcel": "lamp"}, DELIVERY, "question")
+    assert not form.accepts("y")
+    assert form.accepts("a")
+    assert form.enter("a") is None
+    assert form.accepts("anything")
+    assert form.enter("") is None
+    assert form.problem == "how is required."
+    assert form.enter("later") is None
+    assert form.is_idle
 
 
-def test_a_turn_that_failed_is_told_in_words() -> None:
+def test_a_failed_turn_is_a_line() -> None:
     error = {"category": "resource", "message": "The session had 2 turns, which is the limit."}
     event = Event(1, encode_event("turn_failed", 0.0, to_json({"turn_id": "t1", "error": error})))
     assert str(line_of(event)) == "error  resource: The session had 2 turns, which is the limit"
 
 
 def test_arguments_that_are_not_json_answer_nothing() -> None:
-    inquiry = Inquiry("r1", "x1", "send_payment", {"amount": 1}, APPROVAL, "approval")
-    assert inquiry.take("e") is None
-    assert inquiry.question.begin == '{"amount": 1}'
-    assert inquiry.take("{") is None
-    assert inquiry.problem
-    assert not inquiry.idle, "what was edited is still there to be corrected"
-    assert inquiry.question.begin == "{"
-    assert inquiry.take("y") is None, "and the old arguments are not approved meanwhile"
-    assert "not JSON" in inquiry.problem
-    answer = inquiry.take('{"amount": 2}')
+    form = RequestForm("r1", "x1", "send_payment", {"amount": 1}, APPROVAL, "approval")
+    assert form.enter("e") is None
+    assert form.prompt.initial == '{"amount": 1}'
+    assert form.enter("{") is None
+    assert form.problem
+    assert not form.is_idle, "the edited arguments can be corrected"
+    assert form.prompt.initial == "{"
+    assert form.enter("y") is None, "and the old arguments are not approved meanwhile"
+    assert "not JSON" in form.problem
+    answer = form.enter('{"amount": 2}')
     assert answer is not None
     assert answer.value == {"approved": True, "arguments": {"amount": 2}}
-    assert inquiry.question.begin == '{"amount": 2}', "where it is refused, it can be corrected"
-    assert inquiry.take("later") is None
-    assert inquiry.idle
+    assert form.prompt.initial == '{"amount": 2}', "refused arguments can be corrected"
+    assert form.enter("later") is None
+    assert form.is_idle
 
 
-def test_an_answer_that_is_no_object_is_given_as_json() -> None:
-    inquiry = Inquiry("r1", "x1", "count", {}, {"type": "integer"}, "question")
-    assert inquiry.take("a") is None
-    answer = inquiry.take("3")
+def test_an_answer_that_is_not_an_object_is_typed_as_json() -> None:
+    form = RequestForm("r1", "x1", "count", {}, {"type": "integer"}, "question")
+    assert form.enter("a") is None
+    answer = form.enter("3")
     assert answer is not None
     assert answer.value == 3

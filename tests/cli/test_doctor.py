@@ -1,4 +1,4 @@
-"""`callboard doctor`, as a user and as a script see it (O3)."""
+"""`callboard doctor` for users and scripts (O3)."""
 
 import json
 import re
@@ -15,9 +15,16 @@ from sqlalchemy import create_engine
 from callboard.adapters.stores.addresses import postgres_url as for_driver
 from callboard.adapters.stores.migrations import migrate_to
 from callboard.adapters.stores.tables import REVISION, VERSION_TABLE
-from callboard.cli.checks import BORN, EXTRAS, Mark, check_clock, check_extras, check_python
-from callboard.cli.variables import unknown_variables
-from tests.cli.commands import Command, Done
+from callboard.cli.commands.doctor import (
+    EXTRAS,
+    OLDEST_TIME,
+    Mark,
+    check_clock,
+    check_extras,
+    check_python,
+    unknown_variables,
+)
+from tests.cli.harness import Command, Done
 
 NAMES = ["python", "extras", "settings", "store", "clock", "model", "port", "identity"]
 
@@ -37,26 +44,26 @@ def checks(done: Done) -> dict[str, dict[str, Any]]:
     return {each["check"]: each for each in report["checks"]}
 
 
-def test_o3_doctor_finds_a_place_for_a_server_and_changes_nothing(run: Command, tmp_path: Path) -> None:
+def test_o3_doctor_passes_and_changes_nothing(run: Command, tmp_path: Path) -> None:
     done = run("doctor")
     assert (done.code, done.err) == (0, "")
     header, *lines = done.out.splitlines()
     assert header.split() == ["check", "state", "found", "what", "to", "do"]
     assert [line.split()[0] for line in lines[: len(NAMES)]] == NAMES
     assert lines[-1] == "A server can start here."
-    assert list(tmp_path.iterdir()) == [], "no store is made by looking"
+    assert list(tmp_path.iterdir()) == [], "checks create no store"
 
 
-def test_o3_doctor_tells_programs(run: Command) -> None:
+def test_o3_doctor_prints_json(run: Command) -> None:
     run("migrate")
     found = checks(run("doctor", "--json"))
     assert {each["state"] for each in found.values()} <= {"ok", "warning"}
     assert found["store"]["found"] == f"sqlite: at the newest revision, {REVISION}"
-    assert found["identity"]["found"] == "this machine alone, as one person"
+    assert found["identity"]["found"] == "only this machine can use it, as one user"
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_o3_doctor_sees_old_tables_and_leaves_them(run: Command, kind: str, request: pytest.FixtureRequest) -> None:
+def test_o3_doctor_finds_old_tables_and_leaves_them(run: Command, kind: str, request: pytest.FixtureRequest) -> None:
     url = run.url if kind == "sqlite" else request.getfixturevalue("postgres_url")
     engine = create_engine(for_driver(url) if kind == "postgresql" else url)
     with engine.begin() as connection:
@@ -65,7 +72,7 @@ def test_o3_doctor_sees_old_tables_and_leaves_them(run: Command, kind: str, requ
         done = run("doctor", "--json", "--store", url)
         store = checks(done)["store"]
         assert (store["found"], store["state"]) == (
-            f"{kind}: revision 0001, and {REVISION} is needed",
+            f"{kind}: revision 0001, but {REVISION} is needed",
             "warning" if kind == "sqlite" else "problem",  # a file is migrated when it is opened
         )
         assert "callboard migrate" in store["advice"]
@@ -73,12 +80,12 @@ def test_o3_doctor_sees_old_tables_and_leaves_them(run: Command, kind: str, requ
     engine.dispose()
 
 
-def test_o3_doctor_sees_a_good_database_and_its_clock(run: Command, postgres_url: str) -> None:
+def test_o3_doctor_checks_a_database_and_its_clock(run: Command, postgres_url: str) -> None:
     assert checks(run("doctor", "--json", "--store", postgres_url))["store"]["found"].startswith("postgresql: empty")
     run("migrate", "--store", postgres_url)
     found = checks(run("doctor", "--json", "--store", postgres_url))
     assert (found["store"]["state"], found["clock"]["state"]) == ("ok", "ok")
-    assert check_clock(BORN + 1, postgres_url).mark is Mark.WARNING
+    assert check_clock(OLDEST_TIME + 1, postgres_url).mark is Mark.WARNING
 
 
 @pytest.mark.parametrize(
@@ -89,16 +96,16 @@ def test_o3_doctor_sees_a_good_database_and_its_clock(run: Command, postgres_url
         ("sqlite:////no/such/folder/x.db", "/no/such/folder/x.db cannot be made: its folder does not exist. Make the"),
     ],
 )
-def test_o3_doctor_says_what_is_wrong_with_a_store(run: Command, url: str, said: str) -> None:
+def test_o3_doctor_reports_problems_of_a_store(run: Command, url: str, said: str) -> None:
     done = run("doctor", "--json", "--store", url)
     assert done.code == 1
     store = checks(done)["store"]
     assert said in store["found"]
-    assert store["advice"] == "", "the error says what to do, and two would contradict each other"
+    assert store["advice"] == "", "the error already says what to do"
     assert "secret" not in done.out + done.err
 
 
-def test_o3_doctor_sees_files_that_are_not_ours(run: Command, tmp_path: Path) -> None:
+def test_o3_doctor_recognises_foreign_files(run: Command, tmp_path: Path) -> None:
     (tmp_path / "doctor.db").write_bytes(b"not a database at all")
     assert "is not a whole database" in checks(run("doctor", "--json"))["store"]["found"]
     (tmp_path / "doctor.db").unlink()
@@ -109,9 +116,7 @@ def test_o3_doctor_sees_files_that_are_not_ours(run: Command, tmp_path: Path) ->
     assert "was made by a newer version" in checks(run("doctor", "--json"))["store"]["found"]
 
 
-def test_o3_doctor_says_which_key_a_model_needs_and_never_shows_it(
-    run: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_o3_doctor_names_the_key_of_a_model_and_never_prints_it(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     without = run("doctor", "--json", "--model", "anthropic:claude-sonnet-4-5")
     assert without.code == 1
     assert "ANTHROPIC_API_KEY" in checks(without)["model"]["found"]
@@ -122,7 +127,7 @@ def test_o3_doctor_says_which_key_a_model_needs_and_never_shows_it(
     assert "There is no model" in checks(run("doctor", "--json", "--model", "nobody:none"))["model"]["found"]
 
 
-def test_o3_doctor_sees_that_a_port_is_taken(run: Command) -> None:
+def test_o3_doctor_finds_a_port_in_use(run: Command) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = run("doctor", "--json", "--port", str(port))
@@ -130,18 +135,18 @@ def test_o3_doctor_sees_that_a_port_is_taken(run: Command) -> None:
     assert checks(run("doctor", "--json", "--port", str(port)))["port"]["found"] == f"127.0.0.1, port {port} is free"
 
 
-def test_h5_doctor_asks_for_keys_where_others_can_come(run: Command) -> None:
+def test_h5_doctor_requires_keys_for_other_machines(run: Command) -> None:
     alone = run("doctor", "--json", "--host", "0.0.0.0")
     assert alone.code == 1
     assert "callboard keys create" in checks(alone)["identity"]["advice"]
     run("migrate")
     key = run("keys", "create", "--user", "ann").out.strip()
     done = run("doctor", "--json", "--host", "0.0.0.0")
-    assert (done.code, checks(done)["identity"]["found"]) == (0, "whoever has one of: keys")
+    assert (done.code, checks(done)["identity"]["found"]) == (0, "required: keys")
     assert key not in done.out
 
 
-def test_h5_doctor_looks_at_the_key_set(run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_h5_doctor_checks_the_key_set(run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CALLBOARD_JWKS", str(tmp_path / "keys.json"))
     assert "jwt_audience" in checks(run("doctor", "--json"))["identity"]["found"]
     monkeypatch.setenv("CALLBOARD_JWT_AUDIENCE", "board")
@@ -149,13 +154,11 @@ def test_h5_doctor_looks_at_the_key_set(run: Command, tmp_path: Path, monkeypatc
     assert (done.code, checks(done)["identity"]["state"]) == (1, "problem")
     point = {"x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}
     (tmp_path / "keys.json").write_text(json.dumps({"keys": [{"kty": "OKP", "crv": "Ed25519", "kid": "a", **point}]}))
-    assert checks(run("doctor", "--json"))["identity"]["found"] == "whoever has one of: tokens"
+    assert checks(run("doctor", "--json"))["identity"]["found"] == "required: tokens"
 
 
 @pytest.mark.parametrize("name", ["CALLBOARD_MAX_THREADS", "CALLBOARD_RATE_LIMIT"])
-def test_o3_doctor_names_a_setting_that_cannot_be_used(
-    run: Command, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_o3_doctor_names_an_invalid_setting(run: Command, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, "many")
     done = run("doctor", "--json")
     assert done.code == 1
@@ -163,21 +166,21 @@ def test_o3_doctor_names_a_setting_that_cannot_be_used(
     assert name in bad["found"]
 
 
-def test_o3_doctor_finds_a_setting_that_is_misspelt(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_o3_doctor_finds_a_misspelt_setting(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CALLBOARD_GATE_ANYTHING", "1")
     assert checks(run("doctor", "--json"))["settings"]["state"] == "ok"
     monkeypatch.setenv("CALLBOARD_MAX_THREAD", "5")
     done = run("doctor", "--json")
     settings = checks(done)["settings"]
     assert (done.code, settings["state"]) == (0, "warning")
-    assert settings["found"] == "nothing reads: CALLBOARD_MAX_THREAD"
+    assert settings["found"] == "unknown variables: CALLBOARD_MAX_THREAD"
     assert settings["advice"] == "Did you mean CALLBOARD_MAX_THREADS?"
     monkeypatch.delenv("CALLBOARD_MAX_THREAD")
     monkeypatch.setenv("CALLBOARD_XYZ", "5")
-    assert checks(run("doctor", "--json"))["settings"]["advice"] == "Remove what nothing reads."
+    assert checks(run("doctor", "--json"))["settings"]["advice"] == "Remove the unknown variables."
 
 
-def test_o3_doctor_knows_every_variable_that_is_read() -> None:
+def test_o3_doctor_knows_every_variable() -> None:
     root = Path(__file__).parents[2]
     places = [each for name in ("src", "scripts", "docs") for each in (root / name).rglob("*")]
     texts = [each.read_text() for each in places if each.suffix in (".py", ".md", "") and each.is_file()]
@@ -186,7 +189,7 @@ def test_o3_doctor_knows_every_variable_that_is_read() -> None:
     assert unknown_variables(named) == {}
 
 
-def test_o3_doctor_knows_what_is_needed_here() -> None:
+def test_o3_doctor_knows_the_needed_extras() -> None:
     def without(*missing: str) -> Any:
         return lambda module: module not in missing
 
@@ -213,7 +216,7 @@ def test_o3_doctor_knows_old_pythons_and_wrong_clocks(tmp_path: Path) -> None:
     assert check_python((3, 10, 9)).mark is Mark.PROBLEM
     assert check_python((3, 11, 0)).mark is Mark.OK
     assert check_clock(0.0, "memory://").mark is Mark.PROBLEM
-    assert check_clock(BORN, "memory://").mark is Mark.OK
+    assert check_clock(OLDEST_TIME, "memory://").mark is Mark.OK
     (tmp_path / "x.db").touch()
-    behind = check_clock(BORN, f"sqlite:///{tmp_path / 'x.db'}")
+    behind = check_clock(OLDEST_TIME, f"sqlite:///{tmp_path / 'x.db'}")
     assert (behind.mark, "behind the last change of the store" in behind.found) == (Mark.WARNING, True)

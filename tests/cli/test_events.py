@@ -1,4 +1,4 @@
-"""`callboard events`, as a user and as a script see it (O3): what is shown of each kind, cursors, and following."""
+"""`callboard events` for users and scripts (O3): the line of each kind, cursors, and following."""
 
 import asyncio
 import json
@@ -11,16 +11,16 @@ import pytest
 from pydantic_core import to_json
 
 from callboard.adapters.stores.memory import MemoryStore
-from callboard.cli.event_lines import STYLES, entry_of
-from callboard.cli.events import Tail
-from callboard.cli.exits import Exit
+from callboard.cli.commands.events import BoardReader
+from callboard.cli.process import Exit
+from callboard.cli.terminal.event_lines import STYLES, summarise
 from callboard.events.event import Event, encode_event
 from callboard.events.kinds import EventKind
 from callboard.sessions.ids import SessionNotFound
 from callboard.storage.change import Change
 from callboard.storage.store import Store
 from callboard.testing.store_rows import session_row
-from tests.cli.commands import Command, callboard, post, server, stored
+from tests.cli.harness import Command, callboard, post, server, stored
 from tests.servers import OwnPostgres
 
 NOON = 1_800_014_400.25  # 2027-01-15, 12:00:00.250 in UTC
@@ -75,7 +75,7 @@ SHOWN: list[tuple[str, dict[str, Any], str]] = [
     (
         "tool_retrying",
         {**TOOL, "attempt": 1, "maximum": 3, "delay": 2.0, "error": AWAY},
-        "build attempt 1 of 3 failed (transient: The service is away); the next in 2.0 s [x1]",
+        "build attempt 1 of 3 failed (transient: The service is away); next attempt in 2.0 s [x1]",
     ),
     ("tool_result", {**TOOL, "status": "succeeded", "value": {"n": 1}}, 'build succeeded: {"n": 1} [x1]'),
     ("tool_result", {**TOOL, "status": "failed", "error": AWAY}, "build failed: transient: The service is away [x1]"),
@@ -133,15 +133,15 @@ SHOWN: list[tuple[str, dict[str, Any], str]] = [
     (
         "turn_finished",
         {"turn_id": "t1", "usage": {"requests": 2, "input_tokens": 1200, "output_tokens": 0, "cost": 0.01}},
-        "2 requests, 1,200 tokens read, $0.0100 [t1]",
+        "2 requests, 1,200 input tokens, $0.0100 [t1]",
     ),
     ("turn_finished", {"turn_id": "t1", "usage": None}, "[t1]"),
     ("turn_failed", {"turn_id": "t1", "error": AWAY}, "transient: The service is away [t1]"),
-    ("turn_paused", {"turn_id": "t1", "usage": {"requests": 1, "input_tokens": 3}}, "waits for a person [t1]"),
+    ("turn_paused", {"turn_id": "t1", "usage": {"requests": 1, "input_tokens": 3}}, "waiting for a person [t1]"),
     ("turn_interrupted", {"turn_id": "t1", "message": "by ann"}, "by ann [t1]"),
     ("of_the_future", {"a": {"b": 1}}, '{"a": {"b": 1}}'),
     ("tool_of_the_future", TOOL, json.dumps(TOOL)),
-    ("tool_progress", {"steps": 3}, '{"steps": 3}'),  # of a newer version, which says it otherwise
+    ("tool_progress", {"steps": 3}, '{"steps": 3}'),  # the fields of a newer version
     ("tool_validating", {**TOOL, "tool": 5}, json.dumps({**TOOL, "tool": 5})),
     (
         "human_request",
@@ -151,7 +151,7 @@ SHOWN: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-def test_o3_every_event_is_a_line_with_what_tells_most(run: Command, url: str, tokyo: None) -> None:
+def test_o3_every_event_has_a_summary(run: Command, url: str, tokyo: None) -> None:
     assert {kind for kind, *_ in SHOWN} >= set(EventKind)
     post(url, *(noted(kind, data) for kind, data, _ in SHOWN))
     done = run("events", "s1")
@@ -161,7 +161,7 @@ def test_o3_every_event_is_a_line_with_what_tells_most(run: Command, url: str, t
     ]
 
 
-def test_o3_long_values_are_cut(run: Command, url: str) -> None:
+def test_o3_long_values_are_shortened(run: Command, url: str) -> None:
     post(url, noted("tool_partial", {**TOOL, "value": "x" * 10_000}))
     [line] = run("events", "s1").out.splitlines()
     assert len(line) < 500
@@ -171,7 +171,7 @@ def test_o3_every_known_kind_has_its_colour() -> None:
     assert {kind for kind in EventKind if not kind.startswith("tool_")} == set(STYLES)
 
 
-def test_o3_on_a_terminal_kinds_are_coloured_and_days_begin_with_a_line(url: str) -> None:
+def test_o3_on_a_terminal_events_are_coloured_and_grouped_by_day(url: str) -> None:
     refused = {"request_id": "r1", "answer": {"approved": False}}
     post(url, noted("system_notice", {"message": "one"}), noted("human_answer", refused, NOON + 86_400))
     with callboard(url, "events", "s1", columns=100, TZ="JST-9") as command:
@@ -196,7 +196,7 @@ def test_o3_events_are_lines_of_json_for_programs(run: Command, url: str) -> Non
     assert done.out.encode() == b"".join(Event(number, line).line + b"\n" for number, line in enumerate(posted, 1))
 
 
-# From where
+# Cursors
 
 
 def numbers(text: str) -> list[int]:
@@ -215,33 +215,33 @@ def numbers(text: str) -> list[int]:
         (["--last", "50"], [1, 2, 3, 4, 5]),
     ],
 )
-def test_o3_events_begin_where_one_says(run: Command, url: str, options: list[str], shown: list[int]) -> None:
+def test_o3_events_start_at_a_cursor(run: Command, url: str, options: list[str], shown: list[int]) -> None:
     post(url, *notices(1, 5))
     assert numbers(run("events", "s1", "--json", *options).out) == shown
 
 
 def test_o3_more_events_than_a_page_are_all_shown(run: Command, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("callboard.cli.events.PAGE", 2)
+    monkeypatch.setattr("callboard.cli.commands.events.PAGE", 2)
     post(url, *notices(1, 5))
     assert numbers(run("events", "s1", "--json").out) == [1, 2, 3, 4, 5]
 
 
-def test_b8_an_expired_cursor_says_from_where_one_can_start(run: Command, url: str) -> None:
+def test_b8_an_expired_cursor_names_the_first_kept_event(run: Command, url: str) -> None:
     post(url, *notices(1, 5))
     stored(url, lambda store: store.trim("s1", keep=2, before=0.0))
     done = run("events", "s1", "--after", "1", "--json")
     assert (done.code, done.out) == (1, "")
     assert done.err == (
-        "error: The events after 1 are not kept any more. Start again; the first kept one is 4. Begin with: --after 3\n"
+        "error: The events after 1 are not kept any more. Start again; the first kept one is 4. Use: --after 3\n"
     )
     assert numbers(run("events", "s1", "--after", "3", "--json").out) == [4, 5]
 
 
-def test_o3_without_a_cursor_one_begins_with_what_is_kept(run: Command, url: str) -> None:
+def test_o3_without_a_cursor_the_first_kept_event_is_first(run: Command, url: str) -> None:
     post(url, *notices(1, 5))
     stored(url, lambda store: store.trim("s1", keep=2, before=0.0))
     done = run("events", "s1", "--json")
-    assert (done.code, done.err) == (0, "The first 3 events are not kept any more.\n")
+    assert (done.code, done.err) == (0, "The first 3 events are no longer kept.\n")
     assert numbers(done.out) == [4, 5]
 
 
@@ -291,7 +291,7 @@ def test_o3_following_beside_a_server_that_works(shared: str, run: Command) -> N
     assert kinds == ["human_request", "human_answer", "tool_executing", "tool_result"]
 
 
-def test_o3_following_outlives_a_server_of_the_store_that_is_started_again(own_postgres: OwnPostgres) -> None:
+def test_o3_following_survives_a_restart_of_the_database(own_postgres: OwnPostgres) -> None:
     with own_postgres.database() as url:
         post(url, *notices(1, 1))
         with callboard(url, "events", "s1", "--follow", "--json") as command:
@@ -324,16 +324,16 @@ def test_o3_a_reader_that_leaves_ends_the_events_quietly(url: str) -> None:
     assert (done.code, done.err) == (Exit.OK, "")
 
 
-async def _lagging(show: list[int]) -> Tail:
-    """A reader in front of whose cursor events are removed."""
+async def _lagging(show: list[int]) -> BoardReader:
+    """A reader whose next events were removed."""
     store: Store = MemoryStore()
     row = session_row("s1")
     await store.commit([Change("s1", session=row, events=notices(1, 5))])
     await store.trim("s1", keep=2, before=0.0)
-    return Tail(store, row, 1, lambda event: show.append(event.seq))
+    return BoardReader(store, row, 1, lambda event: show.append(event.seq))
 
 
-def test_o3_events_that_were_removed_before_they_were_shown_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_o3_events_removed_before_reading_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
     shown: list[int] = []
 
     async def follow() -> None:
@@ -341,20 +341,20 @@ def test_o3_events_that_were_removed_before_they_were_shown_are_named(capsys: py
 
     asyncio.run(follow())
     assert shown == [4, 5]
-    assert capsys.readouterr().err == "The events from 2 to 3 were removed before they were shown.\n"
+    assert capsys.readouterr().err == "The events from 2 to 3 were removed before they were read.\n"
 
 
 def test_o3_an_empty_board_is_not_a_removed_one() -> None:
     async def look() -> None:
         store: Store = MemoryStore()
         await store.commit([Change("s1", session=session_row("s1"))])
-        await Tail(store, session_row("s1"), 0, lambda _: None).catch_up()
+        await BoardReader(store, session_row("s1"), 0, lambda _: None).catch_up()
         with pytest.raises(SessionNotFound):
-            await Tail(store, session_row("s2"), 0, lambda _: None).catch_up()
+            await BoardReader(store, session_row("s2"), 0, lambda _: None).catch_up()
 
     asyncio.run(look())
 
 
-def test_o3_entries_have_the_ids_that_belong_together() -> None:
-    entry = entry_of(Event(1, noted("tool_result", {**TOOL, "status": "succeeded", "value": None})))
-    assert (entry.subject, entry.status, entry.text, entry.aside) == ("build", "succeeded", "null", "x1")
+def test_o3_a_summary_has_the_related_id() -> None:
+    entry = summarise(Event(1, noted("tool_result", {**TOOL, "status": "succeeded", "value": None})))
+    assert (entry.subject, entry.status, entry.text, entry.related_id) == ("build", "succeeded", "null", "x1")

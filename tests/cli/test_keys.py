@@ -1,4 +1,4 @@
-"""`callboard keys`, as a user and as a script see it (H5, O3)."""
+"""`callboard keys` for users and scripts (H5, O3)."""
 
 import json
 import re
@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from callboard.cli.exits import Exit
+from callboard.cli.process import Exit
 from callboard.storage.keys import is_key, read_key
 from callboard.storage.rows import KeyRow
 from callboard.testing.store_rows import key_row
-from tests.cli.commands import Command, stored
+from tests.cli.harness import Command, stored
 
 KEY = r"cb_[0-9a-f]{16}_[0-9a-f]{64}"
 
@@ -27,12 +27,12 @@ def rows(run: Command) -> list[KeyRow]:
     return stored(run.url, lambda store: store.keys())
 
 
-def test_h5_a_key_is_made_and_shown_once(run: Command, tmp_path: Path) -> None:
+def test_h5_a_key_is_created_and_printed_once(run: Command, tmp_path: Path) -> None:
     done = run("keys", "create", "--user", "ann", "--name", "laptop")
     assert done.code == 0
-    assert re.fullmatch(f"{KEY}\n", done.out), "nothing else, so that a script can take it"
+    assert re.fullmatch(f"{KEY}\n", done.out), "nothing else, for scripts"
     assert "it is not shown again" in done.err
-    assert "its servers let nobody in without one" in done.err
+    assert "its servers refuse requests without a key" in done.err
     [row] = rows(run)
     key = read_key(done.out.strip())
     assert key is not None
@@ -46,7 +46,7 @@ def test_h5_a_key_is_made_and_shown_once(run: Command, tmp_path: Path) -> None:
     assert "first key" not in run("keys", "create", "--user", "bob").err
 
 
-def test_h5_a_key_may_end(run: Command) -> None:
+def test_h5_a_key_can_expire(run: Command) -> None:
     done = run("keys", "create", "--user", "ann", "--expires", "30", "--json")
     assert done.err == ""
     made = json.loads(done.out)
@@ -67,14 +67,14 @@ def test_h5_a_key_may_end(run: Command) -> None:
         (("--user", "ann", "--expires", "0"), Exit.USAGE, "--expires"),
     ],
 )
-def test_h5_a_key_that_cannot_be(run: Command, arguments: tuple[str, ...], code: int, said: str) -> None:
+def test_h5_an_invalid_key_is_refused(run: Command, arguments: tuple[str, ...], code: int, said: str) -> None:
     done = run("keys", "create", *arguments)
     assert (done.code, done.out) == (code, "")
     assert said in done.err
     assert rows(run) == []
 
 
-def test_o3_keys_are_listed_with_how_they_stand(run: Command) -> None:
+def test_o3_keys_are_listed_with_their_state(run: Command) -> None:
     assert run("keys", "list") == (0, "No keys.\n", "")
     now = time.time()
     for row in (
@@ -84,7 +84,7 @@ def test_o3_keys_are_listed_with_how_they_stand(run: Command) -> None:
     ):
         stored(run.url, lambda store, row=row: store.add_key(row))
     header, *lines = run("keys", "list").out.splitlines()
-    assert header.split() == ["key", "user", "name", "state", "made", "expires", "last", "used"]
+    assert header.split() == ["key", "user", "name", "state", "created", "expires", "last", "used"]
     assert [" ".join(line.split()) for line in lines] == [
         "aa ann laptop active 2 h ago in 5 d 2 min ago",
         "bb bob expired 1 min ago never",
@@ -101,21 +101,21 @@ def test_h5_a_key_is_revoked_by_its_id_or_by_itself(run: Command) -> None:
     assert run("keys", "revoke", text) == (0, f"The key {key_id} of ann is revoked.\n", "")
     [row] = rows(run)
     assert row.revoked_at is not None
-    assert run("keys", "revoke", key_id).out == f"The key {key_id} of ann was revoked before.\n"
+    assert run("keys", "revoke", key_id).out == f"The key {key_id} of ann was already revoked.\n"
     assert rows(run) == [row]
     assert json.loads(run("keys", "revoke", key_id, "--json").out)["state"] == "revoked"
 
 
-def test_h5_a_key_that_is_not_there_is_not_revoked(run: Command) -> None:
+def test_h5_an_unknown_key_cannot_be_revoked(run: Command) -> None:
     done = run("keys", "revoke", "0" * 16)
     assert (done.code, done.out) == (Exit.NOT_FOUND, "")
     assert "callboard keys list" in done.err
     for end in ("", "f", "-"):
         unknown = "cb_" + "0" * 16 + "_" + "f" * 64 + end
-        assert "ff" not in run("keys", "revoke", unknown).err, "a key that was meant is not repeated"
+        assert "ff" not in run("keys", "revoke", unknown).err, "the secret of a mistyped key is not repeated"
 
 
-def test_o3_keys_need_a_store_that_stays(run: Command, tmp_path: Path) -> None:
+def test_o3_keys_need_a_durable_store(run: Command, tmp_path: Path) -> None:
     done = run("keys", "create", "--user", "ann", "--store", "memory://")
     assert (done.code, done.out) == (1, "")
     for arguments in (("list",), ("revoke", "0" * 16)):
@@ -125,14 +125,14 @@ def test_o3_keys_need_a_store_that_stays(run: Command, tmp_path: Path) -> None:
         assert not (tmp_path / "none.db").exists()
 
 
-def test_o3_the_first_key_makes_its_store(run: Command, tmp_path: Path) -> None:
+def test_o3_the_first_key_creates_its_store(run: Command, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'new.db'}"
     refused = run("keys", "create", "--user", "", "--store", url)
     assert (refused.code, (tmp_path / "new.db").exists()) == (1, False)
     done = run("keys", "create", "--user", "ann", "--store", url)
     assert (done.code, bool(re.fullmatch(f"{KEY}\n", done.out))) == (0, True)
-    assert f"There was no file {tmp_path / 'new.db'}; it was made." in done.err
-    assert "it was made" not in run("keys", "create", "--user", "bob", "--store", url).err
+    assert f"Created the store {tmp_path / 'new.db'}, which did not exist." in done.err
+    assert "Created the store" not in run("keys", "create", "--user", "bob", "--store", url).err
     assert [row.user_id for row in stored(url, lambda store: store.keys())] == ["ann", "bob"]
 
 

@@ -1,4 +1,4 @@
-"""`callboard requests`, as a user and as a script see it (O3, M3): listing, and answering from another process."""
+"""`callboard requests` for users and scripts (O3, M3): listing, and answering from another process."""
 
 import asyncio
 import io
@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from callboard import Outcome, Runtime
-from callboard.cli.exits import Exit
+from callboard.cli.process import Exit
 from callboard.storage.rows import RequestRow
 from callboard.testing.store_rows import asks, made, request_row
-from tests.cli import office
-from tests.cli.commands import HERE, Command, callboard, left_behind, post, server, stored
+from tests.cli import sample_server
+from tests.cli.harness import HERE, Command, callboard, left_behind, post, server, stored
 
 
 @pytest.fixture
@@ -43,18 +43,18 @@ def store_request(url: str, row: RequestRow) -> None:
 
 
 def asked(url: str) -> str:
-    """The id of the one request there is."""
+    """The id of the only request."""
     [row] = requests(url)
     return row.id
 
 
 def carried_on(url: str) -> Outcome:
-    """What comes of the one call that waited, in a runtime that is started now."""
+    """The outcome of the one waiting call, in a runtime that is started now."""
     [row] = requests(url)
 
     async def go_on() -> Outcome:
-        async with Runtime(office.registry, store=url) as runtime:
-            session = await office.open_session(runtime)
+        async with Runtime(sample_server.registry, store=url) as runtime:
+            session = await sample_server.open_session(runtime)
             return await session.result(row.execution_id, timeout=20)
 
     return asyncio.run(go_on())
@@ -68,13 +68,13 @@ def test_o3_open_requests_are_listed_oldest_first(run: Command, url: str) -> Non
     done = run("requests", "list")
     assert (done.code, done.err) == (0, "")
     header, *rows = done.out.splitlines()
-    assert header.split() == ["request", "session", "user", "tool", "status", "age", "asked"]
+    assert header.split() == ["request", "session", "user", "tool", "status", "age", "payload"]
     assert re.fullmatch(r'r\w+ +s1 +ann +pay +open +\d+ s +\{"amount": 5\}', rows[0])
     assert re.fullmatch(r'r\w+ +s1 +ann +choose +open, expires in 59 min +\d+ s +\{"question": .*\}', rows[1])
     assert len(rows) == 2
 
 
-def test_o3_requests_are_narrowed_and_given_to_programs(run: Command, url: str) -> None:
+def test_o3_requests_are_filtered_and_printed_as_json(run: Command, url: str) -> None:
     left_behind(url, "pay")
     post(url, session_id="s2")
     [shown] = json.loads(run("requests", "list", "--json", "--session", "s1", "--user", "ann").out)
@@ -88,7 +88,7 @@ def test_o3_requests_are_narrowed_and_given_to_programs(run: Command, url: str) 
     assert (missing.code, missing.out) == (Exit.NOT_FOUND, "")
 
 
-def test_o3_closed_requests_are_listed_where_all_are_wanted(run: Command, url: str) -> None:
+def test_o3_closed_requests_are_listed_with_all(run: Command, url: str) -> None:
     left_behind(url, "pay")
     assert run("requests", "answer", asked(url), "--reject", "--reason", "No.").code == 0
     assert run("requests", "list").out == "No open requests.\n"
@@ -98,7 +98,7 @@ def test_o3_closed_requests_are_listed_where_all_are_wanted(run: Command, url: s
     assert (shown["status"], shown["answer"]) == ("refused", {"approved": False, "reason": "No."})
 
 
-def test_o3_a_request_whose_time_is_over_is_not_open(run: Command, url: str) -> None:
+def test_o3_an_expired_request_is_not_open(run: Command, url: str) -> None:
     late = request_row("r1", "s1", status="open", expires_at=1_000_000_000.0)
     store_request(url, late)
     assert run("requests", "list").out == "No open requests.\n"
@@ -110,7 +110,7 @@ def test_o3_on_a_terminal_the_list_says_how_to_answer(url: str) -> None:
     with callboard(url, "requests", "list", columns=80) as command:
         shown = re.sub(r"\x1b\[[\d;]*m", "", command.end().out)
     assert re.search(r'^r\w+ +s1 +ann +pay +open +\d+ s +\{"amount": 5\} *$', shown, re.MULTILINE)
-    assert "Answer one with: callboard requests answer REQUEST" in shown
+    assert "To answer: callboard requests answer REQUEST" in shown
 
 
 # Answering beside a process, and without any
@@ -122,10 +122,10 @@ def test_m3_an_answer_from_another_process_completes_the_call(shared: str) -> No
             done = command.end()
         running.until("pay succeeded paid 5 to bob")
     assert (done.code, re.sub(r"event \d+", "event N", done.out)) == (0, "pay is answered in session s1, as event N.\n")
-    assert re.fullmatch(r"The call goes on in \S+\.\n", done.err)
+    assert re.fullmatch(r"The call continues in \S+\.\n", done.err)
 
 
-def test_m3_an_answer_beside_a_server_that_found_the_request_is_said_to_go_on(shared: str) -> None:
+def test_m3_an_answer_continues_in_a_server_that_loaded_the_request(shared: str) -> None:
     with server(shared, "pay") as earlier:
         assert earlier.end().code == 0
     with server(shared) as running:
@@ -140,11 +140,11 @@ def test_m3_an_answer_beside_a_server_that_found_the_request_is_said_to_go_on(sh
         with callboard(shared, "requests", "answer", row.id, "--approve") as command:
             done = command.end()
         running.until("pay succeeded paid 5 to bob")
-    assert re.fullmatch(r"The call goes on in \S+\.\n", done.err)
+    assert re.fullmatch(r"The call continues in \S+\.\n", done.err)
 
 
 @pytest.mark.parametrize("end", ["ended", "killed"])
-def test_m3_an_answer_while_nobody_runs_waits_for_the_next_process(run: Command, url: str, end: str) -> None:
+def test_m3_an_answer_without_a_process_waits_for_the_next_one(run: Command, url: str, end: str) -> None:
     with server(url, "pay") as running:
         if end == "killed":
             running.kill()
@@ -152,7 +152,7 @@ def test_m3_an_answer_while_nobody_runs_waits_for_the_next_process(run: Command,
             assert running.end().code == 0
     done = run("requests", "answer", asked(url), "--approve", "--arguments", '{"amount": 7, "to": "eve"}')
     assert (done.code, done.out[:15]) == (0, "pay is answered")
-    assert "No process waits for it now; the call goes on when a runtime is started with this store.\n" in done.err
+    assert "No process is waiting for it; the call continues when a runtime is started on this store.\n" in done.err
     assert carried_on(url).value == "paid 7 to eve"
 
 
@@ -194,11 +194,11 @@ def test_m3_a_typed_answer_is_the_result(run: Command, url: str) -> None:
     assert carried_on(url).value == {"colour": "red", "amount": 4}
 
 
-def test_m3_a_wallet_is_answered_for(run: Command, url: str) -> None:
+def test_m3_a_wallet_request_is_answered(run: Command, url: str) -> None:
     left_behind(url, "send")
     refused = run("requests", "answer", asked(url), "--approve")
     assert (refused.code, refused.out) == (Exit.INVALID, "")
-    assert 'Say what became of it: {"status": "confirmed"' in refused.err
+    assert 'such as: {"status": "confirmed"' in refused.err
     assert run("requests", "answer", asked(url), '{"status": "done"}').code == Exit.INVALID
     assert run("requests", "answer", asked(url), '{"status": "confirmed", "transaction_hash": "0xabc"}').code == 0
     value = carried_on(url).value
@@ -213,7 +213,7 @@ def test_m3_a_wallet_rejects(run: Command, url: str) -> None:
     assert (event["data"]["status"], event["data"]["detail"]) == ("rejected", "No gas.")
 
 
-def test_m3_an_answer_logs_nobody_in(run: Command, url: str) -> None:
+def test_m3_an_answer_is_not_a_login(run: Command, url: str) -> None:
     left_behind(url, "pay")
     assert run("sessions", "close", "s1").code == 0
     before = stored(url, lambda store: store.session("s1"))
@@ -238,7 +238,7 @@ def test_o3_an_answer_is_in_a_file_or_on_standard_input(
     assert json.loads(row.answer or b"") == {"colour": "blue", "amount": 2}
 
 
-# What is not an answer
+# Invalid answers
 
 
 @pytest.mark.parametrize(
@@ -259,14 +259,14 @@ def test_o3_an_answer_is_in_a_file_or_on_standard_input(
         ("pay", "{}", ["  approved: This property is required and was not given."]),
     ],
 )
-def test_o3_what_is_wrong_with_an_answer_is_listed(
+def test_o3_problems_of_an_answer_are_listed(
     run: Command, url: str, tool: str, answer: str, problems: list[str]
 ) -> None:
     left_behind(url, tool)
     done = run("requests", "answer", asked(url), answer)
     assert (done.code, done.out) == (Exit.INVALID, "")
     first, *listed = done.err.splitlines()
-    assert first == "error: the answer is not what is asked for:"
+    assert first == "error: the answer is not valid:"
     assert len(listed) == len(problems)
     for problem in problems:
         assert any(line.startswith(problem) for line in listed), listed
@@ -274,26 +274,33 @@ def test_o3_what_is_wrong_with_an_answer_is_listed(
     assert (row.status, row.answer) == ("open", None)
 
 
-def test_m3_with_the_tools_an_answer_is_held_against_their_types(run: Command, url: str) -> None:
+def test_m3_with_the_tools_an_answer_is_validated_by_their_types(run: Command, url: str) -> None:
     left_behind(url, "choose")
-    odd = '{"colour": "red", "amount": 3}'  # which no JSON schema says
-    done = run("requests", "answer", asked(url), odd, "--tools", "office:registry")
+    odd = '{"colour": "red", "amount": 3}'  # allowed by the JSON schema
+    done = run("requests", "answer", asked(url), odd, "--tools", "sample_server:registry")
     assert (done.code, done.out) == (Exit.INVALID, "")
     assert re.search(r"^  amount: .*it must be even", done.err, re.MULTILINE)
     assert requests(url)[0].status == "open"
 
 
-def test_m3_edited_arguments_are_held_against_the_tool(run: Command, url: str) -> None:
+def test_m3_edited_arguments_are_validated_by_the_tool(run: Command, url: str) -> None:
     left_behind(url, "pay")
     edited = ("--approve", "--arguments", '{"amount": "lots"}')
-    done = run("requests", "answer", asked(url), *edited, "--tools", "office:registry")
+    done = run("requests", "answer", asked(url), *edited, "--tools", "sample_server:registry")
     assert (done.code, done.out) == (Exit.INVALID, "")
     assert re.search(r'^  amount: Input should be a valid integer.* Received: "lots"$', done.err, re.MULTILINE)
     assert requests(url)[0].status == "open"
     done = run(
-        "requests", "answer", asked(url), "--approve", "--arguments", '{"amount": 6}', "--tools", "office:registry"
+        "requests",
+        "answer",
+        asked(url),
+        "--approve",
+        "--arguments",
+        '{"amount": 6}',
+        "--tools",
+        "sample_server:registry",
     )
-    assert (done.code, "with --tools" in done.err) == (0, False)
+    assert (done.code, "With --tools" in done.err) == (0, False)
     assert carried_on(url).value == "paid 6 to bob"
 
 
@@ -301,22 +308,22 @@ def test_m3_without_the_tools_edited_arguments_are_validated_when_the_call_runs(
     left_behind(url, "pay")
     done = run("requests", "answer", asked(url), "--approve", "--arguments", '{"amount": "lots"}')
     assert done.code == 0
-    assert "The arguments will be held against the tool's types when the call runs; with --tools" in done.err
+    assert "The new arguments are validated when the call runs. With --tools" in done.err
     outcome = carried_on(url)
     assert outcome.error is not None
     assert outcome.error.category == "validation"
 
 
-def test_o3_a_word_is_no_answer_where_one_is_asked_for(run: Command, url: str) -> None:
+def test_o3_a_question_cannot_be_rejected(run: Command, url: str) -> None:
     left_behind(url, "choose")
     done = run("requests", "answer", asked(url), "--reject")
     assert (done.code, done.out) == (Exit.INVALID, "")
-    assert "The request of choose is for an answer and not for an approval; give it as JSON." in done.err
+    assert "The request of choose needs an answer, not an approval. Give it as JSON." in done.err
 
 
 TOOLSET = """
 from callboard import Registry
-import office
+import sample_server
 
 class Toolset:
     async def __aenter__(self):
@@ -328,11 +335,11 @@ class Toolset:
     def on_change(self, callback):
         pass
 
-registry = Registry([office.pay, Toolset()])
+registry = Registry([sample_server.pay, Toolset()])
 """
 
 
-def test_o3_the_tools_are_asked_and_not_started(
+def test_o3_an_answer_does_not_start_the_toolsets(
     run: Command, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "cli_held.py").write_text(TOOLSET)
@@ -342,7 +349,7 @@ def test_o3_the_tools_are_asked_and_not_started(
     assert run("requests", "answer", asked(url), "--approve", "--tools", "cli_held:registry").code == 0
 
 
-def test_o3_tools_that_do_not_have_the_tool_are_an_error(run: Command, url: str) -> None:
+def test_o3_a_registry_without_the_tool_is_an_error(run: Command, url: str) -> None:
     left_behind(url, "pay")
     done = run("requests", "answer", asked(url), "--approve", "--tools", "callboard.toolkits.think:think")
     assert (done.code, done.out) == (Exit.NOT_FOUND, "")
@@ -357,19 +364,19 @@ def test_o3_tools_that_do_not_have_the_tool_are_an_error(run: Command, url: str)
         ("used", "The request of add was answered 2 min ago."),
         ("refused", "The request of add was refused 2 min ago."),
         ("expired", "The request of add expired 2 min ago."),
-        ("withdrawn", "The request of add was withdrawn, since its call ended, 2 min ago."),
+        ("withdrawn", "The request of add was withdrawn when its call ended, 2 min ago."),
     ],
 )
-def test_o3_a_request_that_is_closed_says_since_when(
+def test_o3_a_closed_request_says_when_it_was_closed(
     run: Command, url: str, monkeypatch: pytest.MonkeyPatch, status: str, message: str
 ) -> None:
     row = request_row("r1", "s1", status=status, tool="add", answered_at=1_800_000_000.0)
     store_request(url, row)
-    monkeypatch.setattr("callboard.cli.answer.time.time", lambda: 1_800_000_130.0)
+    monkeypatch.setattr("callboard.cli.commands.answer.time.time", lambda: 1_800_000_130.0)
     assert run("requests", "answer", "r1", "--approve") == (Exit.FAILED, "", f"error: {message}\n")
 
 
-def test_o3_a_request_that_nobody_answered_in_time_cannot_be_answered(run: Command, url: str) -> None:
+def test_o3_an_expired_request_cannot_be_answered(run: Command, url: str) -> None:
     row = request_row("r1", "s1", status="open", tool="add", expires_at=1_000_000_000.0)
     store_request(url, row)
     done = run("requests", "answer", "r1", "--approve")
@@ -381,15 +388,15 @@ def test_o3_a_request_that_nobody_answered_in_time_cannot_be_answered(run: Comma
     ("arguments", "code", "message"),
     [
         (["r1", "--approve"], Exit.NOT_FOUND, "There is no request 'r1'. See: callboard requests list"),
-        (["r1"], Exit.USAGE, "Give one of these: an answer as JSON, --approve, or --reject."),
-        (["r1", "--approve", "--reject"], Exit.USAGE, "Give one of these"),
-        (["r1", "{}", "--approve"], Exit.USAGE, "Give one of these"),
+        (["r1"], Exit.USAGE, "Give exactly one of: an answer as JSON, --approve, --reject."),
+        (["r1", "--approve", "--reject"], Exit.USAGE, "Give exactly one of"),
+        (["r1", "{}", "--approve"], Exit.USAGE, "Give exactly one of"),
         (
             ["r1", "--approve", "--reason", "x"],
             Exit.USAGE,
-            "--arguments goes with --approve, and --reason with --reject.",
+            "--arguments needs --approve, and --reason needs --reject.",
         ),
-        (["r1", "--reject", "--arguments", "{}"], Exit.USAGE, "--arguments goes with --approve"),
+        (["r1", "--reject", "--arguments", "{}"], Exit.USAGE, "--arguments needs --approve"),
         (["r1", "{"], Exit.INVALID, "ANSWER is not JSON: "),
         (["r1", ""], Exit.INVALID, "ANSWER is empty, which is not JSON."),
         (["r1", "@nowhere.json"], Exit.USAGE, "ANSWER @nowhere.json: the file cannot be read: No such file"),

@@ -1,4 +1,4 @@
-"""`callboard tools run`, as a user and as a script see it (O3): what is shown where, Ctrl-C, and the exit codes."""
+"""`callboard tools run` for users and scripts (O3): output, Ctrl-C, and exit codes."""
 
 import io
 import json
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from callboard.cli import app
-from callboard.cli.exits import Exit
+from callboard.cli.process import Exit
 from tests import forked
 
 HERE = Path(__file__).parent
@@ -30,7 +30,7 @@ class Done(NamedTuple):
 
 
 class Running:
-    """The command in a process of its own, with pipes, or with a terminal as standard error (and input)."""
+    """The command in a new process, with pipes, or with a terminal as standard error and input."""
 
     def __init__(self, *arguments: str, terminal: bool = False, folder: Path = HERE, **environment: str) -> None:
         given = {**os.environ, "PYTHONUTF8": "1", "TERM": "xterm", **environment}
@@ -60,12 +60,12 @@ class Running:
         self._got = {"out": b"", "err": b""}
 
     def until(self, text: str, stream: str = "err") -> str:
-        """Wait until the text was written, and return all that was."""
+        """Wait for a text in a stream, and return everything read so far."""
         self._take(lambda: text.encode() in self._got[stream], f"{text!r} on {stream}")
         return self._got[stream].decode()
 
     def wait(self, enough: Callable[[str], bool]) -> None:
-        """Wait until what is on standard error is enough."""
+        """Wait until standard error satisfies a condition."""
         self._take(lambda: enough(self._got["err"].decode(errors="replace")), "enough")
 
     def send(self, number: signal.Signals = signal.SIGINT) -> None:
@@ -76,7 +76,7 @@ class Running:
         os.write(self.terminal, key)
 
     def close(self, stream: str) -> None:
-        """Read no more of a stream."""
+        """Close our end of a stream."""
         os.close(self._open.pop(stream))
 
     def finish(self) -> Done:
@@ -95,7 +95,7 @@ class Running:
             self.close(name)
 
     def _take(self, enough: Callable[[], bool], wanted: str) -> None:
-        """Read until there is enough, or all there is."""
+        """Read until `enough`, or to the end of all streams."""
         deadline = time.monotonic() + PATIENCE
         while not enough() and self._open:
             ready, _, _ = select.select(list(self._open.values()), [], [], deadline - time.monotonic())
@@ -103,7 +103,7 @@ class Running:
             for name in [name for name, end in self._open.items() if end in ready]:
                 try:
                     data = os.read(self._open[name], 65536)
-                except OSError:  # a terminal's way to say that the other side is closed
+                except OSError:  # how a terminal reports that the other side is closed
                     data = b""
                 self._got[name] += data
                 if not data:
@@ -113,10 +113,10 @@ class Running:
 
 @pytest.fixture
 def start() -> Iterator[Callable[..., Running]]:
-    """Start the command with a tool of the demo module, or another."""
+    """Start the command with a tool of `sample_tools`, or another."""
     started: list[Running] = []
 
-    def begin(name: str, *options: str, tools: str = "demo:registry", **how: Any) -> Running:
+    def begin(name: str, *options: str, tools: str = "sample_tools:registry", **how: Any) -> Running:
         started.append(Running(name, "--tools", tools, *options, **how))
         return started[-1]
 
@@ -132,9 +132,9 @@ Start = Callable[..., Running]
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
     """Run the command in this process."""
     monkeypatch.chdir(HERE)
-    monkeypatch.delitem(sys.modules, "demo", raising=False)
+    monkeypatch.delitem(sys.modules, "sample_tools", raising=False)
 
-    def command(name: str, *options: str, tools: str = "demo:registry") -> Done:
+    def command(name: str, *options: str, tools: str = "sample_tools:registry") -> Done:
         monkeypatch.setattr(sys, "argv", ["callboard", "tools", "run", name, "--tools", tools, *options])
         code = app.run()
         out, err = capsys.readouterr()
@@ -148,10 +148,10 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 Run = Callable[..., Done]
 
 
-# What is shown
+# Output
 
 
-def test_o3_the_result_is_on_standard_output_and_all_else_on_standard_error(run: Run) -> None:
+def test_o3_only_the_result_is_on_standard_output(run: Run) -> None:
     done = run("build")
     assert done.code == 0
     assert json.loads(done.out) == {"contracts": 3, "names": ["Token", "Vault"], "größe": 1.5}
@@ -169,7 +169,7 @@ def test_o3_the_result_is_on_standard_output_and_all_else_on_standard_error(run:
     assert re.fullmatch(r"build: succeeded in \S+ m?s, 1 attempt", last)
 
 
-def test_o3_a_text_is_shown_as_it_is(run: Run) -> None:
+def test_o3_a_text_is_printed_unchanged(run: Run) -> None:
     done = run("count")
     assert (done.code, done.out) == (0, "number 3\n")
     assert "count: partial: number 1\ncount: partial: number 2\n" in done.err
@@ -178,20 +178,20 @@ def test_o3_a_text_is_shown_as_it_is(run: Run) -> None:
 def test_o3_attempts_and_retries_are_shown(run: Run) -> None:
     done = run("flaky")
     assert (done.code, done.out) == (0, "It answered.\n")
-    failed = r"flaky: attempt {} of 3 failed \(transient: The service is away \(try {}\)\); the next in \d+ ms\n"
+    failed = r"flaky: attempt {} of 3 failed \(transient: The service is away \(try {}\)\); next attempt in \d+ ms\n"
     assert re.search(failed.format(1, 1), done.err)
     assert re.search(failed.format(2, 2), done.err)
     assert "flaky: attempt 3 of 3\n" in done.err
     assert re.search(r"flaky: succeeded in \S+ m?s, 3 attempts\n$", done.err)
 
 
-def test_o3_a_failure_says_what_really_happened(run: Run) -> None:
+def test_o3_a_failure_names_its_cause(run: Run) -> None:
     done = run("doomed")
     assert (done.code, done.out) == (1, "")
     assert "error: A service that the tool needs is not available at the moment.\n" in done.err
-    assert re.search(r"  ConnectionError: no route to \[bold\]host\[/bold\] \(demo.py, line \d+\)\n", done.err)
+    assert re.search(r"  ConnectionError: no route to \[bold\]host\[/bold\] \(sample_tools.py, line \d+\)\n", done.err)
     assert re.search(r"doomed: failed in \S+ m?s, 3 attempts\n$", done.err)
-    assert "KeyError: 'missing' (demo.py, line" in run("broken").err
+    assert "KeyError: 'missing' (sample_tools.py, line" in run("broken").err
 
 
 def test_o3_nested_calls_are_named(run: Run) -> None:
@@ -214,7 +214,7 @@ def test_o3_what_a_tool_prints_is_not_its_result(run: Run) -> None:
     assert "printed by the tool\n" in done.err
 
 
-def test_o3_control_characters_are_shown_and_not_obeyed(run: Run, start: Start) -> None:
+def test_o3_control_characters_are_escaped(run: Run, start: Start) -> None:
     lines = ["noisy: \\x1b[31mred\\x1b[0m: two lines", "noisy: partial: \\x1b]0;title\\x07"]
     assert run("noisy").err.splitlines()[2:4] == lines
     on_terminal = start("noisy", terminal=True).finish()
@@ -225,7 +225,7 @@ def test_o3_control_characters_are_shown_and_not_obeyed(run: Run, start: Start) 
 def test_o3_events_that_come_too_fast_are_counted(run: Run) -> None:
     done = run("flood")
     assert (done.code, done.out) == (0, "null\n")
-    assert re.search(r"^[\d,]+ events came too fast, and are not shown\.$", done.err, re.MULTILINE)
+    assert re.search(r"^[\d,]+ events came too fast and are not shown\.$", done.err, re.MULTILINE)
 
 
 # Events for programs
@@ -258,7 +258,7 @@ def test_o3_a_failure_is_the_last_line_of_json(run: Run, name: str, code: int, c
     assert last["data"]["error"]["category"] == category
 
 
-def test_o3_the_last_line_of_json_is_the_call_and_not_one_that_it_made(run: Run) -> None:
+def test_o3_the_last_line_of_json_is_not_of_a_nested_call(run: Run) -> None:
     shown = events(run("parent", "--json").out)
     assert [each["data"]["tool"] for each in shown if each["kind"] == "tool_result"] == ["flaky", "add", "parent"]
     assert shown[-1]["data"]["tool"] == "parent"
@@ -299,7 +299,7 @@ def test_o3_arguments_are_on_standard_input(run: Run, monkeypatch: pytest.Monkey
     assert run("add", "--args", "-").out == "7\n"
 
 
-def test_o3_a_person_who_types_the_arguments_is_told_how_to_end_them(start: Start) -> None:
+def test_o3_typed_arguments_end_with_ctrl_d(start: Start) -> None:
     running = start("add", "--args", "-", terminal=True)
     running.until("Ctrl-D")
     running.press(b'{"first": 1, "second": 2}\n\x04')
@@ -315,12 +315,12 @@ def test_o3_a_person_who_types_the_arguments_is_told_how_to_end_them(start: Star
         ('{\n  "first": one\n}', r"at line 2, column 12\.\n    \"first\": one\n             \^\n"),
         ("{'first': 1}", "at line 1, column 2"),
         ('{"' + "x" * 200 + '": }', r"column 206\.\n  x+\": \}\n +\^\n"),
-        ("", r"--args is empty, which is not JSON\. No arguments are \{\}\."),
+        ("", r"--args is empty, which is not JSON\. For no arguments, use \{\}\."),
         ("[" * 100_000, "--args is nested too deeply"),
         ("9" * 5000, "--args cannot be used"),
     ],
 )
-def test_o3_what_is_not_json_is_pointed_at(run: Run, text: str, message: str) -> None:
+def test_o3_a_syntax_error_shows_its_position(run: Run, text: str, message: str) -> None:
     done = run("add", "--args", text)
     assert (done.code, done.out) == (Exit.INVALID, "")
     assert done.err.startswith("error: ")
@@ -337,7 +337,7 @@ def test_o3_a_file_that_is_not_text_is_refused(run: Run, tmp_path: Path) -> None
 PROBLEMS = '{"first": "one", "third": [1, 2]}'
 
 
-def test_o3_what_is_wrong_with_the_arguments_is_listed(run: Run) -> None:
+def test_o3_problems_of_the_arguments_are_listed(run: Run) -> None:
     done = run("add", "--args", PROBLEMS)
     assert (done.code, done.out) == (Exit.INVALID, "")
     assert done.err.splitlines() == [
@@ -345,7 +345,7 @@ def test_o3_what_is_wrong_with_the_arguments_is_listed(run: Run) -> None:
         '  first: Input should be a valid integer, unable to parse string as an integer. Received: "one"',
         "  second: This property is required and was not given.",
         "  third: There is no such property. Leave it out. Received: [1, 2]",
-        "What it takes: callboard tools schema add",
+        "For its parameters, run: callboard tools schema add",
         "add: failed before it ran",
     ]
 
@@ -366,9 +366,13 @@ def test_o3_on_a_terminal_it_is_a_table(start: Start) -> None:
     [
         (["build"], Exit.OK, "build: succeeded"),
         (["doomed"], Exit.FAILED, "doomed: failed"),
-        (["approve"], Exit.FAILED, "The tool 'approve' asks a person, which needs a session with people in it."),
+        (
+            ["approve"],
+            Exit.FAILED,
+            "The tool 'approve' needs an answer from a person, so it cannot be run from the command line.",
+        ),
         (["add", "--args", "@nowhere.json"], Exit.USAGE, "--args @nowhere.json: the file cannot be read: No such"),
-        (["add", "--args", "@"], Exit.USAGE, "--args @ wants the name of a file"),
+        (["add", "--args", "@"], Exit.USAGE, "--args @ needs the name of a file"),
         (["build", "--timeout", "0"], Exit.USAGE, "--timeout must be a number of seconds above 0."),
         (["build", "--timeout", "nan"], Exit.USAGE, "--timeout must be a number of seconds above 0."),
         (["build", "--timeout", "soon"], Exit.USAGE, "Invalid value for '--timeout'"),
@@ -378,7 +382,7 @@ def test_o3_on_a_terminal_it_is_a_table(start: Start) -> None:
         (["add", "--args", '{"first": 1, "first": 1, "second": 1}'], Exit.INVALID, "give 'first' twice"),
         (["buld"], Exit.NOT_FOUND, "There is no tool 'buld'. Did you mean build?"),
         (["qqqq"], Exit.NOT_FOUND, "There is no tool 'qqqq'. See: callboard tools list"),
-        (["gated"], Exit.NOT_FOUND, "The tool 'gated' is hidden: beta is off. Open it with CALLBOARD_GATE_BETA=1."),
+        (["gated"], Exit.NOT_FOUND, "The tool 'gated' is hidden: beta is off. Turn it on with CALLBOARD_GATE_BETA=1."),
     ],
 )
 def test_o3_the_exit_code_says_how_it_ended(run: Run, arguments: list[str], code: Exit, message: str) -> None:
@@ -421,7 +425,7 @@ def test_o3_an_interrupt_cancels_and_waits_for_the_clean_up(start: Start, termin
         running.send()
     done = running.finish()
     assert (done.code, done.out) == (Exit.INTERRUPTED, "")
-    said, cleaned, ended = (done.err.index(text) for text in ("Ctrl-C again leaves", "cleaned up", "cancelled"))
+    said, cleaned, ended = (done.err.index(text) for text in ("Press Ctrl-C again", "cleaned up", "cancelled"))
     assert said < cleaned < ended
 
 
@@ -436,7 +440,7 @@ def test_o3_an_interrupt_is_the_last_line_of_json(start: Start) -> None:
 
 def test_o3_an_interrupt_ends_the_delay_before_a_retry(start: Start) -> None:
     running = start("tomorrow")
-    running.until("the next in 1:00 min")
+    running.until("next attempt in 1:00 min")
     running.send()
     done = running.finish()
     assert done.code == Exit.INTERRUPTED
@@ -444,7 +448,7 @@ def test_o3_an_interrupt_ends_the_delay_before_a_retry(start: Start) -> None:
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_o3_a_second_interrupt_leaves_at_once(start: Start, terminal: bool) -> None:
+def test_o3_a_second_interrupt_exits_at_once(start: Start, terminal: bool) -> None:
     running = start("stubborn", terminal=terminal)
     running.until("hanging")
     running.send()
@@ -456,10 +460,10 @@ def test_o3_a_second_interrupt_leaves_at_once(start: Start, terminal: bool) -> N
     assert not terminal or "\x1b[?25h" in done.err  # the cursor is back
 
 
-def test_o3_a_second_interrupt_leaves_even_a_blocked_event_loop(start: Start) -> None:
+def test_o3_a_second_interrupt_exits_a_blocked_event_loop(start: Start) -> None:
     running = start("block")
     running.until("blocking")
-    while running.process.poll() is None:  # signals of a kind are not counted while one waits
+    while running.process.poll() is None:  # pending signals of one kind are merged
         running.send()
         select.select([], [], [], 0.05)
     assert running.finish().code == Exit.INTERRUPTED
@@ -482,7 +486,7 @@ registry = Registry([block])
 
 
 @pytest.mark.parametrize("options", [(), ("--json",)])
-def test_o3_a_call_that_ends_in_spite_of_an_interrupt_is_shown(
+def test_o3_a_call_that_ends_despite_an_interrupt_is_shown(
     start: Start, tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     (tmp_path / "blocking.py").write_text(BLOCKING)
@@ -506,7 +510,7 @@ def test_o3_an_interrupt_while_the_tools_end_keeps_the_code_of_the_call(start: S
     running.send()
     done = running.finish()
     assert (done.code, done.out) == (Exit.OK, "hello\n")
-    assert done.err.endswith("The tools were not ended cleanly: stopped.\n")
+    assert done.err.endswith("The toolsets were not closed cleanly: stopped.\n")
 
 
 def test_o3_a_thread_that_does_not_stop_does_not_hold_the_process(start: Start) -> None:
@@ -559,14 +563,14 @@ def test_o3_the_result_does_not_mix_with_the_view(start: Start) -> None:
 
 
 @pytest.mark.parametrize("environment", [{"TERM": "dumb"}, {"PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}])
-def test_o3_a_poor_terminal_gets_plain_lines(start: Start, environment: dict[str, str]) -> None:
+def test_o3_a_simple_terminal_gets_plain_lines(start: Start, environment: dict[str, str]) -> None:
     done = start("build", terminal=True, **environment).finish()
     assert done.code == 0
     assert "build: compiling 33%: 1 of 3 contracts" in done.err
     assert "\x1b" not in done.err.replace("\x1b[0m", "")
 
 
-# Tools that hold something
+# Toolsets
 
 TOOLSET = """
 import asyncio
@@ -622,13 +626,13 @@ def test_o3_tools_of_a_toolset_are_run(start: Start, held: Path) -> None:
 def test_o3_a_toolset_that_does_not_start_is_an_error(start: Start, held: Path) -> None:
     done = start("hello", tools="held:refused", folder=held).finish()
     assert (done.code, done.out) == (1, "")
-    assert done.err == "error: The tools cannot be started: ConnectionRefusedError: port 1.\n"
+    assert done.err == "error: The toolsets cannot be started: ConnectionRefusedError: port 1.\n"
 
 
-def test_o3_a_toolset_that_does_not_end_well_leaves_the_result(start: Start, held: Path) -> None:
+def test_o3_a_toolset_that_fails_to_close_keeps_the_result(start: Start, held: Path) -> None:
     done = start("hello", tools="held:unclean", folder=held).finish()
     assert (done.code, done.out) == (0, "hello\n")
-    assert done.err.endswith("The tools were not ended cleanly: RuntimeError: half closed.\n")
+    assert done.err.endswith("The toolsets were not closed cleanly: RuntimeError: half closed.\n")
 
 
 def test_o3_an_interrupt_ends_a_start_that_hangs(start: Start, held: Path) -> None:

@@ -1,4 +1,4 @@
-"""`callboard sessions`, as a user and as a script see it (O3): beside a server, after one, and without any."""
+"""`callboard sessions` for users and scripts (O3): beside a server, after it, and without one."""
 
 import json
 import os
@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from callboard.cli.text import span
+from callboard.cli.terminal.text import span
 from callboard.storage.change import Change
 from callboard.storage.rows import ExecutionRow, SessionRow
 from callboard.storage.store import Store
 from callboard.testing.store_rows import event, session_row
-from tests.cli.commands import HERE, Command, callboard, left_behind, post, server, stored
+from tests.cli.harness import HERE, Command, callboard, left_behind, post, server, stored
 
 
 @pytest.fixture
 def url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'office.db'}"
+    return f"sqlite:///{tmp_path / 'sample.db'}"
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def unfinished(url: str) -> dict[str, ExecutionRow]:
 # The store
 
 
-LOOKING = [
+STORE_COMMANDS = [
     ("sessions", "list"),
     ("sessions", "show", "s1"),
     ("sessions", "close", "s1"),
@@ -63,17 +63,15 @@ LOOKING = [
 ]
 
 
-@pytest.mark.parametrize("command", LOOKING, ids=" ".join)
-def test_o3_a_file_that_is_not_there_is_an_error_and_not_made(
-    run: Command, tmp_path: Path, command: tuple[str]
-) -> None:
+@pytest.mark.parametrize("command", STORE_COMMANDS, ids=" ".join)
+def test_o3_a_missing_file_is_an_error_and_not_created(run: Command, tmp_path: Path, command: tuple[str]) -> None:
     done = run(*command)
     assert (done.code, done.out) == (1, "")
-    assert done.err.startswith(f"error: There is no file {tmp_path / 'office.db'}. Name the store with --store")
+    assert done.err.startswith(f"error: There is no file {tmp_path / 'sample.db'}. Name the store with --store")
     assert os.listdir(tmp_path) == []
 
 
-def test_o3_the_store_is_a_file_beside_the_user_by_default(
+def test_o3_the_default_store_is_in_the_current_folder(
     run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("CALLBOARD_STORE")
@@ -84,7 +82,7 @@ def test_o3_the_store_is_a_file_beside_the_user_by_default(
     assert run("sessions", "list") == (0, "No sessions.\n", "")
 
 
-def test_o3_the_option_comes_before_the_environment(run: Command, tmp_path: Path) -> None:
+def test_o3_the_option_overrides_the_environment(run: Command, tmp_path: Path) -> None:
     other = f"sqlite:///{tmp_path / 'other.db'}"
     post(other, session_id="elsewhere")
     assert "elsewhere" in run("sessions", "list", "--store", other).out
@@ -94,7 +92,7 @@ def test_o3_the_option_comes_before_the_environment(run: Command, tmp_path: Path
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("memory://", "A store in memory is seen by its own process only. Name another one with --store."),
+        ("memory://", "A store in memory is only visible to its own process. Name another one with --store."),
         ("nonsense", "There is no store for 'nonsense' addresses."),
         ("sqlite:///", "A SQLite store needs a file: sqlite:///file.db."),
         ("postgresql://nobody:secret@127.0.0.1:1/x", "The PostgreSQL database x at 127.0.0.1:1 does not answer."),
@@ -107,30 +105,30 @@ def test_o3_a_store_that_cannot_be_used_is_an_error(run: Command, url: str, mess
     assert "secret" not in done.err
 
 
-def test_o3_a_file_of_something_else_is_left_alone(run: Command, tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "office.db") as connection:
+def test_o3_a_foreign_database_is_left_unchanged(run: Command, tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "sample.db") as connection:
         connection.execute("CREATE TABLE recipes (name)")
     connection.close()
-    before = (tmp_path / "office.db").read_bytes()
+    before = (tmp_path / "sample.db").read_bytes()
     done = run("sessions", "list")
     assert (done.code, done.err) == (
         1,
-        f"error: The SQLite file {tmp_path}/office.db is a database of something else. Choose another name for "
+        f"error: The SQLite file {tmp_path}/sample.db is a database of something else. Choose another name for "
         "Callboard's.\n",
     )
-    assert (tmp_path / "office.db").read_bytes() == before
+    assert (tmp_path / "sample.db").read_bytes() == before
 
 
 # Listing
 
 
-def test_o3_sessions_are_listed_with_what_waits_in_them(run: Command, url: str) -> None:
+def test_o3_sessions_are_listed_with_requests_and_results(run: Command, url: str) -> None:
     left_behind(url, "pay", "choose", "stumble", "add")
     post(url, session_id="another")
     done = run("sessions", "list")
     assert (done.code, done.err) == (0, "")
     header, *rows = done.out.splitlines()
-    assert header.split() == ["session", "user", "state", "events", "asked", "results", "last", "activity"]
+    assert header.split() == ["session", "user", "state", "events", "requests", "results", "last", "activity"]
     assert re.fullmatch(r"another +ann +open +\d+ \w+ ago", rows[0])
     assert re.fullmatch(rf"s1 +ann +open +{session(url).last_seq} +2 +1 +\d+ s ago", rows[1])
 
@@ -146,12 +144,12 @@ def test_o3_sessions_are_listed_with_their_last_activity(run: Command, url: str)
     assert re.search(r"^active .*, 2 min ago$", run("sessions", "show", "s1").out, re.MULTILINE)
 
 
-def test_o3_sessions_are_narrowed_to_a_user_and_given_to_programs(run: Command, url: str) -> None:
+def test_o3_sessions_are_filtered_by_user_and_printed_as_json(run: Command, url: str) -> None:
     left_behind(url, "pay")
     [shown] = json.loads(run("sessions", "list", "--json", "--user", "ann").out)
     row = session(url)
     assert shown["id"] == "s1"
-    assert (shown["open"], shown["namespaces"], shown["channel"]) == (True, ["office"], "text")
+    assert (shown["open"], shown["namespaces"], shown["channel"]) == (True, ["sample"], "text")
     assert (shown["last_seq"], shown["open_requests"], shown["tools"]) == (row.last_seq, 1, list(row.tools))
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", shown["created_at"])
     assert run("sessions", "list", "--json", "--user", "bob") == (0, "[]\n", "")
@@ -159,13 +157,13 @@ def test_o3_sessions_are_narrowed_to_a_user_and_given_to_programs(run: Command, 
 
 
 def test_o3_more_sessions_than_a_page_are_all_listed(run: Command, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("callboard.cli.sessions.PAGE", 2)
+    monkeypatch.setattr("callboard.cli.commands.sessions.PAGE", 2)
     for number in range(5):
         post(url, session_id=f"s{number}")
     assert [each["id"] for each in json.loads(run("sessions", "list", "--json").out)] == ["s0", "s1", "s2", "s3", "s4"]
 
 
-def test_o3_names_cannot_play_with_the_terminal(run: Command, url: str) -> None:
+def test_o3_names_cannot_control_the_terminal(run: Command, url: str) -> None:
     post(url, session_id="red \x1b[31m \u202e")
     assert "red \\x1b[31m \\u202e" in run("sessions", "list").out
     assert "red \\x1b[31m \\u202e" in run("sessions", "show", "red \x1b[31m \u202e").out
@@ -207,16 +205,16 @@ def test_o3_a_session_is_shown_beside_the_process_that_runs_it(shared: str, run:
     assert (result["tool"], result["status"], result["error"]["category"]) == ("stumble", "failed", "permanent")
     holder = re.escape(executions["pay"]["owner"].rpartition("-")[0])
     assert re.search(r"^state +open$", text, re.MULTILINE)
-    assert re.search(r"^namespaces +office$", text, re.MULTILINE)
+    assert re.search(r"^namespaces +sample$", text, re.MULTILINE)
     assert re.search(
-        rf"^x\S+ +pay +waits for a person +0 of 3 +\d+ s +{holder} +{{\"amount\": 5}}$", text, re.MULTILINE
+        rf"^x\S+ +pay +waiting for a person +0 of 3 +\d+ s +{holder} +{{\"amount\": 5}}$", text, re.MULTILINE
     )
     assert re.search(rf"^x\S+ +sweep +executing +1 of 3 +\d+ s +{holder} ", text, re.MULTILINE)
     assert re.search(r"^r\S+ +choose +\d+ s +in 59 min +\{", text, re.MULTILINE)
     assert re.search(r"^x\S+ +stumble +failed +permanent: The stairs are wet$", text, re.MULTILINE)
 
 
-def test_e5_a_command_line_says_who_is_gone_and_takes_nothing_over(run: Command, url: str) -> None:
+def test_e5_a_command_reports_dead_processes_and_recovers_nothing(run: Command, url: str) -> None:
     with server(url, "pay", "write") as running:
         running.kill()
     before = unfinished(url)
@@ -229,17 +227,17 @@ def test_e5_a_command_line_says_who_is_gone_and_takes_nothing_over(run: Command,
     assert unfinished(url) == before
 
 
-def test_o3_a_session_in_which_nothing_happens_is_shown(run: Command, url: str) -> None:
+def test_o3_an_idle_session_is_shown(run: Command, url: str) -> None:
     post(url)
     text = run("sessions", "show", "s1").out
     assert re.search(r"^namespaces +all$", text, re.MULTILINE)
     assert re.search(r"^channel +any$", text, re.MULTILINE)
     assert re.search(r"^last event +none$", text, re.MULTILINE)
-    assert text.endswith("\n\nNothing runs, waits or is left to be taken.\n")
+    assert text.endswith("\n\nNo running calls, no open requests, no unread results.\n")
 
 
 @pytest.mark.parametrize("command", [("show",), ("close",)])
-def test_o3_a_session_that_is_not_there_is_an_error(run: Command, url: str, command: tuple[str]) -> None:
+def test_o3_an_unknown_session_is_an_error(run: Command, url: str, command: tuple[str]) -> None:
     post(url)
     done = run("sessions", *command, "s2")
     assert done == (4, "", "error: There is no session 's2'. See: callboard sessions list\n")
@@ -251,22 +249,22 @@ def test_o3_on_a_terminal_lists_are_tables_that_fit(url: str) -> None:
     with callboard(url, "sessions", "show", "s1", columns=150) as wide:
         shown = wide.end().out
     assert "\x1b[36m" in shown
-    assert re.search(r"^x\S+ +pay +waits for a person .* nobody +\{\"amount\": 5\}", plain(shown), re.MULTILINE)
+    assert re.search(r"^x\S+ +pay +waiting for a person .* none +\{\"amount\": 5\}", plain(shown), re.MULTILINE)
     with callboard(url, "sessions", "show", "s1", columns=60) as narrow:
         shown = plain(narrow.end().out)
-    assert re.search(r"^x\S+ +pay .* nobody *\n    arguments \{\"amount\": 5\} *$", shown, re.MULTILINE)
+    assert re.search(r"^x\S+ +pay .* none *\n    arguments \{\"amount\": 5\} *$", shown, re.MULTILINE)
 
 
 # Closing
 
 
-def test_o3_closing_from_outside_stops_what_is_to_stop_and_says_what_goes_on(shared: str, run: Command) -> None:
+def test_o3_closing_cancels_by_policy_and_lists_running_calls(shared: str, run: Command) -> None:
     with server(shared, "pay", "sweep", "write") as running:
-        done = run("sessions", "close", "s1", "--tools", "office:registry", "--store", shared)
+        done = run("sessions", "close", "s1", "--tools", "sample_server:registry", "--store", shared)
         assert (done.code, done.err) == (0, "")
         first, *rest = done.out.splitlines()
         assert first == "s1 of ann is closed."
-        asked, goes_on = rest.index("Asked to stop"), rest.index("Goes on")
+        asked, goes_on = rest.index("Cancelling"), rest.index("Still running")
         assert [line.split()[1] for line in rest[asked + 2 : goes_on - 1]] == ["sweep"]
         assert [line.split()[1] for line in rest[goes_on + 2 :]] == ["pay", "write"]
         running.until("sweep cancelled")
@@ -274,25 +272,25 @@ def test_o3_closing_from_outside_stops_what_is_to_stop_and_says_what_goes_on(sha
         assert not session(shared).open
 
 
-def test_o3_without_the_tools_nothing_is_asked_to_stop(run: Command, url: str) -> None:
+def test_o3_closing_without_the_tools_cancels_nothing(run: Command, url: str) -> None:
     with server(url, "sweep"):
         before = session(url)
         done = run("sessions", "close", "s1")
         assert done.code == 0
-        assert "Asked to stop" not in done.out
-        assert done.err == "Those of them that are to stop with their session are known with --tools.\n"
+        assert "Cancelling" not in done.out
+        assert done.err == "To cancel the calls whose tools end with the session, name the tools with --tools.\n"
         assert not unfinished(url)["sweep"].cancelling
         after = session(url)
         assert (after.open, after.tools, after.namespaces) == (False, before.tools, before.namespaces)
 
 
-def test_o3_closing_is_told_to_programs(run: Command, url: str) -> None:
+def test_o3_closing_prints_json(run: Command, url: str) -> None:
     left_behind(url, "pay", "stumble")
     first, second = (json.loads(run("sessions", "close", "s1", "--json").out) for _ in range(2))
     assert (first["was_open"], second["was_open"]) == (True, False)
     [pay] = first["unfinished"]
     assert (pay["tool"], pay["status"], pay["held_by"], first["asked_to_stop"]) == ("pay", "waiting", None, [])
-    assert run("sessions", "close", "s1").out.startswith("s1 of ann was closed already.\n")
+    assert run("sessions", "close", "s1").out.startswith("s1 of ann was already closed.\n")
     row = session(url)
     assert len(row.unconsumed) == 1, "results wait for the next login"
     assert "closed" in run("sessions", "list").out

@@ -1,4 +1,4 @@
-"""`callboard tools`, as a user and as a script see it (G5): what is printed where, and the exit codes."""
+"""`callboard tools` for users and scripts (G5): output and exit codes."""
 
 import json
 import os
@@ -43,7 +43,7 @@ class Done(NamedTuple):
 
 
 class Command:
-    """Runs the command in this process, in a folder with a few modules."""
+    """Runs commands in this process."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
         self._capsys, self._monkeypatch = capsys, monkeypatch
@@ -80,14 +80,14 @@ def run(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mo
     return Command(capsys, monkeypatch)
 
 
-# What is shown
+# Output
 
 
 def test_g5_list_is_a_table(run: Command) -> None:
     done = run("tools", "list")
     assert (done.code, done.err) == (0, "")
     header, *rows = [line.split() for line in done.out.splitlines()]
-    assert header[:4] == ["tool", "namespace", "mode", "what"]
+    assert header[:4] == ["tool", "namespace", "mode", "description"]
     assert {row[0]: row[1:3] for row in rows}["get_current_time"] == ["time", "inline"]
     assert {row[0] for row in rows} >= {"get_current_time", "convert_time", "think", "http_fetch"}
 
@@ -108,7 +108,7 @@ def test_g5_list_for_a_program_has_one_line_per_tool(run: Command, monkeypatch: 
     monkeypatch.setenv("COLUMNS", "20")
     done = run("tools", "list", "--tools", "cli_sample:registry")
     assert done.out.splitlines() == [
-        "tool       namespace  mode        what it does",
+        "tool       namespace  mode        description",
         "read_file  files      inline      Read a [bold]file[/bold]. (hidden: beta is off)",
         "count      default    background  Zählen — 数.",
     ]
@@ -138,7 +138,7 @@ def test_g5_list_as_json(run: Command) -> None:
         ([], ["read_file", "count"]),
     ],
 )
-def test_g5_list_is_narrowed(run: Command, options: list[str], names: list[str]) -> None:
+def test_g5_list_is_filtered(run: Command, options: list[str], names: list[str]) -> None:
     done = run("tools", "list", "--tools", "cli_sample:registry", "--json", *options)
     assert [each["name"] for each in json.loads(done.out)] == names
 
@@ -197,7 +197,7 @@ def test_g5_the_manifest(run: Command) -> None:
     assert set(both["tools"][0]["schemas"]) == {"mcp", "gemini"}
 
 
-# What goes wrong
+# Errors
 
 
 @pytest.mark.parametrize(
@@ -216,8 +216,11 @@ def test_g5_the_manifest(run: Command) -> None:
         (["list", "--tools", "cli_package.nowhere:registry"], "There is no module 'cli_package.nowhere'"),
         (["list", "--tools", "cli_needs:registry"], "cli_needs needs the module 'surely_not_installed'"),
         (["list", "--tools", "cli_sample:missing"], "The module 'cli_sample' has no 'missing'."),
-        (["list", "--tools", "cli_sample:number"], "cli_sample:number is a int; a Registry, a Tool or a list"),
-        (["list", "--tools", "cli_sample:empty"], "cli_sample:empty is a list;"),
+        (
+            ["list", "--tools", "cli_sample:number"],
+            "cli_sample:number is of type int. Name a Registry, a Tool or",
+        ),
+        (["list", "--tools", "cli_sample:empty"], "cli_sample:empty is of type list."),
         (["list", "--tools", "cli_broken:registry"], "cli_broken cannot be imported: ZeroDivisionError"),
         (["list", "--tools", "cli_syntax:registry"], "cli_syntax cannot be imported: SyntaxError"),
         (["list", "--tools", "cli_bad_tool:registry"], "'a' of the tool f has no type. Annotate it."),
@@ -250,7 +253,7 @@ def test_g5_a_bad_setting_is_an_error(run: Command, monkeypatch: pytest.MonkeyPa
         ["tools"],
     ],
 )
-def test_a_command_that_is_not_understood_exits_with_two(run: Command, arguments: list[str]) -> None:
+def test_an_invalid_command_line_exits_with_two(run: Command, arguments: list[str]) -> None:
     done = run(*arguments)
     assert done.code == 2
     assert "Usage" in done.out + done.err
@@ -279,7 +282,7 @@ def test_an_interrupt_exits_with_130(run: Command, monkeypatch: pytest.MonkeyPat
     def interrupted(address: str | None) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("callboard.cli.tools.load_registry", interrupted)
+    monkeypatch.setattr("callboard.cli.commands.tools.load_registry", interrupted)
     done = run("tools", "list")
     assert (done.code, done.out) == (130, "")
 

@@ -35,7 +35,7 @@ def said(result: Any = None, **fields: Any) -> bytes:
 
 
 async def response(session: Session) -> dict[str, Any]:
-    """What a person is answered who asks what gas costs."""
+    """The response to a request for the gas price."""
     number = await session.post({"kind": "user_request", "request_kind": "gas_price"})
     async with asyncio.timeout(SOON):
         async for event in session.events(number):
@@ -48,7 +48,7 @@ async def refused() -> ToolError:
     with pytest.raises(ToolError) as caught:
         await Registry([gas_price]).call("gas_price", {})
     error = caught.value
-    assert "s3cret" not in f"{error.to_model()} {error.report}", "the address is nobody's business"
+    assert "s3cret" not in f"{error.to_model()} {error.report}", "the address is secret"
     return error
 
 
@@ -131,7 +131,7 @@ async def test_b5_gas_price_honours_how_long_to_wait(node: Server, header: str, 
     assert (error.category, error.retry_after) == ("rate_limited", after)
 
 
-async def test_b5_gas_price_is_asked_for_again_when_the_node_recovers(node: Server) -> None:
+async def test_b5_gas_price_is_retried_when_the_node_recovers(node: Server) -> None:
     answers = [reply(status="503 Service Unavailable"), b"", said("0x1")]
 
     async def recover(stream: anyio.abc.SocketStream) -> None:
@@ -163,7 +163,7 @@ async def test_b5_gas_price_of_a_node_that_hangs_or_is_away() -> None:
         with pytest.raises(ToolError) as caught:
             await Registry([slow]).call("gas_price", {})
         assert caught.value.category == "timeout"
-    with pytest.raises(ToolError) as caught:  # nobody listens there any more
+    with pytest.raises(ToolError) as caught:  # the server is closed
         await Registry([gas_worker(server.url())]).call("gas_price", {})
     assert caught.value.category == "transient"
 
@@ -176,7 +176,7 @@ async def test_b5_gas_price_with_an_address_that_cannot_be_one(url: str) -> None
     assert "pw" not in f"{caught.value.to_model()}"
 
 
-def test_the_setting_is_read_checked_and_not_shown() -> None:
+def test_the_setting_is_read_validated_and_not_printed() -> None:
     settings = Settings.from_environment({"CALLBOARD_GAS_PRICE_URL": " https://node.example/key "})
     assert settings.gas_price_url == "https://node.example/key"
     assert "key" not in repr(settings)
@@ -194,4 +194,4 @@ async def test_b5_gas_price_with_settings_that_cannot_be_read(monkeypatch: pytes
         await registry.call("gas_price", {})
     assert (caught.value.category, caught.value.message) == ("configuration", "The settings cannot be read.")
     with pytest.raises(SettingsError):
-        Registry([gas_price])  # whoever starts with it is told at once
+        Registry([gas_price])  # refused at the start

@@ -246,7 +246,7 @@ async def test_a_header_that_could_break_the_message_is_refused(server: Server, 
     "name",
     ["Host", "connection", "Content-Length", "Transfer-Encoding", "TE", "Upgrade", "Proxy-Authorization", "Expect"],
 )
-async def test_a_header_that_steers_the_connection_is_refused(server: Server, name: str) -> None:
+async def test_a_header_that_controls_the_connection_is_refused(server: Server, name: str) -> None:
     assert (await refused(server.url(), headers={name: "x"})).category == "permission"
     assert server.requests == []
 
@@ -389,7 +389,7 @@ async def test_a_gzip_bomb_is_cut(server: Server) -> None:
 
 
 @pytest.mark.parametrize("coding", ["gzip, gzip", "gzip, deflate, gzip", "br", "zstd", "compress", "gzip, x"])
-async def test_layered_or_unasked_encodings_are_not_decoded(server: Server, coding: str) -> None:
+async def test_nested_or_unrequested_encodings_are_not_decoded(server: Server, coding: str) -> None:
     server.answers["/"] = reply(gzip.compress(gzip.compress(b"hello")), content_encoding=coding)
     result = await fetch(server.url())
     assert (result.status, result.text, result.truncated, result.bytes_received) == (200, "", True, 0)
@@ -397,7 +397,7 @@ async def test_layered_or_unasked_encodings_are_not_decoded(server: Server, codi
 
 
 async def test_bytes_that_decompress_to_nothing_end_as_well(server: Server) -> None:
-    """What follows the end of a gzip stream gives no output, and would be collected for ever."""
+    """Data after the end of a gzip stream gives no output, and must be capped too."""
     sent = 0
 
     async def endless(stream: anyio.abc.SocketStream) -> None:
@@ -610,7 +610,7 @@ async def test_the_post_tool_sends_json_by_default(server: Server) -> None:
 
 
 @pytest.mark.parametrize("dialect", ["claude", "openai", "openai-responses", "openai-strict", "gemini", "mcp", "ag-ui"])
-def test_every_dialect_can_say_the_tools(dialect: str) -> None:
+def test_every_dialect_has_the_schemas(dialect: str) -> None:
     for each in tools:
         assert each.schema(dialect)
 

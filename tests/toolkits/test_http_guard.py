@@ -91,7 +91,7 @@ class Network(httpcore2.AsyncNetworkBackend):
 
 
 def category(guard: Guard, host: str) -> str:
-    """What the guard's refusal of a host is, or `permitted`."""
+    """The category of the guard's refusal of a host, or `permitted`."""
 
     async def ask() -> str:
         try:
@@ -125,7 +125,7 @@ def test_one_blocked_address_among_public_ones_blocks_the_name(
 
 
 @given(address=st.one_of(st.ip_addresses(v=4), st.ip_addresses(v=6)))
-def test_what_passes_is_global_in_the_eyes_of_the_standard_library(address: IPv4Address | IPv6Address) -> None:
+def test_permitted_addresses_are_global_for_the_standard_library(address: IPv4Address | IPv6Address) -> None:
     if Guard().permits(address):
         meant = embedded(address) or address
         assert meant.is_global
@@ -177,11 +177,11 @@ def test_a_malformed_host_is_refused_without_a_look_up(host: str) -> None:
 
 
 @pytest.mark.parametrize("answer", ["not an address", "2130706433", "fe80::1%2", "2606:4700::1%2", ""])
-def test_a_strange_answer_of_the_resolver_blocks(answer: str) -> None:
+def test_an_invalid_answer_of_the_resolver_blocks(answer: str) -> None:
     assert category(Guard(resolve=Resolver([answer])), "example.com") == "permission"
 
 
-def test_the_allow_list_opens_what_it_names_and_nothing_else() -> None:
+def test_the_allow_list_permits_only_its_networks() -> None:
     guard = Guard(allow=["127.0.0.1/32", IPv6Network("fd00::/8")])
     assert guard.permits(ip_address("127.0.0.1"))
     assert guard.permits(ip_address("::ffff:127.0.0.1"))

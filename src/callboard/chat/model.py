@@ -7,9 +7,6 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import Model, infer_model
 
 from ..errors import CallboardError
-from .offline import offline_model
-
-OFFLINE = "offline"
 
 
 class ModelUnavailable(CallboardError):
@@ -19,12 +16,10 @@ class ModelUnavailable(CallboardError):
 
 
 def choose_model(model: Any) -> Model:
-    """Find the model of a name, such as `anthropic:…` or `offline`. A model of Pydantic AI is returned as it is.
+    """Find the model of a name, such as `anthropic:…`. A model of Pydantic AI is returned as it is.
 
     Raises `ModelUnavailable`, which names the environment variable or the package that is missing.
     """
-    if model == OFFLINE:
-        return offline_model()
     try:
         return infer_model(model)
     except UserError as error:

@@ -1,28 +1,25 @@
-"""The command line. One file per command; this one only starts it and turns errors into sentences."""
+"""The command line: `app` lists the commands, `commands` has a file for each, `terminal` draws. This file starts it."""
 
 import atexit
 import signal
 import sys
 
-from .leaving import hold_streams, leave_on_interrupt
-
-INTERRUPTED = 130
-"""`Exit.INTERRUPTED`, for while nothing is loaded."""
+from .process import Exit, exit_on_interrupt, open_missing_streams
 
 
 def main() -> None:
-    """The entry point of `callboard`."""
-    hold_streams()
-    atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # else one in the last milliseconds kills it
-    before = signal.getsignal(signal.SIGINT)
-    leave_on_interrupt(INTERRUPTED, b"error: stopped\n")  # loading takes longer than a person's impatience
+    """Run `callboard` and exit."""
+    open_missing_streams()
+    atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # Ctrl-C during interpreter shutdown changes nothing
+    previous = signal.getsignal(signal.SIGINT)
+    exit_on_interrupt(Exit.INTERRUPTED, b"error: stopped\n")  # imports take long enough for an impatient Ctrl-C
     try:
         from .app import run
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("callboard"):
             raise
         sys.exit('The command line needs an optional part. Install it with: pip install "callboard[cli]"')
-    signal.signal(signal.SIGINT, before)
+    signal.signal(signal.SIGINT, previous)
     code = run()
-    leave_on_interrupt(code)
+    exit_on_interrupt(code)
     sys.exit(code)

@@ -1,4 +1,4 @@
-"""The `callboard` command: its sub-commands, and what each exit code means."""
+"""The `callboard` command: its sub-commands, and the exit code of each error."""
 
 import os
 import signal
@@ -11,18 +11,19 @@ import callboard
 
 from ..errors import CallboardError, ErrorCategory, ToolError
 from ..sessions.ids import SessionNotFound
-from .console import fail
-from .demo import run_demo
-from .doctor import run_doctor
-from .events import show_events
-from .exits import Exit
-from .keys import keys
-from .leaving import can_interrupt
-from .migrate import migrate_store
-from .requests import requests
-from .serve import serve
-from .sessions import sessions
-from .tools import tools
+from .commands.answer import answer_request
+from .commands.demo import run_demo
+from .commands.doctor import run_doctor
+from .commands.events import show_events
+from .commands.keys import keys
+from .commands.migrate import migrate_store
+from .commands.requests import requests
+from .commands.run import run_tool
+from .commands.serve import serve
+from .commands.sessions import sessions
+from .commands.tools import tools
+from .process import Exit, can_handle_interrupts
+from .terminal.console import fail
 
 app = typer.Typer(
     name="callboard",
@@ -31,6 +32,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+tools.command("run")(run_tool)
+requests.command("answer")(answer_request)
 app.add_typer(tools, name="tools")
 app.add_typer(sessions, name="sessions")
 app.command("events")(show_events)
@@ -42,7 +45,7 @@ app.command("serve")(serve)
 app.command("doctor")(run_doctor)
 
 
-def _version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"callboard {callboard.__version__}")
         raise typer.Exit
@@ -51,35 +54,35 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     """A runtime for the tools of AI agents."""
 
 
 def run() -> int:
-    """Run the command that the arguments name, and return its exit code. No traceback reaches the user."""
-    before = signal.getsignal(signal.SIGINT)
+    """Run the command in `sys.argv`, and return its exit code. The user never sees a traceback of a known error."""
+    previous = signal.getsignal(signal.SIGINT)
     try:
         return _run()
     except KeyboardInterrupt:
         return fail("stopped", Exit.INTERRUPTED)
     finally:
-        if can_interrupt():
-            signal.signal(signal.SIGINT, before)
+        if can_handle_interrupts():
+            signal.signal(signal.SIGINT, previous)
 
 
 def _run() -> int:
     try:
         code = app(standalone_mode=False) or Exit.OK
-        sys.stdout.flush()  # while somebody can still say what is wrong with it
+        sys.stdout.flush()  # while an error can still be reported
         return code
     except CallboardError as error:
-        return fail(str(error), Exit.NOT_FOUND if _is_missing(error) else Exit.FAILED)
+        return fail(str(error), Exit.NOT_FOUND if _is_not_found(error) else Exit.FAILED)
     except (BrokenPipeError, SystemExit) as end:
         if isinstance(end, SystemExit) and not isinstance(end.__context__, BrokenPipeError):
             raise
-        _forget_output()  # whoever read it has enough
+        _discard_output()  # the reader has closed the pipe
         return Exit.OK
     except (OSError, UnicodeEncodeError) as error:
         return fail(f"the output cannot be written: {error}", Exit.FAILED)
@@ -88,21 +91,21 @@ def _run() -> int:
     except Exception as error:
         if isinstance(error, typer.Exit):
             return error.exit_code
-        show = getattr(error, "show", None)  # a usage error of the command line itself
+        show = getattr(error, "show", None)  # a usage error of click
         if show is None:
             raise
         show()
         return int(getattr(error, "exit_code", Exit.USAGE))
 
 
-def _is_missing(error: CallboardError) -> bool:
+def _is_not_found(error: CallboardError) -> bool:
     if isinstance(error, ToolError):
         return error.category is ErrorCategory.NOT_FOUND
     return isinstance(error, SessionNotFound)
 
 
-def _forget_output() -> None:
-    """Send what is left of the output nowhere; Python would complain when it writes it at the end."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
+def _discard_output() -> None:
+    """Redirect standard output to the null device, so that Python can flush the rest of its buffer at exit."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    os.close(null)

@@ -1,56 +1,72 @@
-"""Ctrl-C while something runs: the first asks it to stop, the second leaves at once."""
+"""Ctrl-C while a command runs: the first one stops the work, the second one exits at once."""
 
 import asyncio
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from types import FrameType
 from typing import Any, Self
 
-from .exits import Exit
-from .leaving import can_interrupt, leave_on_interrupt
+from .process import Exit, can_handle_interrupts, exit_on_interrupt
 
 
 class Interrupts:
-    """Takes SIGINT over, between `with` and its end. Entered on the event loop that it calls back on.
+    """Handles SIGINT inside a `with` block, which is entered on the event loop.
 
-    It is a signal handler of Python and not one of the event loop, so that the second Ctrl-C also leaves a loop that
-    is blocked. Where SIGINT is ignored, as for a job in the background, it stays ignored.
+    The handler is installed with `signal`, not on the loop, so that the second Ctrl-C also ends a blocked loop. If
+    SIGINT is ignored, as in a background job, it stays ignored.
     """
 
-    def __init__(self, first: Callable[[], Any], leaving: Callable[[], Any]) -> None:
-        self.first = first
+    def __init__(self, on_first: Callable[[], Any], on_second: Callable[[], Any] = lambda: None) -> None:
+        self.on_first = on_first
         """Called on the event loop at the first Ctrl-C."""
-        self._leaving = leaving
+        self._on_second = on_second
         self._loop = asyncio.get_running_loop()
-        self._before: Any = None
-        self.seen = False
-        """Whether there was one."""
-        self.code: int | None = None
-        """What the process ends with, once that is settled: no Ctrl-C changes it then, nor one after the end."""
+        self._previous: Any = None
+        self.interrupted = False
+        """Whether Ctrl-C was pressed."""
+        self.exit_code: int | None = None
+        """The exit code of the process, once it is known; Ctrl-C does not change it then."""
 
     def __enter__(self) -> Self:
-        if can_interrupt():
-            self._before = signal.signal(signal.SIGINT, self._received)
+        if can_handle_interrupts():
+            self._previous = signal.signal(signal.SIGINT, self._handle)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        if self._before is not None and self.code is not None:
-            leave_on_interrupt(self.code)
-        elif self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
+        if self._previous is not None and self.exit_code is not None:
+            exit_on_interrupt(self.exit_code)
+        elif self._previous is not None:
+            signal.signal(signal.SIGINT, self._previous)
 
-    def _received(self, number: int, frame: FrameType | None) -> None:
-        if self.seen:
-            self._leaving()
-            os._exit(Exit.INTERRUPTED if self.code is None else self.code)
-        self.seen = True
-        self._loop.call_soon_threadsafe(lambda: self.first())
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.interrupted:
+            self._on_second()
+            os._exit(Exit.INTERRUPTED if self.exit_code is None else self.exit_code)
+        self.interrupted = True
+        self._loop.call_soon_threadsafe(lambda: self.on_first())
 
 
-def leave_after(seconds: float, code: int) -> None:
-    """End the process by then, if it has not ended by itself: a thread that does not stop would hold it for ever."""
+@asynccontextmanager
+async def alongside(work: Awaitable[object]) -> AsyncGenerator["asyncio.Task[object]", None]:
+    """Await something beside the block, and cancel it when the block ends. If either fails, both end with its error."""
+
+    async def run() -> object:
+        return await work
+
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            task = tasks.create_task(run())
+            yield task
+            task.cancel()
+    except BaseExceptionGroup as group:
+        raise group.exceptions[0] from None
+
+
+def exit_after(seconds: float, code: int) -> None:
+    """Exit by then at the latest, since a thread that does not stop would keep the process alive."""
     timer = threading.Timer(seconds, os._exit, (code,))
     timer.daemon = True
     timer.start()

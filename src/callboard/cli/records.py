@@ -1,6 +1,6 @@
-"""Stored rows as JSON data for programs: every field by its name, times in ISO 8601, JSON as what it says.
+"""Stored rows as JSON data for programs: fields by their names, times in ISO 8601, stored JSON parsed.
 
-Arguments are those that people may see; the document of a call, which may hold secrets, is not shown.
+Arguments are masked; the call's original document, which may hold secrets, is left out.
 """
 
 from datetime import UTC, datetime
@@ -19,9 +19,9 @@ def session_data(row: SessionRow) -> dict[str, Any]:
         "id": row.id,
         "user_id": row.user_id,
         "open": row.open,
-        "namespaces": _listed(row.namespaces),
+        "namespaces": _names(row.namespaces),
         "channel": row.channel,
-        "allow": _listed(row.allow),
+        "allow": _names(row.allow),
         "tools": list(row.tools),
         "created_at": _time(row.created_at),
         "updated_at": _time(row.updated_at),
@@ -51,7 +51,7 @@ def execution_data(row: ExecutionRow) -> dict[str, Any]:
 
 
 def result_data(row: ExecutionRow) -> dict[str, Any]:
-    """An execution that has ended, and how."""
+    """An ended execution: its status, and its value or error."""
     return {
         "id": row.id,
         "call_id": row.call_id,
@@ -84,9 +84,9 @@ def request_data(row: RequestRow, now: float) -> dict[str, Any]:
 
 
 def request_status(row: RequestRow, now: float) -> str:
-    """The status of a request. One whose time is over counts as expired, also before anybody has noted it."""
-    over = row.status == "open" and row.expires_at is not None and row.expires_at <= now
-    return "expired" if over else row.status
+    """The status of a request: `expired` from the moment of its expiry, even if the row still says `open`."""
+    expired = row.status == "open" and row.expires_at is not None and row.expires_at <= now
+    return "expired" if expired else row.status
 
 
 def key_data(row: KeyRow, now: float) -> dict[str, Any]:
@@ -103,8 +103,8 @@ def key_data(row: KeyRow, now: float) -> dict[str, Any]:
     }
 
 
-def is_asked(row: ExecutionRow, requests: list[RequestRow]) -> bool:
-    """Whether an execution waits for one of the people who are asked."""
+def awaits_person(row: ExecutionRow, requests: list[RequestRow]) -> bool:
+    """Whether an execution waits for the answer to one of these requests."""
     return row.status == Status.WAITING and any(request.execution_id == row.id for request in requests)
 
 
@@ -118,5 +118,5 @@ def _document(document: bytes | None) -> Any:
     return None if document is None else from_json(document)
 
 
-def _listed(names: tuple[str, ...] | None) -> list[str] | None:
+def _names(names: tuple[str, ...] | None) -> list[str] | None:
     return None if names is None else list(names)

@@ -5,10 +5,10 @@ from typing import Any
 from pydantic_ai.models import Model, infer_model
 from pydantic_ai.models.instrumented import InstrumentationSettings, InstrumentedModel
 
-from ..chat.offline import offline_model
+from ..runtime import named_model
 
 
 def traced_model(model: Any, tracer_provider: Any = None, *, content: bool = False) -> Model:
     """Wrap a model for `Runtime(model=…)` with a span per request. With `content`, spans have unmasked messages."""
-    chosen = offline_model() if model == "offline" else infer_model(model)
+    chosen = infer_model(named_model(model))
     return InstrumentedModel(chosen, InstrumentationSettings(tracer_provider=tracer_provider, include_content=content))

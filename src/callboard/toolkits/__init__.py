@@ -1,11 +1,11 @@
-"""Tools that come with Callboard. Each toolkit is built on the public face alone, so it is also an example."""
+"""Tools that come with Callboard. Each toolkit uses only the public API, so it is also an example."""
 
 from importlib import import_module
 
 from callboard import Tool
 
 TOOLKITS = ("time", "think", "http")
-"""Every toolkit by its module's name. `http` needs the extra of that name."""
+"""The toolkits that load by default, by module name. `http` needs the extra of that name."""
 
 
 def built_in() -> list[Tool]:

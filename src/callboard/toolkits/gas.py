@@ -1,8 +1,7 @@
-"""What gas costs: a system worker, which answers people past the model.
+"""The `gas` toolkit: a worker that answers requests for the gas price, without the model.
 
-Give `workers` to a `Runtime`, and requests of the kind `gas_price` are answered. It asks a node over JSON-RPC, the one
-that the environment names (`CALLBOARD_GAS_PRICE_URL`); in code, `gas_worker(url)` makes the same for any address.
-It needs the extra `http`.
+Pass `workers` to a `Runtime` to answer requests of the kind `gas_price`. The worker calls a node over JSON-RPC, at the
+address in `CALLBOARD_GAS_PRICE_URL`; `gas_worker(url)` makes one for another address. It needs the extra `http`.
 """
 
 import json
@@ -16,25 +15,25 @@ from callboard import CallboardError, RetryPolicy, Settings, Tool, ToolError, to
 from .http import Fetcher, FetchResult, Guard, Limits
 
 LIMITS = Limits(max_bytes=65_536, total_seconds=8.0, connect_seconds=4.0, max_redirects=0)
-"""A node answers such a question in milliseconds and with a few bytes; and it does not send anybody elsewhere."""
+"""A node answers in milliseconds with a few bytes, and never redirects."""
 
-QUESTION = '{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}'
+REQUEST = '{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}'
 GWEI = 10**9
 
 _QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}")
 _LIMIT_EXCEEDED = -32005
-"""The code with which nodes say that too much was asked of them."""
+"""The JSON-RPC error code for exceeded rate limits."""
 
 
 class GasPrice(BaseModel):
-    """What a unit of gas costs."""
+    """The price of a unit of gas."""
 
-    wei: str = Field(description="In wei, as a text, since many readers lose digits of large numbers")
-    gwei: float = Field(description="In gwei, for people")
+    wei: str = Field(description="The price in wei, as text, since JSON readers may round large numbers")
+    gwei: float = Field(description="The price in gwei")
 
 
 def gas_worker(url: str | None = None, *, limits: Limits = LIMITS) -> Tool:
-    """The worker for the node at an address; without one, for that of the environment, looked up at each request."""
+    """Make a worker for the node at an address. Without one, each request reads the address from the environment."""
 
     @tool(
         namespace="ethereum",
@@ -46,35 +45,35 @@ def gas_worker(url: str | None = None, *, limits: Limits = LIMITS) -> Tool:
         retry=RetryPolicy(max_attempts=3, base_delay=0.5, max_delay=5.0),
     )
     async def gas_price() -> GasPrice:
-        """Tell what a unit of gas costs at the moment."""
-        return read_price(await ask(url or configured_url(), limits))
+        """Return the current price of a unit of gas."""
+        return read_price(await call_node(url or configured_url(), limits))
 
     return gas_price
 
 
 def configured_url() -> str:
-    """The node's address. Raises `ToolError` (configuration) where none is set."""
+    """Read the node's address from the environment. Raises `ToolError` (configuration) if it is not set."""
     try:
         url = Settings.from_environment().gas_price_url
     except CallboardError as error:
         raise ToolError("The settings cannot be read.", category="configuration", report=str(error)) from error
     if url is None:
         raise ToolError(
-            "There is no source for gas prices. Set CALLBOARD_GAS_PRICE_URL to the address of a node's JSON-RPC.",
+            "There is no source of gas prices. Set CALLBOARD_GAS_PRICE_URL to the JSON-RPC address of a node.",
             category="configuration",
         )
     return url
 
 
-async def ask(url: str, limits: Limits) -> FetchResult:
-    """Ask the node. Its address is the operator's choice, so it may be anywhere, also on this machine.
+async def call_node(url: str, limits: Limits) -> FetchResult:
+    """Request the price from a node. The operator chose its address, so any network is allowed.
 
-    The address may hold a key: what goes wrong is said without it.
+    The address may hold a key, so errors do not contain it.
     """
     anywhere = Guard(allow=["0.0.0.0/0", "::/0"])
     try:
         async with Fetcher(guard=anywhere, limits=limits) as fetcher:
-            return await fetcher.fetch(url, method="POST", headers={"content-type": "application/json"}, body=QUESTION)
+            return await fetcher.fetch(url, method="POST", headers={"content-type": "application/json"}, body=REQUEST)
     except ToolError as error:
         category = error.category if error.may_retry else "configuration"
         raise ToolError(
@@ -83,11 +82,11 @@ async def ask(url: str, limits: Limits) -> FetchResult:
 
 
 def read_price(answer: FetchResult) -> GasPrice:
-    """The price in a node's answer. Raises `ToolError`, also where the answer says that there is none."""
+    """Parse the price in a node's response. Raises `ToolError`, also for an error response."""
     if answer.status == 429:
         after = answer.headers.get("retry-after", "")
         raise ToolError(
-            "The node for gas prices is asked too often.",
+            "The node for gas prices limits its requests.",
             category="rate_limited",
             retry_after=float(after) if after.isdecimal() and len(after) < 7 else None,
         )
@@ -99,7 +98,7 @@ def read_price(answer: FetchResult) -> GasPrice:
     if isinstance(error := fields.get("error"), dict):
         code: Any = cast("dict[str, Any]", error).get("code")
         category = "rate_limited" if code == _LIMIT_EXCEEDED else "permanent"
-        raise ToolError("The node refused to say what gas costs.", category=category, report=f"JSON-RPC error {code!r}")
+        raise ToolError("The node refused to return the price.", category=category, report=f"JSON-RPC error {code!r}")
     price = fields.get("result")
     if answer.status != 200 or not isinstance(price, str) or not _QUANTITY.fullmatch(price):
         raise ToolError("The node's answer is not a gas price.", category="permanent", report=f"status {answer.status}")

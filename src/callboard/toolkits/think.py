@@ -1,4 +1,4 @@
-"""A place for a model to think in writing, before it acts."""
+"""The `think` toolkit: a scratchpad for a model."""
 
 from typing import Annotated
 
@@ -8,8 +8,8 @@ from callboard import tool
 @tool(
     namespace="think", group="reasoning", idempotent=True, usage="Use it to plan several steps, not to answer the user."
 )
-async def think(thought: Annotated[str, "What is known, what is open, and what to do next"]) -> str:
-    """Write down a thought. It changes nothing and fetches nothing; it stays in the conversation."""
+async def think(thought: Annotated[str, "Known facts, open questions, and the next step"]) -> str:
+    """Write down a thought, which stays in the conversation. It has no other effect."""
     return "Noted."
 
 

@@ -1,4 +1,4 @@
-"""What time it is, here and elsewhere."""
+"""The `time` toolkit: the current time, and conversion between time zones."""
 
 import difflib
 from datetime import UTC, datetime
@@ -11,7 +11,7 @@ from callboard import ToolError, tool
 
 
 class Moment(BaseModel):
-    """A time in a zone."""
+    """A time in a time zone."""
 
     time: Annotated[str, Field(description="ISO 8601, with the offset from UTC")]
     timezone: Annotated[str, Field(description="The IANA name of the zone")]
@@ -25,15 +25,15 @@ async def get_current_time(
         str, Field(description="IANA name, such as Europe/Berlin", examples=["UTC", "Asia/Tokyo"])
     ] = "UTC",
 ) -> Moment:
-    """Tell the current date and time in a time zone."""
+    """Return the current date and time in a time zone."""
     return _moment(datetime.now(UTC).astimezone(_zone(timezone)), timezone)
 
 
 @tool(namespace="time", group="utility", idempotent=True)
 async def convert_time(
     time: Annotated[str, "ISO 8601, such as 2026-03-29T14:30; an offset in it wins over from_timezone"],
-    to_timezone: Annotated[str, "IANA name of the zone that is wanted"],
-    from_timezone: Annotated[str, "IANA name of the zone in which the time is given"] = "UTC",
+    to_timezone: Annotated[str, "IANA name of the target zone"],
+    from_timezone: Annotated[str, "IANA name of the zone of `time`"] = "UTC",
 ) -> Moment:
     """Convert a date and time from one time zone to another."""
     try:
@@ -49,7 +49,7 @@ async def convert_time(
         return _moment(given.astimezone(target), to_timezone)
     except OverflowError:
         raise ToolError(
-            f"{time[:80]!r} is outside of the years that can be converted.", category="validation"
+            f"{time[:80]!r} is outside the range of years that can be converted.", category="validation"
         ) from None
 
 

@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from callboard import Runtime, Session, ToolContext, tool
-from callboard.chat.offline import offline_model
+from callboard.demo.offline import offline_model
 from callboard.protocols.agui import endpoint
 from callboard.sessions.ids import SessionNotFound
 from callboard.testing.providers.server import LoopbackServer

@@ -9,7 +9,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from callboard import Runtime, ToolContext, tool
-from callboard.chat.offline import offline_model
+from callboard.demo.offline import offline_model
 from tests.server.agui.stage import Page, mounted
 
 pytestmark = pytest.mark.anyio

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.cli import office
+from tests.cli import sample_server
 from tests.server.browser.chromium import Browser
 from tests.server.browser.process import Serving
 from tests.server.browser.tab import Tab
@@ -126,11 +126,11 @@ def test_m3_a_card_keeps_what_was_decided_and_changed_over_a_reload(offline: str
 def test_b2_nothing_is_chosen_for_the_person_in_a_wallets_form(
     browser: Browser, tabs: Callable[..., Tab], tmp_path: Path
 ) -> None:
-    with Serving(tmp_path / "served", "--tools", "office:registry") as server:
-        (tmp_path / "served" / "office.py").write_text(Path(office.__file__).read_text())
+    with Serving(tmp_path / "served", "--tools", "sample_server:registry") as server:
+        (tmp_path / "served" / "sample_server.py").write_text(Path(sample_server.__file__).read_text())
         tab = tabs()
         tab.open(server.start())
-        call = {"tool": "send", "arguments": office.ARGUMENTS["send"]}
+        call = {"tool": "send", "arguments": sample_server.ARGUMENTS["send"]}
         tab.see(f"""fetch("/api/executions", {{
           method: "POST",
           headers: {{ "content-type": "application/json" }},

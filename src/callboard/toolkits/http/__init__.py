@@ -1,7 +1,6 @@
-"""The `http` toolkit: fetching from the public internet, and from nowhere else.
+"""The `http` toolkit: fetch from the public internet, and from no other network.
 
-`tools` is what a registry takes. `fetch_tools` makes the same tools over a guard and limits of one's own, and `Fetcher`
-is what they stand on.
+Register `tools`, or make them with your own guard and limits by `fetch_tools`. Both use `Fetcher`.
 """
 
 try:
@@ -9,8 +8,8 @@ try:
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError('The http toolkit needs: pip install "callboard[http]"', name=error.name) from None
 
-from .answer import FetchResult
 from .fetch import Fetcher, Limits, fetch_tools, http_fetch, http_post, tools
 from .guard import Guard
+from .response import FetchResult
 
 __all__ = ["FetchResult", "Fetcher", "Guard", "Limits", "fetch_tools", "http_fetch", "http_post", "tools"]

@@ -1,8 +1,8 @@
-"""Fetching a URL for a model: one request, its redirects, a bounded answer.
+"""Fetch a URL for a model: one request, its redirects, a bounded response.
 
-`Fetcher` owns the connections and the limits; the tools at the end of the file are thin layers over it. Which addresses
-may be reached is the guard's business, below, at the socket. There is no client object on purpose: nothing here keeps
-cookies, reads proxies or credentials from the environment, or follows a redirect that was not looked at.
+`Fetcher` owns the connections and the limits; the tools below are thin layers over it. The guard decides at the socket
+which addresses may be reached. There is no client object on purpose: nothing here keeps cookies, reads proxies or
+credentials from the environment, or follows a redirect without validating it.
 """
 
 import functools
@@ -19,9 +19,9 @@ from pydantic import Field
 
 from callboard import BreakerPolicy, Tool, ToolError, tool
 
-from .answer import Body, FetchResult, report
 from .guard import Guard, GuardedBackend
 from .request import Header, Hop, origin, read_headers, read_url, redirected
+from .response import Body, FetchResult, make_result
 
 Method = Literal["GET", "HEAD", "POST"]
 
@@ -35,19 +35,19 @@ CODINGS = frozenset({"gzip", "deflate"})
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one fetch may cost."""
+    """The limits of one fetch."""
 
     max_bytes: int = 2_000_000
-    """Most of a body that is ever kept, after decompression, whatever a caller asks for."""
+    """Bytes of a body that are kept, after decompression, at most. Callers cannot raise it."""
     total_seconds: float = 20.0
-    """For everything together: look-ups, connections, redirects and the body."""
+    """The time for everything: look-ups, connections, redirects and the body."""
     connect_seconds: float = 8.0
     max_redirects: int = 5
 
 
 @contextmanager
-def translated(host: str) -> Generator[None, None, None]:
-    """Turn the library's errors into errors that a model can act on."""
+def translate_errors(host: str) -> Generator[None, None, None]:
+    """Translate errors of the HTTP library into `ToolError`."""
     try:
         yield
     except httpcore2.TimeoutException as error:
@@ -57,19 +57,19 @@ def translated(host: str) -> Generator[None, None, None]:
             raise ToolError(f"No trusted TLS connection to {host!r} is possible.", category="permanent") from error
         raise ToolError(f"The host {host!r} does not accept the connection.", category="transient") from error
     except httpcore2.RemoteProtocolError as error:
-        # With a cause it is a malformed message, without one the server left before it had answered.
+        # With a cause the message was malformed; without one the server closed the connection.
         if any(isinstance(cause, Exception) for cause in error.args):
             raise ToolError(f"The host {host!r} did not answer with valid HTTP.", category="permanent") from error
         raise ToolError(f"The host {host!r} closed the connection without an answer.", category="transient") from error
     except (httpcore2.NetworkError, OSError) as error:
         raise ToolError(f"The connection to {host!r} broke.", category="transient") from error
     except httpcore2.ProtocolError as error:
-        raise ToolError("The request could not be put into HTTP. Check its headers.", category="validation") from error
+        raise ToolError("The request is not valid HTTP. Check its headers.", category="validation") from error
 
 
 @contextmanager
-def redirecting(host: str) -> Generator[None, None, None]:
-    """Lay what goes wrong on a redirect at the door of the host that asked for it, not of the caller."""
+def blame_redirect(host: str) -> Generator[None, None, None]:
+    """Attribute errors of a redirect to the host that sent it, not to the caller."""
     try:
         yield
     except ToolError as error:
@@ -82,8 +82,8 @@ def _ssl_context() -> ssl.SSLContext:
     return httpx2.create_ssl_context(trust_env=False)
 
 
-class _Wire(httpx2.AsyncByteStream):
-    """A response's bytes as they come, up to a cap: what a decoder swallows without any output has to end as well."""
+class _CappedStream(httpx2.AsyncByteStream):
+    """The compressed bytes of a response, up to a cap, since a decoder may consume input without any output."""
 
     def __init__(self, reply: httpcore2.Response, cap: int) -> None:
         assert isinstance(reply.stream, AsyncIterable)
@@ -107,7 +107,7 @@ class _Wire(httpx2.AsyncByteStream):
 class Fetcher:
     """Fetches URLs within limits, through a guard. An async context manager that owns its connections.
 
-    Nothing is remembered from one fetch to the next but open connections; several fetches may run at once.
+    It keeps nothing between fetches except open connections. Fetches may run concurrently.
     """
 
     def __init__(
@@ -145,9 +145,9 @@ class Fetcher:
     ) -> FetchResult:
         """Fetch a URL and follow its redirects.
 
-        Any answer is a result, whatever its status. A body that is too long, too slow or broken off comes back as far
-        as it came, with `truncated` set. Raises `ToolError` when there is no answer: `permission` (a host, header or
-        redirect that is refused), `validation`, `not_found`, `timeout`, `transient` or `permanent`. Cancelling closes
+        Any response is a result, whatever its status. A body that is too long, too slow or incomplete is returned as
+        far as it was received, with `truncated` set. Raises `ToolError` without a response: `permission` (a refused
+        host, header or redirect), `validation`, `not_found`, `timeout`, `transient` or `permanent`. Cancelling closes
         the connection.
         """
         if body is not None and (method != "POST" or len(body) > MAX_BODY):
@@ -159,38 +159,38 @@ class Fetcher:
         deadline = anyio.current_time() + self.limits.total_seconds
         try:
             with anyio.fail_after(self.limits.total_seconds):
-                final, response, passed = await self._follow(hop, keep)
+                final, response, redirects = await self._follow(hop, keep)
         except TimeoutError:
             raise ToolError(
                 f"The host {hop.url.host!r} did not answer within {self.limits.total_seconds:g} seconds.",
                 category="timeout",
             ) from None
         try:
-            return report(final, response, passed, await self._read(response, keep, deadline))
+            return make_result(final, response, redirects, await self._read(response, keep, deadline))
         finally:
             with anyio.CancelScope(shield=True):
                 await response.aclose()
 
     async def _follow(self, hop: Hop, keep: int) -> tuple[Hop, httpx2.Response, list[str]]:
-        """Send a request, and what its redirects ask for, until an answer is none. The response is open."""
-        passed: list[str] = []
+        """Send a request, and follow its redirects. The response is open."""
+        redirects: list[str] = []
         response = await self._send(hop, keep)
         while response.status_code in REDIRECTS and (location := response.headers.get("location")):
             await response.aclose()
-            with redirecting(hop.url.host):
-                if len(passed) == self.limits.max_redirects:
-                    raise ToolError(f"There are more than {len(passed)} redirects.", category="permanent")
-                passed.append(str(hop.url))
+            with blame_redirect(hop.url.host):
+                if len(redirects) == self.limits.max_redirects:
+                    raise ToolError(f"There are more than {len(redirects)} redirects.", category="permanent")
+                redirects.append(str(hop.url))
                 hop = redirected(hop, response.status_code, location)
                 response = await self._send(hop, keep)
-        return hop, response, passed
+        return hop, response, redirects
 
     async def _send(self, hop: Hop, keep: int) -> httpx2.Response:
         """Send one request. The response is open, its body unread."""
         defaults = {"user-agent": "callboard", "accept": "*/*", "accept-encoding": ", ".join(sorted(CODINGS))}
         request = httpx2.Request(hop.method, hop.url, headers={**defaults, **hop.headers}, content=hop.body)
         timeouts = dict.fromkeys(("read", "write", "pool"), self.limits.total_seconds)
-        with translated(hop.url.host):
+        with translate_errors(hop.url.host):
             reply = await self._pool.handle_async_request(
                 httpcore2.Request(
                     hop.method,
@@ -203,16 +203,16 @@ class Fetcher:
                 )
             )
         return httpx2.Response(
-            reply.status, headers=reply.headers, stream=_Wire(reply, keep + READ_AHEAD), request=request
+            reply.status, headers=reply.headers, stream=_CappedStream(reply, keep + READ_AHEAD), request=request
         )
 
     async def _read(self, response: httpx2.Response, keep: int, deadline: float) -> Body:
-        """Read and decompress a body piece by piece, and stop at the size, at the deadline or at a break."""
+        """Read and decompress a body in pieces, up to the size limit, the deadline or an error."""
         named = response.headers.get_list("content-encoding", split_commas=True)
         codings = [coding for coding in (name.strip().lower() for name in named) if coding not in ("", "identity")]
-        # Layers of compression multiply: one small piece could keep a decoder busy beyond any deadline.
+        # Nested compression multiplies: one small piece could keep a decoder busy past any deadline.
         if len(codings) > 1 or not CODINGS.issuperset(codings):
-            return Body(b"", "The body is in an encoding that was not asked for, and is not shown.")
+            return Body(b"", "The body is in an encoding that was not requested, and is not returned.")
         data = bytearray()
         with anyio.CancelScope(deadline=deadline):
             try:
@@ -221,20 +221,20 @@ class Fetcher:
                         room = keep - len(data)
                         data += piece[:room]
                         if len(piece) > room:
-                            return Body(bytes(data), f"The body is cut after {keep} bytes.")
+                            return Body(bytes(data), f"The body is truncated after {keep} bytes.")
             except httpx2.DecodingError:
                 return Body(bytes(data), "The rest of the body could not be decompressed.")
             except (httpcore2.NetworkError, httpcore2.ProtocolError, OSError):
                 return Body(bytes(data), "The connection broke before the end of the body.")
             except httpcore2.TimeoutException:
-                return Body(bytes(data), "The body came too slowly; the rest was not waited for.")
-            exhausted = isinstance(response.stream, _Wire) and response.stream.exhausted
-            return Body(bytes(data), f"The body is cut after {len(data)} bytes." if exhausted else None)
-        return Body(bytes(data), "The body came too slowly; the rest was not waited for.")
+                return Body(bytes(data), "The body came too slowly; the rest is missing.")
+            exhausted = isinstance(response.stream, _CappedStream) and response.stream.exhausted
+            return Body(bytes(data), f"The body is truncated after {len(data)} bytes." if exhausted else None)
+        return Body(bytes(data), "The body came too slowly; the rest is missing.")
 
 
 def _host(arguments: Mapping[str, Any]) -> str | None:
-    """The host and port that a call goes to first: what its breaker goes by."""
+    """The first host and port of a call, which its breaker counts by."""
     try:
         _, host, port = origin(read_url(arguments["url"]))
     except ToolError:
@@ -243,7 +243,7 @@ def _host(arguments: Mapping[str, Any]) -> str | None:
 
 
 def fetch_tools(*, guard: Guard | None = None, limits: Limits | None = None) -> tuple[Tool, ...]:
-    """The toolkit's tools over a guard and limits of one's own. Each call opens its own connections and closes them."""
+    """Make the toolkit's tools with a guard and limits. Each call opens and closes its own connections."""
     breaker = BreakerPolicy(scope="user_target", target=_host)
 
     @tool(namespace="http", group="web", tags=("network",), idempotent=True, timeout=30.0, breaker=breaker)
@@ -254,7 +254,7 @@ def fetch_tools(*, guard: Guard | None = None, limits: Limits | None = None) -> 
         ] = "GET",
         headers: Annotated[tuple[Header, ...], Field(description="Request headers to send")] = (),
         max_bytes: Annotated[
-            int, Field(ge=1, le=2_000_000, description="Cut the content after this many bytes")
+            int, Field(ge=1, le=2_000_000, description="Truncate the content after this many bytes")
         ] = DEFAULT_BYTES,
     ) -> FetchResult:
         """Fetch a web page or an API resource from the public internet and return its text.
@@ -262,9 +262,9 @@ def fetch_tools(*, guard: Guard | None = None, limits: Limits | None = None) -> 
         Redirects are followed. An error status such as 404 is a result, not a failure. Private and local addresses are
         refused. Binary content is described, not returned.
         """
-        given = {header.name: header.value for header in headers}
+        fields = {header.name: header.value for header in headers}
         async with Fetcher(guard=guard, limits=limits) as fetcher:
-            return await fetcher.fetch(url, method=method, headers=given, max_bytes=max_bytes)
+            return await fetcher.fetch(url, method=method, headers=fields, max_bytes=max_bytes)
 
     @tool(namespace="http", group="web", tags=("network",), timeout=30.0, breaker=breaker)
     async def http_post(
@@ -273,17 +273,17 @@ def fetch_tools(*, guard: Guard | None = None, limits: Limits | None = None) -> 
         content_type: Annotated[str, Field(description="Media type of the content")] = "application/json",
         headers: Annotated[tuple[Header, ...], Field(description="Further request headers to send")] = (),
         max_bytes: Annotated[
-            int, Field(ge=1, le=2_000_000, description="Cut the answer after this many bytes")
+            int, Field(ge=1, le=2_000_000, description="Truncate the response after this many bytes")
         ] = DEFAULT_BYTES,
     ) -> FetchResult:
-        """Send content to a web address on the public internet by HTTP POST and return the answer's text.
+        """Send content to a web address on the public internet by HTTP POST and return the text of the response.
 
-        It may change something there, so send it once. An error status is a result, not a failure. Private and local
+        It may change data there, so send it once. An error status is a result, not a failure. Private and local
         addresses are refused.
         """
-        given = {header.name: header.value for header in headers} | {"content-type": content_type}
+        fields = {header.name: header.value for header in headers} | {"content-type": content_type}
         async with Fetcher(guard=guard, limits=limits) as fetcher:
-            return await fetcher.fetch(url, method="POST", headers=given, body=body, max_bytes=max_bytes)
+            return await fetcher.fetch(url, method="POST", headers=fields, body=body, max_bytes=max_bytes)
 
     return http_fetch, http_post
 

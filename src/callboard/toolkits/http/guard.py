@@ -1,10 +1,10 @@
-"""The guard: which addresses may be reached, and a network backend that reaches no others.
+"""The guard against requests to private networks: a policy for addresses, and a network backend that enforces it.
 
-The decision is made where the socket is opened, not where the URL is read. A host is resolved once, every address of
-the answer is vetted, and the connection goes to one of those very addresses, so a name that changes its mind between
-the check and the connection gains nothing. TLS and HTTP above still see the host's name.
+The decision is made when the socket is opened, not when the URL is parsed. A host is resolved once, all its addresses
+are checked, and the connection goes to one of them, so a DNS answer that changes after the check (rebinding) has no
+effect. TLS and HTTP above still use the host's name.
 
-This is not a URL parser and knows nothing of HTTP; `fetch` stands above it, sockets below.
+This is not a URL parser and does not know HTTP; `fetch` is above it, sockets are below.
 """
 
 import re
@@ -22,9 +22,9 @@ Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
-"""Gives the addresses of a host name for a port, as text. Raises `socket.gaierror` when it cannot."""
+"""Resolves a host name for a port to addresses, as text. Raises `socket.gaierror`."""
 
-# The special-purpose registry of IANA, and what cloud providers keep inside public space for their own hosts.
+# IANA's registry of special-purpose addresses, and public addresses that cloud providers use internally.
 BLOCKED_V4 = tuple(
     map(
         IPv4Network,
@@ -49,8 +49,8 @@ BLOCKED_V4 = tuple(
     )
 )
 
-# Only this part of IPv6 is global unicast. What lies outside (loopback, unique-local, link-local, site-local,
-# multicast, IPv4-compatible, local-use NAT64) is refused without being listed.
+# Only this part of IPv6 is global unicast. All others (loopback, unique-local, link-local, site-local, multicast,
+# IPv4-compatible, local-use NAT64) are refused.
 GLOBAL_V6 = IPv6Network("2000::/3")
 BLOCKED_V6 = tuple(
     map(
@@ -74,14 +74,14 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*", re.IGNORECASE | re.ASCII)
 
 
 async def resolve(host: str, port: int) -> Sequence[str]:
-    """Ask the system's resolver."""
-    # As bytes, for the name is in its ASCII form already and must not be transformed again.
+    """Resolve with the system's resolver."""
+    # As bytes, since the name is already in its ASCII form and must not be encoded again.
     found = await anyio.getaddrinfo(host.encode("ascii"), port, type=socket.SOCK_STREAM)
     return [entry[4][0] for entry in found]
 
 
 def embedded(address: Address) -> IPv4Address | None:
-    """The IPv4 address that an IPv6 address stands for, if it is a mapped or a translated (NAT64) one."""
+    """The IPv4 address in a mapped or translated (NAT64) IPv6 address."""
     if isinstance(address, IPv4Address):
         return None
     if address in NAT64:
@@ -90,7 +90,7 @@ def embedded(address: Address) -> IPv4Address | None:
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address belongs to the public internet, by itself and by what it embeds."""
+    """Whether an address, and any IPv4 address that it embeds, is on the public internet."""
     inner = embedded(address)
     if inner is not None:
         return is_public(inner)
@@ -102,7 +102,7 @@ def is_public(address: Address) -> bool:
 
 
 def blocked(host: str) -> ToolError:
-    """The refusal of a host. It names the host and never what the host resolved to."""
+    """Make the error for a refused host. It names the host and never its addresses."""
     return ToolError(
         f"The host {host!r} may not be reached: it is not on the public internet. Use a public address.",
         category="permission",
@@ -110,10 +110,10 @@ def blocked(host: str) -> ToolError:
 
 
 class Guard:
-    """Decides which addresses may be reached: the public internet, and the networks that its owner allows beside it.
+    """Decides which addresses may be reached: the public internet, and the networks in `allow`.
 
-    `allow` opens networks which would otherwise be refused, for example `["10.1.0.0/16"]`; it never closes anything.
-    Instances hold no state and may be shared.
+    `allow` permits networks that are refused otherwise, for example `["10.1.0.0/16"]`. Instances hold no state and may
+    be shared.
     """
 
     def __init__(self, *, allow: Iterable[Network | str] = (), resolve: Resolver = resolve) -> None:
@@ -124,18 +124,18 @@ class Guard:
         """Whether a connection to this address may be opened."""
         if isinstance(address, IPv6Address) and address.scope_id is not None:
             return False
-        meant = embedded(address) or address
-        return is_public(address) or any(meant in network for network in self._allow)
+        effective = embedded(address) or address
+        return is_public(address) or any(effective in network for network in self._allow)
 
     async def addresses(self, host: str, port: int) -> Sequence[Address]:
-        """Every address of a host, all of them vetted.
+        """Resolve a host, and check all its addresses.
 
-        One blocked address among them blocks the host: a public name has no business with private addresses. Raises
-        `ToolError`: `permission` for a blocked host, `validation` for a malformed one, `not_found` for a name without
-        addresses, `transient` when the resolver itself failed.
+        One blocked address blocks the host: a public name must not resolve to private addresses. Raises `ToolError`:
+        `permission` for a blocked host, `validation` for a malformed one, `not_found` for a name without addresses,
+        `transient` if the resolver failed.
         """
         addresses: list[Address] = []
-        for text in await self._spelled(host, port):
+        for text in await self._lookup(host, port):
             try:
                 address = ip_address(text)
             except ValueError:
@@ -147,16 +147,16 @@ class Guard:
             raise ToolError(f"The host {host!r} has no address. Check the spelling.", category="not_found")
         return addresses
 
-    async def _spelled(self, host: str, port: int) -> Sequence[str]:
-        """The addresses of a host as text: its own if it is an address, the resolver's otherwise."""
+    async def _lookup(self, host: str, port: int) -> Sequence[str]:
+        """The addresses of a host as text: the host itself if it is an address, otherwise from the resolver."""
         if ":" in host:
             return [host]
         name = host.removesuffix(".")
         labels = name.split(".")
         if len(name) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
             raise ToolError(f"The host {host!r} is not a valid host name.", category="validation")
-        # A last label that is a number makes an IPv4 address (no top-level domain is one). Only the plain spelling is
-        # parsed later on; the system would also take 2130706433, 0x7f.1 and 0177.0.0.1, and must not see them.
+        # A host whose last label is a number is an IPv4 address. Only the dotted form is parsed later; the resolver
+        # would also accept 2130706433, 0x7f.1 and 0177.0.0.1, and must not get them.
         if _NUMBER.fullmatch(labels[-1]):
             return [name]
         if labels[-1].lower() == "localhost":
@@ -165,21 +165,21 @@ class Guard:
             return await self._resolve(name, port)
         except socket.gaierror as error:
             if error.errno == socket.EAI_AGAIN:
-                raise ToolError(f"The name {host!r} could not be looked up now.", category="transient") from error
+                raise ToolError(f"The name {host!r} could not be resolved now.", category="transient") from error
             raise ToolError(f"The host {host!r} was not found. Check the spelling.", category="not_found") from error
         except OSError as error:
-            raise ToolError(f"The name {host!r} could not be looked up now.", category="transient") from error
+            raise ToolError(f"The name {host!r} could not be resolved now.", category="transient") from error
 
 
 class GuardedBackend(httpcore2.AsyncNetworkBackend):
-    """Opens TCP connections to addresses that its guard permits, and nothing else.
+    """Opens TCP connections only to addresses that its guard permits.
 
-    Refusals are the guard's `ToolError`; failures of the network are httpcore2's own errors.
+    Refusals raise the guard's `ToolError`; network failures raise httpcore2's own errors.
     """
 
     def __init__(self, guard: Guard, inner: httpcore2.AsyncNetworkBackend | None = None) -> None:
         self._guard = guard
-        # The library declares a placeholder of the same name for where AnyIO is missing.
+        # The library declares a placeholder of the same name, for installations without AnyIO.
         self._inner = inner or cast("httpcore2.AsyncNetworkBackend", httpcore2.AnyIOBackend())
 
     async def connect_tcp(
@@ -190,21 +190,21 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        """Connect to the first of the host's vetted addresses that answers. `timeout` spans look-up and all tries."""
+        """Connect to the first checked address that answers. `timeout` covers the look-up and all attempts."""
         options = list(socket_options or ())
         with anyio.CancelScope() as scope:
             if timeout is not None:
                 scope.deadline = anyio.current_time() + timeout
             addresses = (await self._guard.addresses(host, port))[:MAX_ATTEMPTS]
             failure: Exception = httpcore2.ConnectError("no attempt was made")
-            for tried, address in enumerate(addresses):
-                # A share of what is left, so that one address which never answers leaves time for the others.
-                left = (scope.deadline - anyio.current_time()) / (len(addresses) - tried)
+            for index, address in enumerate(addresses):
+                # A share of the remaining time, so that one dead address leaves time for the others.
+                share = (scope.deadline - anyio.current_time()) / (len(addresses) - index)
                 try:
                     return await self._inner.connect_tcp(
                         str(address),
                         port,
-                        timeout=None if timeout is None else max(left, 0.0),
+                        timeout=None if timeout is None else max(share, 0.0),
                         local_address=local_address,
                         socket_options=options,
                     )
@@ -219,8 +219,8 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         timeout: float | None = None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        """Refuse: a socket of this machine is never on the public internet."""
-        raise ToolError("Unix sockets may not be reached.", category="permission")
+        """Refuse: a Unix socket is never on the public internet."""
+        raise ToolError("Unix sockets are refused.", category="permission")
 
     async def sleep(self, seconds: float) -> None:
         await self._inner.sleep(seconds)

@@ -1,4 +1,4 @@
-"""What may be asked: a vetted URL, vetted headers, and the next request of a chain of redirects. No I/O."""
+"""Validation of requests: URLs, headers, and redirects. No I/O."""
 
 import re
 from collections.abc import Mapping
@@ -13,21 +13,21 @@ MAX_URL = 8_192
 MAX_HEADERS = 32
 MAX_HEADER_BYTES = 16_384
 
-# They frame the message or steer the connection, which is the library's work.
+# The HTTP library sets these: they frame the message or control the connection.
 REFUSED_HEADERS = frozenset(
     {
         "accept-encoding", "connection", "content-length", "expect", "host", "http2-settings", "keep-alive", "te",
         "trailer", "transfer-encoding", "upgrade",
     }
 )  # fmt: skip
-# What may follow a redirect to another origin. Anything else could be a credential under a name that nobody foresaw.
+# Headers that follow a redirect to another origin. Any other could hold a credential.
 CARRIED_HEADERS = frozenset({"accept", "accept-language", "user-agent"})
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\t\x20-\x7e]*")
 
 
-# A list of these, unlike an object with any keys, can be said in every dialect.
+# Every schema dialect can express a list of these, but not an object with arbitrary keys.
 class Header(BaseModel):
     """One request header."""
 
@@ -48,7 +48,7 @@ class Hop:
 
 
 def read_url(text: str) -> httpx2.URL:
-    """Parse and vet a URL, up to but not including its host's address. Raises `ToolError`."""
+    """Parse and validate a URL, except the address of its host. Raises `ToolError`."""
     try:
         url = httpx2.URL(text.strip())
     except (httpx2.InvalidURL, UnicodeError):
@@ -60,15 +60,15 @@ def read_url(text: str) -> httpx2.URL:
     if url.scheme not in ("http", "https"):
         raise ToolError(f"Only http and https can be fetched, not {url.scheme[:40]!r}.", category="permission")
     if url.userinfo:
-        raise ToolError("A URL with a user name or password in it is refused. Leave it out.", category="permission")
+        raise ToolError("A URL with a user name or password is refused. Leave them out.", category="permission")
     if not url.raw_host or len(str(url)) > MAX_URL or not (url.port is None or 0 < url.port < 65536):
         raise ToolError("The URL has no host, a port out of range, or is too long.", category="validation")
-    # The root's dot is right for a look-up and wrong for TLS, which knows names without it.
+    # A trailing dot is valid in DNS, but not in the names of TLS certificates.
     return url.copy_with(host=url.raw_host.decode("ascii").removesuffix("."), fragment=None)
 
 
 def read_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Vet a caller's request headers; names come back in lower case. Raises `ToolError`."""
+    """Validate request headers, and return them with lower-case names. Raises `ToolError`."""
     read: dict[str, str] = {}
     for name, value in headers.items():
         if not _TOKEN.fullmatch(name) or not _VALUE.fullmatch(value):
@@ -86,19 +86,19 @@ def read_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def origin(url: httpx2.URL) -> tuple[str, bytes, int]:
-    """Scheme, host and port: what a credential belongs to."""
+    """Scheme, host and port, which delimit the use of a credential."""
     return url.scheme, url.raw_host, url.port or (443 if url.scheme == "https" else 80)
 
 
 def redirected(hop: Hop, status: int, location: str) -> Hop:
-    """The request that a redirect asks for. Raises `ToolError` where following it would be unsafe."""
+    """Make the next request of a redirect. Raises `ToolError` if following it is unsafe."""
     try:
         url = read_url(str(hop.url.join(location)))
     except (httpx2.InvalidURL, ValueError):
         raise ToolError("The new URL is not valid.", category="permanent") from None
     if hop.url.scheme == "https" and url.scheme == "http":
         raise ToolError(
-            "A step from https to http is refused. If that is acceptable, fetch the http address itself.",
+            "A redirect from https to http is refused. If that is acceptable, fetch the http address directly.",
             category="permission",
         )
     method, body, headers = hop.method, hop.body, dict(hop.headers)
@@ -108,7 +108,7 @@ def redirected(hop: Hop, status: int, location: str) -> Hop:
     if origin(url) != origin(hop.url):
         if body is not None:
             raise ToolError(
-                f"Sending the body on to {url.host!r} is refused. If that is meant, send it there itself.",
+                f"Forwarding the body to {url.host!r} is refused. If that is intended, send it there directly.",
                 category="permission",
             )
         headers = {name: value for name, value in headers.items() if name in CARRIED_HEADERS}

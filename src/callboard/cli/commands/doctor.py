@@ -1,0 +1,297 @@
+"""`callboard doctor`: check whether a server can start here, and print what to do if not."""
+
+import asyncio
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from difflib import get_close_matches
+from enum import StrEnum
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+from rich.text import Text
+
+from ...errors import CallboardError
+from ...runtime import open_store, store_status
+from ...settings import GATE_PREFIX, PREFIX, Settings
+from ...storage.errors import StoreError
+from ...storage.store import Store
+from ..process import Exit
+from ..store import DEFAULT, Address
+from ..terminal.console import AsJson, out, print_json
+from ..terminal.tables import Column, show_table
+from ..terminal.text import one_line
+
+OLDEST_PYTHON = (3, 11)
+OLDEST_TIME = 1_767_225_600.0
+"""The start of 2026: a clock that shows an earlier time is wrong."""
+MAX_CLOCK_SKEW = 5.0
+"""Seconds by which two clocks may differ without a warning."""
+
+EXTRAS = {
+    "cli": ("typer", "rich"),
+    "docstrings": ("docstring_parser",),
+    "stats": ("fastdigest",),
+    "dynamic": ("jsonschema_rs",),
+    "http": ("httpx2",),
+    "sql": ("sqlalchemy", "alembic"),
+    "postgres": ("psycopg",),
+    "chat": ("pydantic_ai",),
+    "server": ("starlette", "uvicorn", "httptools", "jwt", "cryptography", "prometheus_client", "ag_ui"),
+    "telemetry": ("opentelemetry.sdk",),
+}
+"""The optional parts, and the modules that each installs."""
+_OPTION_VARIABLES = ("HOST", "PORT", "MODEL", "STORE")
+_TEST_VARIABLES = ("TEST_POSTGRES", "CRASH_SEED")
+
+_COLUMNS = (Column("check", "bold"), Column("state"), Column("found", wraps=True), Column("what to do", wraps=True))
+
+
+class Mark(StrEnum):
+    """The state of a check."""
+
+    OK = "ok"
+    WARNING = "warning"
+    """The server can start, but you should know."""
+    PROBLEM = "problem"
+    """The server cannot start, or cannot be used."""
+
+
+_STYLES = {Mark.OK: "green", Mark.WARNING: "yellow", Mark.PROBLEM: "red"}
+
+
+class Check(NamedTuple):
+    """The result of one check. Checks change nothing."""
+
+    name: str
+    mark: Mark
+    found: str
+    advice: str = ""
+
+    def data(self) -> dict[str, str]:
+        return {"check": self.name, "state": self.mark.value, "found": self.found, "advice": self.advice}
+
+
+def run_doctor(
+    host: Annotated[str, typer.Option(envvar="CALLBOARD_HOST", help="The server's address.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(envvar="CALLBOARD_PORT", min=0, max=65_535, help="The server's port.")] = 8000,
+    store: Address = DEFAULT,
+    model: Annotated[
+        str, typer.Option(metavar="NAME", envvar="CALLBOARD_MODEL", help="The server's model.")
+    ] = "offline",
+    as_json: AsJson = False,
+) -> None:
+    """Check whether a server can start here. Nothing is changed, and no secret is printed.
+
+    The exit code is 0 if it can, also with warnings, and 1 if there is a
+    problem.
+    """
+    store_check, has_keys = check_store(store)
+    checks = [
+        check_python(sys.version_info[:3]),
+        check_extras(store),
+        check_settings(),
+        store_check,
+        check_clock(time.time(), store),
+        check_model(model),
+        check_port(host, port),
+        check_identity(host, has_keys),
+    ]
+    failed = any(check.mark is Mark.PROBLEM for check in checks)
+    if as_json:
+        print_json({"ok": not failed, "checks": [check.data() for check in checks]})
+    else:
+        show_table(_COLUMNS, [_row(check) for check in checks])
+        out.print("\nA server cannot start here: see the problems above." if failed else "\nA server can start here.")
+    if failed:
+        raise typer.Exit(Exit.FAILED)
+
+
+def _row(check: Check) -> tuple[str | Text, ...]:
+    return check.name, Text(check.mark, _STYLES[check.mark]), one_line(check.found), one_line(check.advice)
+
+
+def check_python(version: tuple[int, ...]) -> Check:
+    number = ".".join(map(str, version))
+    if version[:2] < OLDEST_PYTHON:
+        return Check("python", Mark.PROBLEM, number, "Install Python 3.11 or newer.")
+    return Check("python", Mark.OK, number)
+
+
+def check_extras(store: str, has: Callable[[str], bool] | None = None) -> Check:
+    """Check the optional parts. Only those that the server and the store need must be installed."""
+    is_installed = has or _is_installed
+    missing = [extra for extra, modules in EXTRAS.items() if not all(map(is_installed, modules))]
+    needed = {"server", "chat"}
+    if store.startswith(("sqlite", "postgres")):
+        needed |= {"sql", "postgres"} if store.startswith("postgres") else {"sql"}
+    if lacking := [extra for extra in missing if extra in needed]:
+        return Check("extras", Mark.PROBLEM, f"missing: {', '.join(lacking)}", _install(lacking))
+    if missing:
+        found = f"not installed: {', '.join(missing)}"
+        return Check("extras", Mark.WARNING, found, f"If you need them: {_install(missing)}")
+    return Check("extras", Mark.OK, "all installed")
+
+
+def check_settings() -> Check:
+    try:
+        Settings.from_environment()
+    except CallboardError as error:
+        return Check("settings", Mark.PROBLEM, str(error), "Correct the environment variable.")
+    names = sorted(name for name in os.environ if name.startswith(PREFIX))
+    try:
+        unknown = unknown_variables(names)
+    except ModuleNotFoundError:  # the server, which has variables of its own, is not installed
+        unknown = dict[str, str | None]()
+    if unknown:
+        similar = [name for name in unknown.values() if name]
+        advice = f"Did you mean {', '.join(similar)}?" if similar else "Remove the unknown variables."
+        return Check("settings", Mark.WARNING, f"unknown variables: {', '.join(unknown)}", advice)
+    return Check("settings", Mark.OK, f"from the environment: {', '.join(names)}" if names else "the defaults")
+
+
+def check_store(url: str) -> tuple[Check, bool]:
+    """Check the store, and whether it has keys. Its own errors already say what to do."""
+    if url == "memory://":
+        return Check("store", Mark.WARNING, "in memory", "All data is lost when the server stops. Use --store."), False
+    try:
+        opened = open_store(url)
+        status = store_status(url)
+    except CallboardError as error:
+        return Check("store", Mark.PROBLEM, str(error)), False
+    kind = url.partition(":")[0]
+    if status.revision is None:
+        return Check("store", Mark.OK, f"{kind}: empty; the first server creates its tables"), False
+    if status.revision != status.newest:
+        found = f"{kind}: revision {status.revision}, but {status.newest} is needed"
+        mark = Mark.WARNING if kind == "sqlite" else Mark.PROBLEM
+        return Check("store", mark, found, "Make a backup, then run: callboard migrate"), False
+    try:
+        keys = asyncio.run(_has_keys(opened))
+    except StoreError as error:
+        return Check("store", Mark.PROBLEM, str(error)), False
+    return Check("store", Mark.OK, f"{kind}: at the newest revision, {status.newest}"), keys
+
+
+def check_clock(now: float, store: str) -> Check:
+    """Check the clock, which expiry, leases and tokens depend on."""
+    advice = "Set the clock, and keep it right with NTP."
+    if now < OLDEST_TIME:
+        return Check("clock", Mark.PROBLEM, f"it shows {time.strftime('%Y-%m-%d', time.gmtime(now))}", advice)
+    other, name = _other_clock(store)
+    if other is not None and other - now > MAX_CLOCK_SKEW:
+        return Check("clock", Mark.WARNING, f"{other - now:.0f} s behind {name}", advice)
+    if other is not None and now - other > MAX_CLOCK_SKEW and name.startswith("the database"):
+        return Check("clock", Mark.WARNING, f"{now - other:.0f} s ahead of {name}", advice)
+    return Check("clock", Mark.OK, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now)))
+
+
+def check_model(name: str) -> Check:
+    if name == "offline":
+        advice = "For a language model: set --model and its key."
+        return Check("model", Mark.OK, "offline, which is not a language model", advice)
+    try:
+        import_module("callboard.chat.model").choose_model(name)
+    except ModuleNotFoundError:
+        return Check("model", Mark.PROBLEM, "a package is missing", _install(["chat"]))
+    except CallboardError as error:
+        return Check("model", Mark.PROBLEM, str(error), "Set it, or choose another model with --model.")
+    return Check("model", Mark.OK, f"{name}, with its key")
+
+
+def check_port(host: str, port: int) -> Check:
+    """Check whether a server could listen at an address."""
+    address = f"{host}, port {port}"
+    try:
+        family, *_, found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        socket.create_server((str(found[0]), int(found[1])), family=family).close()
+    except OSError as error:
+        return Check("port", Mark.PROBLEM, f"{address}: {error.strerror or error}", "Choose another: --host, --port.")
+    return Check("port", Mark.OK, f"{address} is free")
+
+
+def check_identity(host: str, keys: bool) -> Check:
+    """Check that clients must identify themselves if other machines can reach the server."""
+    try:
+        identity = import_module("callboard.server.identity")
+        config: Any = identity.IdentityConfig.from_environment()
+    except ModuleNotFoundError:
+        return Check("identity", Mark.PROBLEM, "the server is not installed", _install(["server"]))
+    except CallboardError as error:
+        return Check("identity", Mark.PROBLEM, str(error), "Correct the environment variable.")
+    create = "Create a key: callboard keys create --user NAME"
+    if not identity.may_listen(host, config, keys=keys):
+        return Check("identity", Mark.PROBLEM, f"other machines could use the server on {host} without a key", create)
+    if config.jwks is not None and not _has_key_set(config):
+        advice = "Check that CALLBOARD_JWKS names a readable key set with public keys."
+        return Check("identity", Mark.PROBLEM, "the key set that verifies tokens cannot be used", advice)
+    ways = [*(["keys"] if keys else []), *(["tokens"] if config.jwks is not None else [])]
+    if ways:
+        return Check("identity", Mark.OK, f"required: {' or '.join(ways)}")
+    if config.insecure:
+        return Check("identity", Mark.WARNING, "any machine can use it without a key", create)
+    return Check("identity", Mark.OK, "only this machine can use it, as one user")
+
+
+def unknown_variables(names: Iterable[str]) -> dict[str, str | None]:
+    """The `CALLBOARD_…` variables that nothing reads, each with the most similar known one.
+
+    Raises `ModuleNotFoundError` if the server, which has variables of its own, is not installed.
+    """
+    config = import_module("callboard.server.identity").IdentityConfig
+    settings = {field.name.upper() for field in (*fields(Settings), *fields(config))} - {"GATES"}
+    known = sorted({*settings, *_OPTION_VARIABLES, *_TEST_VARIABLES})
+    unknown = [name for name in names if name.startswith(PREFIX) and name.removeprefix(PREFIX) not in known]
+    return {
+        name: next((PREFIX + match for match in get_close_matches(name.removeprefix(PREFIX), known, n=1)), None)
+        for name in unknown
+        if not name.startswith(GATE_PREFIX)
+    }
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # its parent package is missing
+        return False
+
+
+def _install(extras: list[str]) -> str:
+    return f'pip install "callboard[{",".join(extras)}]"'
+
+
+def _has_key_set(config: Any) -> bool:
+    keyset = import_module("callboard.server.identity.keyset")
+    try:
+        return bool(keyset.usable_keys(keyset.read_source(config.jwks), config.jwt_algorithms))
+    except Exception:  # of a file, of the network, or of the content
+        return False
+
+
+async def _has_keys(store: Store) -> bool:
+    await store.open(lambda _: None)
+    try:
+        return bool(await store.keys(limit=1))
+    finally:
+        await store.close()
+
+
+def _other_clock(url: str) -> tuple[float | None, str]:
+    """A time to compare the clock with, and its name: the database's, or that of the file's last change."""
+    if url.startswith("sqlite:///"):
+        try:
+            return Path(url.removeprefix("sqlite:///")).stat().st_mtime, "the last change of the store"
+        except OSError:
+            return None, ""
+    if not url.startswith("postgres"):
+        return None, ""
+    try:
+        return store_status(url).clock, "the database's server"
+    except (CallboardError, ModuleNotFoundError):
+        return None, ""

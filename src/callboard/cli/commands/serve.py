@@ -1,0 +1,124 @@
+"""`callboard serve`: start the server and its chat page."""
+
+import logging
+from collections.abc import Iterable
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+import typer
+from rich.padding import Padding
+from rich.table import Table
+
+import callboard
+
+from ...errors import MissingExtraError
+from ...telemetry.logs import configure
+from ...toolkits import built_in
+from ...tools.definition import Tool
+from ...tools.registry import Registry
+from ..options import Source, load_registry
+from ..store import DEFAULT, Address
+from ..terminal.console import out
+
+log = logging.getLogger("callboard.server")
+
+
+def serve(
+    host: Annotated[str, typer.Option(envvar="CALLBOARD_HOST", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(envvar="CALLBOARD_PORT", min=0, max=65_535, help="The port to listen on; 0 picks a free one.")
+    ] = 8000,
+    store: Address = DEFAULT,
+    model: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", envvar="CALLBOARD_MODEL", help="A model of Pydantic AI, or offline, which needs no key."
+        ),
+    ] = "offline",
+    source: Source = None,
+    no_auth: Annotated[
+        bool, typer.Option("--no-auth", help="Allow requests without a key from anywhere, while the store has no keys.")
+    ] = False,
+    grace: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0, max=600, help="Time for running turns to finish at shutdown.")
+    ] = 10.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print logs as lines of JSON, and nothing else.")] = False,
+) -> None:
+    """Start the server, and print its address.
+
+    All data is kept in the store, by default callboard.db in this folder.
+    By default, only this machine can reach it. To serve other machines,
+    create a key (callboard keys create) and set --host.
+
+    Ctrl-C or SIGTERM stops the server: running turns get a grace period,
+    streams end after their last event, and clients resume later.
+    """
+    try:
+        from ...server import launch
+    except ModuleNotFoundError as missing:
+        raise MissingExtraError("The server", "server") from missing
+    secrets = [password] if (password := urlsplit(store).password) else []
+    configure(json=as_json, level=logging.INFO if as_json else logging.WARNING, secrets=secrets)
+    tools = Registry(_default_tools()) if source is None else load_registry(source)
+
+    def listening(address: str, needs_key: bool) -> None:
+        if as_json:
+            log.info("listening", extra={"address": address, "store": _location(store), "model": model})
+        else:
+            _welcome(address, store, model, len(tools), needs_key)
+
+    launch.launch(
+        launch.LaunchOptions(
+            host=host,
+            port=port,
+            store=store,
+            model=model,
+            tools=tools,
+            workers=_workers(),
+            no_auth=no_auth,
+            grace=grace,
+            log_owners=as_json,
+        ),
+        listening,
+    )
+
+
+def _default_tools() -> Iterable[Tool]:
+    """The built-in toolkits, and the demo's tools."""
+    return [*built_in(), *_optional("callboard.demo.tools", "tools")]
+
+
+def _workers() -> Iterable[Tool]:
+    return _optional("callboard.toolkits.gas", "workers")
+
+
+def _optional(module: str, name: str) -> Iterable[Any]:
+    """An attribute of a toolkit, or nothing if its packages are not installed."""
+    try:
+        return getattr(import_module(module), name)
+    except ModuleNotFoundError:
+        return ()
+
+
+def _welcome(address: str, store: str, model: str, tools: int, needs_key: bool) -> None:
+    facts = Table.grid(padding=(0, 2))
+    facts.add_row("[dim]data[/]", _location(store))
+    facts.add_row("[dim]model[/]", "offline (not a language model; see --model)" if model == "offline" else model)
+    facts.add_row("[dim]tools[/]", str(tools))
+    facts.add_row("[dim]access[/]", "with a key" if needs_key else "without a key, as one user")
+    out.print(f"\n  [bold]callboard[/] {callboard.__version__}  [bold cyan]{address}[/]\n")
+    out.print(Padding(facts, (0, 2)))
+    out.print("\n  [dim]Press Ctrl-C to stop.[/]\n")
+    out.file.flush()
+
+
+def _location(store: str) -> str:
+    """The location of the data, without a password."""
+    if store.startswith("sqlite:///"):
+        return str(Path(store.removeprefix("sqlite:///")).absolute())
+    parts = urlsplit(store)
+    if parts.scheme == "memory":
+        return "in memory, lost when the server stops"
+    return f"{parts.scheme}://{parts.hostname or ''}{parts.path}"

@@ -1,0 +1,146 @@
+"""Values of options that several commands share: a registry of tools, and JSON documents."""
+
+import contextlib
+import difflib
+import json
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+
+from callboard import Registry, Tool
+from callboard.errors import CallboardError, ToolError
+from callboard.toolkits import built_in
+
+from .process import Exit
+from .terminal.console import err
+
+Source = Annotated[
+    str | None,
+    typer.Option(
+        "--tools", metavar="PACKAGE.MODULE:REGISTRY", help="The registry to use. Default: the built-in toolkits."
+    ),
+]
+EXCERPT = 60
+"""Characters of an invalid line that an error shows."""
+
+
+class LoadingError(CallboardError):
+    """The registry that `--tools` names cannot be loaded."""
+
+    code = "loading"
+
+
+class DocumentError(CallboardError):
+    """A JSON document cannot be read (usage), or is not JSON (invalid)."""
+
+    code = "arguments"
+
+    def __init__(self, message: str, exit_code: Exit) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+def load_registry(address: str | None) -> Registry:
+    """Load the registry at `package.module:name`, or the built-in toolkits. Raises `LoadingError`."""
+    if address is None:
+        return Registry(built_in())
+    module_name, separator, name = address.partition(":")
+    if not (module_name and separator and name):
+        raise LoadingError(f"--tools {address!r} is not of the form package.module:registry.")
+    sys.path.insert(0, "")  # the current folder, as with `python -m`
+    try:
+        with contextlib.redirect_stdout(sys.stderr):  # standard output is for the command's result
+            module = import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+            raise LoadingError(f"{module_name} needs the module {error.name!r}, which is not installed.") from error
+        raise LoadingError(f"There is no module {module_name!r} here or among the installed packages.") from error
+    except CallboardError:
+        raise
+    except Exception as error:
+        raise LoadingError(f"{module_name} cannot be imported: {type(error).__name__}: {error}") from error
+    finally:
+        sys.path.remove("")
+    found: object = getattr(module, name, None)
+    if isinstance(found, Registry):
+        return found
+    if isinstance(found, Tool):
+        return Registry([cast(Tool, found)])
+    kind = type(found).__name__
+    items = cast("Sequence[object]", found) if isinstance(found, list | tuple) else ()
+    if tools := [cast(Tool, item) for item in items if isinstance(item, Tool)]:
+        return Registry(tools)
+    if found is None:
+        raise LoadingError(f"The module {module_name!r} has no {name!r}.")
+    raise LoadingError(f"{address} is of type {kind}. Name a Registry, a Tool or a list of tools.")
+
+
+def find_tool(registry: Registry, name: str) -> Tool:
+    """Find a tool by its name. Raises `ToolError` (not_found) that suggests similar names."""
+    if (found := registry.get(name)) is not None:
+        return found
+    similar = difflib.get_close_matches(name, registry.names(), n=3)
+    hint = f" Did you mean {', '.join(similar)}?" if similar else " See: callboard tools list"
+    raise ToolError(f"There is no tool {name!r}.{hint}", category="not_found")
+
+
+def read_document(value: str, option: str, *, hint: str = "") -> bytes:
+    """Read JSON from an option: text, `@FILE`, or `-` for standard input. Raises `DocumentError` with the position."""
+    if value == "-":
+        return _checked(_read_standard_input(), "Standard input", hint)
+    if value.startswith("@"):
+        return _checked(_read_file(value.removeprefix("@"), option), f"The file {value.removeprefix('@')}", hint)
+    return _checked(value.encode(errors="surrogateescape"), option, hint)  # the bytes that the shell passed
+
+
+def _read_standard_input() -> bytes:
+    if sys.stdin.isatty():
+        err.print("[dim]Reading JSON from standard input; press Ctrl-D to end it.[/]")
+    return sys.stdin.buffer.read()
+
+
+def _read_file(name: str, option: str) -> bytes:
+    if not name:
+        raise DocumentError(f"{option} @ needs the name of a file: @arguments.json", Exit.USAGE)
+    try:
+        return Path(name).read_bytes()
+    except OSError as error:
+        reason = error.strerror or str(error)
+    except ValueError as error:
+        reason = str(error)
+    raise DocumentError(f"{option} @{name}: the file cannot be read: {reason}.", Exit.USAGE)
+
+
+def _checked(document: bytes, source: str, hint: str) -> bytes:
+    """Check the grammar of a document, and remove its byte order mark."""
+    try:
+        text = document.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DocumentError(f"{source} is not UTF-8 text: see byte {error.start + 1}.", Exit.INVALID) from None
+    if not text.strip():
+        raise DocumentError(f"{source} is empty, which is not JSON. {hint}".rstrip(), Exit.INVALID)
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        raise DocumentError(_syntax_error(error, source), Exit.INVALID) from None
+    except RecursionError:
+        raise DocumentError(f"{source} is nested too deeply.", Exit.INVALID) from None
+    except ValueError as error:  # a number of thousands of digits
+        raise DocumentError(f"{source} cannot be used: {error}.", Exit.INVALID) from None
+    return text.encode()
+
+
+def _syntax_error(error: json.JSONDecodeError, source: str) -> str:
+    """Describe a syntax error, with an excerpt of its line and a mark under the column."""
+    message = f"{source} is not JSON: {error.msg}, at line {error.lineno}, column {error.colno}."
+    lines = error.doc.split("\n")
+    line, column = lines[error.lineno - 1].rstrip("\r"), error.colno - 1
+    if not line.strip():
+        return message
+    start = max(0, min(column - EXCERPT // 2, len(line) - EXCERPT))
+    excerpt = "".join(character if character.isprintable() else " " for character in line[start : start + EXCERPT])
+    return f"{message}\n  {excerpt}\n  {' ' * (column - start)}^"

@@ -1,0 +1,1 @@
+"""The terminal: text, tables, live progress, the keyboard, and the chat."""

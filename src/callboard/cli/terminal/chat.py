@@ -1,0 +1,164 @@
+"""A chat on a terminal. You type while the model answers and tools run, and answer requests in the same place."""
+
+import asyncio
+import os
+import sys
+from contextlib import aclosing
+
+from pydantic_core import from_json
+from rich.text import Text
+
+from ...errors import CallboardError
+from ...events.event import Event
+from ...events.kinds import EventKind
+from ...sessions.answers import AnswerInvalid, arguments_hash
+from ...sessions.session import Session
+from ..interrupts import Interrupts, alongside
+from ..process import Exit
+from .console import out, print_line
+from .keyboard import Keyboard
+from .request_form import RequestForm
+from .screen import LiveScreen
+from .text import one_line
+
+HELP = """\
+Write to the model at any time, also while tools run.
+  what is 12 * (3 + 4)             a call that returns within the turn
+  check the stock of lamps         a call that fails and is retried
+  build a report on coffee         background work: keep chatting meanwhile
+  cancel the report, list tasks    manage background work
+  pay 25 EUR to Ada for lunch      a call that needs your approval
+  deliver the lamp                 a question to you
+  later                            leave a request open that you have started to answer
+  quit, or Ctrl-D                  leave; Ctrl-C stops the model, a second Ctrl-C exits at once"""
+
+
+class Chat:
+    """A person at a terminal, in one session."""
+
+    def __init__(self, session: Session, welcome: str) -> None:
+        self._session = session
+        self._welcome = welcome
+        self._keyboard = Keyboard(sys.stdin.fileno(), self._on_key)
+        self._screen = LiveScreen(lambda: self._keyboard.render(self._prompt()))
+        self._forms: dict[str, RequestForm] = {}
+        self._interrupts = Interrupts(lambda: self._interrupted.set(), self._abandon)
+        self._interrupted = asyncio.Event()
+
+    async def run(self) -> Exit:
+        """Chat until the person leaves."""
+        last_seq = self._session.board.last_seq
+        with self._keyboard, self._interrupts, self._screen, self._session.board.listening(self._on_delta):
+            self._screen.explain(self._welcome)
+            for request in await self._session.requests():  # left open by an earlier chat
+                self._forms[request.id] = RequestForm(
+                    request.id,
+                    request.execution_id,
+                    request.tool,
+                    from_json(request.payload),
+                    from_json(request.schema),
+                    request.purpose,
+                    arguments_hash(request),
+                )
+            async with alongside(self._show_events(last_seq)), alongside(self._stop_turns()):
+                while (line := await self._keyboard.next()) is not None:
+                    if line.strip().lower() in ("quit", "exit"):
+                        break
+                    await self._enter(line)
+        return Exit.OK
+
+    async def _enter(self, line: str) -> None:
+        form = self._form()
+        try:
+            if form is not None and form.accepts(line):
+                await self._answer(form, line)
+            elif line.strip().lower() in ("help", "?"):
+                print_line(Text(HELP))
+            elif line.strip():
+                await self._session.post({"kind": EventKind.USER_INPUT, "text": line.strip()})
+        except CallboardError as error:
+            self._print(one_line(str(error)), "red")
+
+    async def _answer(self, form: RequestForm, line: str) -> None:
+        answer = form.enter(line)
+        if form.problem:
+            self._print(form.problem)
+        if answer is None:
+            self._keyboard.editor.set("" if form.is_idle else form.prompt.initial)
+            return
+        try:
+            await self._session.answer(form.request_id, answer.value, arguments_hash=form.arguments_hash)
+        except AnswerInvalid as error:  # the request is still open
+            problems = [f"{problem.get('path')}: {problem.get('message')}" for problem in error.problems]
+            self._print(one_line("; ".join(problems) or str(error)))
+            self._keyboard.editor.set("" if form.is_idle else form.prompt.initial)
+        except CallboardError:
+            self._forms.pop(form.request_id, None)
+            raise
+        else:
+            self._forms.pop(form.request_id, None)
+
+    async def _show_events(self, after: int) -> None:
+        async with aclosing(self._session.events(after)) as events:
+            async for event in events:
+                self._screen.show(event)
+                self._update_forms(event)
+
+    def _update_forms(self, event: Event) -> None:
+        data = event.data
+        match event.kind:
+            case EventKind.HUMAN_REQUEST | EventKind.WALLET_TX_REQUEST:
+                self._forms[data["request_id"]] = RequestForm(
+                    data["request_id"],
+                    data["execution_id"],
+                    data["tool"],
+                    data.get("payload", {}),
+                    data["answer_schema"],
+                    data["purpose"],
+                    data.get("arguments_hash"),
+                )
+            case EventKind.HUMAN_ANSWER | EventKind.WALLET_TX_RESPONSE:  # perhaps from another client
+                self._forms.pop(data["request_id"], None)
+            case EventKind.TOOL_RESULT:
+                for form in [form for form in self._forms.values() if form.execution_id == data["execution_id"]]:
+                    del self._forms[form.request_id]
+            case _:
+                pass
+
+    def _form(self) -> RequestForm | None:
+        return next(iter(self._forms.values()), None)
+
+    def _prompt(self) -> str:
+        form = self._form()
+        return "> " if form is None else form.prompt.text
+
+    def _on_delta(self, event: bytes) -> None:
+        delta = from_json(event)
+        if delta["kind"] == EventKind.TEXT:
+            self._screen.add_delta(delta["data"]["delta"])
+
+    def _on_key(self) -> None:
+        self._interrupts.interrupted = False
+        self._screen.refresh()
+
+    async def _stop_turns(self) -> None:
+        """Interrupt the turn at each first Ctrl-C."""
+        while True:
+            await self._interrupted.wait()
+            self._interrupted.clear()
+            if self._session.is_processing:
+                self._print("Stopping. Press Ctrl-C again to exit at once.")
+                try:
+                    await self._session.interrupt()
+                except CallboardError as error:
+                    self._print(one_line(str(error)), "red")
+            else:
+                self._keyboard.editor.set("")
+                self._print("Nothing to stop. Press Ctrl-C again to exit, or Ctrl-D, or type quit.")
+
+    def _print(self, message: str, style: str = "yellow") -> None:
+        print_line(Text(f"       {message}", style))
+
+    def _abandon(self) -> None:
+        self._keyboard.restore()
+        os.write(out.file.fileno(), b"\x1b[?25h\r\n")  # show the cursor again

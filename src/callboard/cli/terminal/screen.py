@@ -1,0 +1,188 @@
+"""A conversation on a screen: messages, calls with their progress, requests and answers.
+
+On a terminal, running calls are drawn at the bottom, and finished lines are printed above them. Elsewhere each event is
+a plain line, or a line of JSON.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, Self, cast
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.live import Live
+from rich.text import Text
+
+from ...events.event import Event
+from ...events.kinds import EventKind
+from ...sessions.answers import REJECTED
+from .console import err, out, print_line
+from .progress import ProgressTable
+from .text import compact, describe_error, describe_event, one_line, safe
+
+MAX_VALUE = 200
+"""Characters of arguments and results that a line shows, at most."""
+
+
+class Screen(Protocol):
+    """Shows a conversation, inside a `with` block."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *exc: object) -> None: ...
+
+    def show(self, event: Event) -> None:
+        """Show the next event of the board."""
+        ...
+
+    def add_delta(self, delta: str) -> None:
+        """Show a piece of the text that the model is writing."""
+        ...
+
+    def explain(self, text: str) -> None:
+        """Show an explanation."""
+        ...
+
+
+class LineScreen:
+    """Plain lines on standard output."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None: ...
+
+    def show(self, event: Event) -> None:
+        if (line := line_of(event)) is not None:
+            print_line(line)
+
+    def add_delta(self, delta: str) -> None: ...
+
+    def explain(self, text: str) -> None:
+        print_line(Text(f"\n# {text}", "italic"))
+
+
+class JsonScreen(LineScreen):
+    """Each event as a line of JSON on standard output; explanations go to standard error."""
+
+    def show(self, event: Event) -> None:
+        out.file.write(event.line.decode() + "\n")
+        out.file.flush()
+
+    def explain(self, text: str) -> None:
+        err.print(Text(text, "dim"), soft_wrap=True)
+
+
+class LiveScreen(LineScreen):
+    """A terminal that is redrawn. `prompt` returns its last line, such as the line that is being typed."""
+
+    def __init__(self, prompt: Callable[[], Text] | None = None) -> None:
+        self._prompt = prompt
+        self._table = ProgressTable()
+        self._partial_text = ""
+        self._live = Live(self, console=out, refresh_per_second=12, transient=True)
+
+    def __enter__(self) -> Self:
+        self._live.__enter__()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._live.__exit__(None, None, None)
+
+    def show(self, event: Event) -> None:
+        self._table.update(event)
+        execution_id: str = event.data.get("execution_id", "")
+        match event.kind:
+            case EventKind.TOOL_PROGRESS if execution_id in self._table.rows:
+                return  # the table shows it
+            case EventKind.TOOL_RESULT:
+                self._table.rows.pop(execution_id, None)
+            case EventKind.TEXT | EventKind.TURN_INTERRUPTED | EventKind.TURN_FAILED:
+                self._partial_text = ""
+            case _:
+                pass
+        super().show(event)
+
+    def add_delta(self, delta: str) -> None:
+        self._partial_text += delta
+
+    def refresh(self) -> None:
+        """Redraw now, as after a key."""
+        self._live.refresh()
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if self._partial_text:
+            yield Text.assemble(_MODEL, safe(self._partial_text))
+        yield self._table
+        if self._prompt is not None:
+            yield self._prompt()
+
+
+_YOU = ("you    ", "bold green")
+_MODEL = ("model  ", "bold cyan")
+_INDENT = "       "
+
+
+def line_of(event: Event) -> Text | None:
+    """The line for an event; None for events that need no line."""
+    data = event.data
+    match event.kind:
+        case EventKind.USER_INPUT:
+            return Text.assemble(_YOU, safe(data["text"]))
+        case EventKind.TEXT:
+            return Text.assemble(_MODEL, safe(data.get("text") or "").replace("\n", "\n" + _INDENT))
+        case EventKind.TOOL_STARTED:
+            return _line("→", "cyan", data["tool"], _fields(data["arguments"]))
+        case EventKind.TOOL_PROGRESS | EventKind.TOOL_PARTIAL:
+            return _line("·", "dim", data["tool"], describe_event(event) or "")
+        case EventKind.TOOL_RETRYING:
+            return _line("↻", "yellow", data["tool"], describe_event(event) or "")
+        case EventKind.TOOL_RESULT if _is_rejected(data.get("error")):
+            return _line("–", "dim", data["tool"], one_line(data["error"]["message"]))
+        case EventKind.TOOL_RESULT if data.get("error"):
+            return _line("✗", "red", data["tool"], describe_error(data["error"]))
+        case EventKind.TOOL_RESULT:
+            return _line("✓", "green", data["tool"], _fields(data.get("value")))
+        case EventKind.HUMAN_REQUEST:
+            return _line("?", "bold magenta", data["tool"], f"asks a person: {_fields(data['payload'])}")
+        case EventKind.WALLET_TX_REQUEST:
+            request = f"asks your wallet: {data['value']} wei to {data['to']}: {data['description']}"
+            return _line("?", "bold magenta", data["tool"], one_line(request))
+        case EventKind.HUMAN_ANSWER:
+            return Text.assemble(_YOU, _answer_text(data["answer"]))
+        case EventKind.TURN_FAILED:
+            return Text.assemble(("error  ", "bold red"), describe_error(data["error"]))
+        case EventKind.TURN_INTERRUPTED:
+            return Text(f"{_INDENT}(stopped)", "yellow")
+        case EventKind.SYSTEM_NOTICE | EventKind.SYSTEM_ERROR:
+            return _line("!", "yellow", "", one_line(data["message"]))
+        case _:
+            return None
+
+
+def _line(mark: str, style: str, tool: str, text: str) -> Text:
+    return Text.assemble(_INDENT, (f"{mark} ", style), (f"{one_line(tool)} " if tool else "", "bold"), (text, "dim"))
+
+
+def _fields(value: Any) -> str:
+    """A value for people: fields with their names."""
+    if (fields := _mapping(value)) is None:
+        return compact(value, MAX_VALUE)
+    return ", ".join(f"{one_line(name)}: {compact(field, MAX_VALUE)}" for name, field in fields.items())
+
+
+def _answer_text(answer: Any) -> str:
+    fields = _mapping(answer) or {}
+    if not isinstance(fields.get("approved"), bool):
+        return _fields(answer)
+    reason, edited = fields.get("reason"), fields.get("arguments")
+    if fields["approved"]:
+        return "yes" if edited is None else f"yes, with {_fields(edited)}"
+    return f"no: {compact(reason, MAX_VALUE)}" if reason else "no"
+
+
+def _is_rejected(error: Any) -> bool:
+    """Whether a person refused the call, which is not a failure."""
+    details = _mapping((_mapping(error) or {}).get("details")) or {}
+    return details.get("decision") == REJECTED
+
+
+def _mapping(value: Any) -> Mapping[str, Any] | None:
+    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else None

@@ -1,0 +1,92 @@
+"""The result of a fetch: status, selected headers, and the body, if it is text. No I/O."""
+
+import codecs
+import re
+from dataclasses import dataclass
+
+import httpx2
+from pydantic import BaseModel, ConfigDict, Field
+
+from .request import Hop
+
+RETURNED_HEADERS = frozenset(
+    {
+        "allow", "cache-control", "content-disposition", "content-language", "content-length", "content-range",
+        "content-type", "date", "etag", "expires", "last-modified", "link", "location", "retry-after", "server",
+        "www-authenticate",
+    }
+)  # fmt: skip
+BINARY_KINDS = ("image/", "audio/", "video/", "font/")
+
+_CHARSET = re.compile(
+    r"utf-?8|utf-?16(le|be)?|(us-)?ascii|iso-?8859-\d{1,2}|latin-?1|(windows-|cp)125\d|koi8-[ru]|gb2312|gbk|gb18030|big5"
+    r"|shift[-_]jis|sjis|euc-(jp|kr)|iso-2022-jp"
+)
+
+
+class FetchResult(BaseModel):
+    """The response of a server, with any status."""
+
+    model_config = ConfigDict(frozen=True)
+
+    status: int = Field(description="HTTP status code")
+    url: str = Field(description="Final address, after redirects")
+    content_type: str | None = Field(description="Content-Type of the response")
+    headers: dict[str, str] = Field(description="Selected response headers")
+    text: str = Field(description="The body as text; empty if there is none, or if it is not text")
+    truncated: bool = Field(description="Whether a part of the body is missing")
+    bytes_received: int = Field(description="Bytes of the body that were kept, after decompression")
+    redirects: list[str] = Field(description="Addresses that redirected, in order")
+    note: str | None = Field(description="Why text is truncated or missing")
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The kept part of a response's body, and the reason if it is not all."""
+
+    data: bytes
+    truncation: str | None = None
+
+
+def read_text(data: bytes, kind: str, charset: str | None, whole: bool) -> str | None:
+    """Decode a body, or return None if it is binary, whatever its type says. A partial last character is dropped."""
+    if not data:
+        return ""
+    if kind.startswith(BINARY_KINDS) and not kind.endswith("+xml"):
+        return None
+    name = charset.lower() if charset and _CHARSET.fullmatch(charset.lower()) else "utf-8"
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        name = "utf-16"
+    try:
+        decoder = codecs.getincrementaldecoder("utf-8-sig" if name in ("utf-8", "utf8") else name)("replace")
+    except LookupError:
+        decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
+    text = decoder.decode(data, final=whole)
+    sample = text[:4096]
+    unreadable = sum(char == "\ufffd" or (char < " " and char not in "\t\n\r\f\x1b") for char in sample)
+    return None if "\0" in text or unreadable * 20 > len(sample) else text
+
+
+def make_result(hop: Hop, response: httpx2.Response, redirects: list[str], body: Body) -> FetchResult:
+    """Make the result of a fetch."""
+    content_type = response.headers.get("content-type")
+    kind = (content_type or "").partition(";")[0].strip().lower()[:100]
+    text = read_text(body.data, kind, response.charset_encoding, whole=body.truncation is None)
+    note = body.truncation
+    if text is None:
+        note = f"The body is binary ({kind or 'of no stated type'}, {len(body.data)} bytes) and is not returned."
+    return FetchResult(
+        status=response.status_code,
+        url=str(hop.url),
+        content_type=content_type and content_type[:200],
+        headers={
+            name: value[:1000]
+            for name, value in response.headers.items()
+            if name in RETURNED_HEADERS or name.startswith(("ratelimit", "x-ratelimit-"))
+        },
+        text=text or "",
+        truncated=body.truncation is not None,
+        bytes_received=len(body.data),
+        redirects=redirects,
+        note=note,
+    )
