@@ -114,6 +114,12 @@ class MissingExtraError(CallboardError):
         self.extra = extra
 
 
+class RuntimeNotOpen(CallboardError):
+    """A runtime, or one of its sessions, is used before `async with` has entered it or after it has ended."""
+
+    code = "runtime_not_open"
+
+
 class ToolError(CallboardError):
     """A call failed. Raise it from a handler to say how, in words that the model can act on.
 
@@ -143,6 +149,9 @@ class ToolError(CallboardError):
         self.report = report
         self.origin: str | None = None
         """Where in the code it happened, of one that is kept: a file and a line. For operators too."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.message!r}, category={self.category.value!r})"
 
     @property
     def may_retry(self) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakValueDictionary
 
 from .adapters.stores import open_store
 from .clock import Clock, SystemClock
@@ -14,8 +15,10 @@ from .errors import MissingExtraError
 from .execution.limits import Limits
 from .execution.manager import ExecutionManager
 from .execution.watchdog import Watchdog
+from .sessions.live_session import LiveSession
 from .sessions.liveness import this_process
 from .sessions.session import Session
+from .sessions.session_loader import Retention
 from .sessions.session_manager import SessionManager
 from .settings import Settings
 from .tools.definition import Tool
@@ -86,9 +89,7 @@ class Runtime:
             durable=store != "memory://",
             me=this_process(),
             workers=workers,
-            keep_events=keep_events,
-            keep_for=keep_for,
-            keep_executions=keep_executions,
+            retention=Retention(events=keep_events, seconds=keep_for, executions=keep_executions),
             idle_after=idle_after,
             recover=recover,
         )
@@ -98,7 +99,7 @@ class Runtime:
                 from .chat import Conversations
             except ModuleNotFoundError as missing:
                 raise MissingExtraError("A model to talk to", "chat") from missing
-            self._conversations = self.sessions.converse = Conversations(
+            self._conversations = self.sessions.conversations = Conversations(
                 self.registry,
                 self.sessions,
                 model,
@@ -108,12 +109,13 @@ class Runtime:
                 cancel_on_interrupt=cancel_on_interrupt,
             )
         self._watchdog = Watchdog(self.manager, self._blocked, threshold=blocked_after)
+        self._sessions: WeakValueDictionary[LiveSession, Session] = WeakValueDictionary()
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self.registry)
-            await self.store.open(self.sessions.woken)
+            await self.store.open(self.sessions.notified)
             stack.push_async_callback(self.store.close)
             stack.push_async_callback(self.sessions.stop)
             await stack.enter_async_context(self.manager)
@@ -143,9 +145,12 @@ class Runtime:
 
         `wake` is what late results do to it while it is idle (`wake`, `wait`, `ui_only`), where their tools are louder.
         """
-        return await self.sessions.open(
+        live = await self.sessions.open(
             session_id, user_id, namespaces=namespaces, channel=channel, allow=allow, wake=wake
         )
+        if (session := self._sessions.get(live)) is None:
+            session = self._sessions[live] = Session(live)
+        return session
 
     @property
     def loop_lag(self) -> Histogram:
@@ -154,7 +159,7 @@ class Runtime:
 
     def _blocked(self, tool: str, seconds: float, session_ids: Collection[str]) -> None:
         """A handler held the event loop: tell the people whose calls waited for it."""
-        for session in self.sessions.live(session_ids):
+        for session in self.sessions.known(session_ids):
             said = f"The tool {tool} blocked everything for {seconds:.1f} seconds."
             self.sessions.background.run(session.notice(said, tool=tool, seconds=seconds))
 

@@ -15,7 +15,7 @@ LAZY = {
     "adapters/stores/revisions.py": {"migrations"},
     "adapters/stores/sql.py": {"postgres"},
     "runtime.py": {"chat"},
-    "sessions/session.py": {"events.posting"},
+    "sessions/posting.py": {"events.posting"},
     "categories.py": {"email.utils"},
     "cli/__init__.py": {"app"},
     "cli/demo.py": {"chat.offline"},

@@ -11,6 +11,7 @@ from callboard.chat.transcript import Input
 from callboard.chat.turn_lease import TurnLease
 from callboard.sessions.calls import Calls
 from callboard.sessions.conversation_scope import ConversationScope
+from callboard.sessions.session import live_session
 from callboard.storage.port import Change, StoreUnavailable
 from callboard.storage.rows import ExecutionRow
 from callboard.testing import ManualClock
@@ -119,9 +120,9 @@ async def test_e5_a_turn_that_is_another_processs_by_now_writes_nothing(shared_u
 async def _rob(here: Runtime, there: Runtime) -> None:
     """What happens to a process that lost its lease, while it goes on."""
     await there.sessions._heartbeat.join()
-    me = here.sessions._me.id
+    me = here.sessions._services.owner
     [owner] = [owner for owner in await there.store.owners() if owner.id == me]
-    while not (recovered := await there.store.recover(me, owner.beat, there.sessions._me.id)).found:
+    while not (recovered := await there.store.recover(me, owner.beat, there.sessions._services.owner)).found:
         [owner] = [owner for owner in await there.store.owners() if owner.id == me]
     await there.sessions._recovery.take_over(recovered.claims)
 
@@ -189,7 +190,7 @@ async def test_b6_a_conflict_about_late_results_is_settled(shared_url: str, monk
         async def after_somebody_else(self: TurnLease, entries: Any, *, taken: Any = (), events: Any = ()) -> None:
             if taken:
                 monkeypatch.setattr(TurnLease, "write", write)
-                await session.ledger.write(Change(session.id, taken=taken))
+                await live_session(session).ledger.write(Change(session.id, taken=taken))
             await write(self, entries, taken=taken, events=events)
 
         monkeypatch.setattr(TurnLease, "write", after_somebody_else)
@@ -249,7 +250,7 @@ async def test_m4_an_input_is_told_once_also_if_a_turn_elsewhere_ends_while_one_
         looking, look = asyncio.Event(), Calls.stored_call
 
         async def looks_late(self: Calls, call_id: str) -> Any:
-            if self is theirs.calls:
+            if self is live_session(theirs).calls:
                 looking.set()
                 await first
             return await look(self, call_id)
@@ -272,7 +273,7 @@ async def test_e2_a_session_that_is_deleted_while_its_turn_runs_comes_to_rest(st
         session = await runtime.open("s", "u")
         saying = asyncio.ensure_future(session.say("Go."))
         await reached.wait()
-        runtime.sessions.close(session)
+        runtime.sessions.delete(live_session(session))
         await runtime.store.delete("s")
         gate("speak").set()
         async with asyncio.timeout(20):
@@ -340,7 +341,7 @@ async def _waits_for_others(session: Session) -> None:
     """Return when it waits for a turn of another process."""
     async with asyncio.timeout(20):
         while not talk_of(session)._elsewhere:
-            await session.settle()
+            await live_session(session).settle()
             await asyncio.sleep(0)
 
 
@@ -413,7 +414,7 @@ async def test_e2_an_interrupt_ends_also_if_the_session_is_deleted_before_one_wa
         async def deleted_meanwhile(lease: TurnLease) -> ExecutionRow | None:
             row = await look(lease)
             await third.store.delete("s")
-            while "s" not in there.sessions._unsure:  # noqa: ASYNC110
+            while not there.sessions._cache.is_stale("s"):  # noqa: ASYNC110
                 await asyncio.sleep(0)
             return row
 
@@ -440,15 +441,15 @@ async def test_c3_a_turn_that_was_to_be_stopped_when_its_process_ended_is_stoppe
 
             monkeypatch.setattr(here.sessions._recovery, "stop_cancelled", is_deaf)
             theirs = await there.open("s", "u")
-            row = await theirs.calls.stored_call(turn_call(1))
+            row = await live_session(theirs).calls.stored_call(turn_call(1))
             assert row is not None
             if model:
                 stopping = asyncio.ensure_future(theirs.interrupt())
             else:
-                stopping = asyncio.ensure_future(theirs.ledger.write(Change("s", cancel=[row.id])))
+                stopping = asyncio.ensure_future(live_session(theirs).ledger.write(Change("s", cancel=[row.id])))
             async with asyncio.timeout(20):
                 while not (row and row.cancelling):
-                    row = await theirs.calls.stored_call(turn_call(1))
+                    row = await live_session(theirs).calls.stored_call(turn_call(1))
         async with asyncio.timeout(20):
             assert await stopping
             [ended] = await until(theirs, "turn_interrupted")

@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 from callboard import Event, Limits, RegistrationError, RetryPolicy, Runtime, Session, ToolContext, ToolError, tool
 from callboard.events.posting import PostingRefused
 from callboard.events.problems import EventInvalid
+from callboard.sessions.session import live_session
 from callboard.storage.port import Change, ExecutionWrite
 from callboard.storage.rows import ExecutionRow
 from callboard.testing import ManualClock, settle
@@ -345,7 +346,7 @@ async def test_b5_who_asks_for_the_result_and_leaves_does_not_give_it_to_the_mod
         session = await runtime.open("s", "ann")
         await session.post(request("slow", request_id="q"))
         await entered.wait()
-        (running,) = session.open_executions
+        (running,) = live_session(session).calls.unfinished
         waiting = asyncio.ensure_future(session.result(running.id))
         await settle()
         waiting.cancel()

@@ -21,6 +21,7 @@ from ..events.event import encode_event
 from ..events.kinds import EventKind
 from ..execution.execution import Execution
 from ..sessions.conversation_scope import ConversationScope
+from ..sessions.posting import post_event
 from ..storage.patience import confirmed
 from ..storage.port import (
     AlreadyWritten,
@@ -109,7 +110,7 @@ class Conversation:
 
     async def say(self, text: str) -> Turn:
         """Tell the model something. Returns when the turn that it starts or joins is finished, or waits for people."""
-        number = await self._session.post({"kind": EventKind.USER_INPUT, "text": text})
+        number = await post_event(self._session, {"kind": EventKind.USER_INPUT, "text": text})
         while True:
             turn = await asyncio.shield(self._running())
             deleted = turn is None and self._session.gone
@@ -411,7 +412,7 @@ class Conversation:
         """The turn was interrupted: what it called goes on in the background, or is cancelled."""
         if self._config.cancel_on_interrupt:
             for call in self._history.open_calls():
-                await self._session.cancel_call(call.tool_call_id)
+                await self._session.calls.cancel_call(call.tool_call_id)
         answers, taken = await io.close(None)
         await self._lease.leave(EventKind.TURN_INTERRUPTED, {}, answers, taken)
 

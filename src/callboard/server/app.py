@@ -9,7 +9,7 @@ from pydantic_core import to_json
 
 from ..errors import CallboardError, MissingExtraError
 from ..runtime import Runtime
-from ..sessions.session import Session
+from ..sessions.live_session import LiveSession
 
 try:
     from starlette.applications import Starlette
@@ -63,7 +63,7 @@ def create_app(
     must be running while the app serves; with `begin_runtime` it begins and ends with the app.
     """
     services = AppServices(runtime, Streams(runtime.clock) if streams is None else streams, metrics)
-    runtime.sessions.deleted.append(lambda session: services.streams.end(session.id))
+    runtime.sessions.on_delete(lambda session: services.streams.end(session.id))
     middleware = [Middleware(SafeHeaders), Middleware(LimitBodies, limits or BodyLimits()), Middleware(StorePatience)]
     if guard is not None:
         middleware.append(Middleware(cast("Any", _guarded), guard))
@@ -107,9 +107,9 @@ def _route(path: str, resource: Resource) -> Route:
 def _protocols(services: AppServices) -> Sequence[BaseRoute]:
     """Other protocols for the same sessions."""
 
-    async def open_session(request: Request, session_id: str) -> Session:
+    async def open_session(request: Request, session_id: str) -> LiveSession:
         services.refuse_if_draining()
-        session = await services.runtime.open(session_id, user_of(request.scope))
+        session = await services.runtime.sessions.open(session_id, user_of(request.scope))
         services.talking.add(session)
         return session
 

@@ -5,9 +5,12 @@ It begins none: that is the manager's. What this process carries out, it knows; 
 
 from collections.abc import Iterable, Mapping
 from contextlib import aclosing, suppress
-from typing import NamedTuple
+from dataclasses import replace
+from typing import NamedTuple, Protocol
 
-from ..clock import within
+from pydantic_core import to_json
+
+from ..clock import Clock, within
 from ..errors import ErrorCategory, ToolError
 from ..events.board import Board
 from ..events.kinds import EventKind
@@ -15,15 +18,28 @@ from ..execution.execution import Execution, acknowledgement
 from ..execution.failures import call_id_conflict
 from ..execution.index import ExecutionIndex
 from ..execution.lifecycle import Status
+from ..execution.manager import ExecutionManager
 from ..execution.outcome import Outcome, OutcomeStatus
 from ..execution.record import ExecutionRecord
 from ..execution.storing import fingerprint_of, outcome_of, record_of, row_of
 from ..storage.brief import Cut, brief
-from ..storage.port import Change, Conflict, StoreUnavailable, StoreUnconfirmed
-from ..storage.rows import ExecutionRow
+from ..storage.port import Change, Conflict, Store, StoreUnavailable, StoreUnconfirmed
+from ..storage.rows import ExecutionRow, IdempotencyRow
 from ..tools.document import shorten
 from .ledger import Ledger
-from .services import Services
+from .model_view import shown_text
+
+
+class StoreSync(Protocol):
+    """Keeps this process in step with others that share its store."""
+
+    async def catch_up(self, session_id: str, board: Board) -> None:
+        """Add to a board the events that other processes wrote."""
+        ...
+
+    def poll_orphans(self) -> None:
+        """Look soon for executions that no process holds."""
+        ...
 
 
 class BriefRecord(NamedTuple):
@@ -37,13 +53,24 @@ class BriefRecord(NamedTuple):
 class Calls:
     """Those that the book of a session holds, and those of other processes and earlier times."""
 
-    __slots__ = ("_board", "_index", "_ledger", "_services", "_session_id")
+    __slots__ = ("_board", "_clock", "_index", "_ledger", "_manager", "_session_id", "_store", "_sync")
 
     def __init__(
-        self, session_id: str, services: Services, board: Board, index: ExecutionIndex, ledger: Ledger
+        self,
+        session_id: str,
+        manager: ExecutionManager,
+        store: Store,
+        clock: Clock,
+        sync: StoreSync,
+        board: Board,
+        index: ExecutionIndex,
+        ledger: Ledger,
     ) -> None:
         self._session_id = session_id
-        self._services = services
+        self._manager = manager
+        self._store = store
+        self._clock = clock
+        self._sync = sync
         self._board = board
         self._index = index
         self._ledger = ledger
@@ -62,18 +89,28 @@ class Calls:
             raise _no_execution(execution_id)
         return execution
 
-    def records(self, executions: Iterable[Execution]) -> list[ExecutionRecord]:
-        """How executions of this process stand now."""
-        now = self._services.clock.monotonic()
-        return [execution.record(now) for execution in executions if not execution.unloaded]
+    def record(self, execution_id: str) -> ExecutionRecord:
+        """Return the record of an execution that is in memory. Raises `ToolError` (not_found)."""
+        return self.execution(execution_id).record(self._clock.monotonic())
 
-    async def history(self, limit: int, unfinished: bool) -> list[ExecutionRecord]:
+    def records(self, executions: Iterable[Execution] | None = None) -> list[ExecutionRecord]:
+        """Return the records of executions that are in memory: of these, or of all."""
+        now = self._clock.monotonic()
+        found = self._index.entries if executions is None else executions
+        return [each.record(now) for each in found if not each.unloaded]
+
+    def result_text(self, execution_id: str, channel: str | None, offset: int = 0, length: int | None = None) -> str:
+        """See `Session.result_text`."""
+        execution = self.execution(execution_id)
+        return shown_text(execution.outcome(), execution.tool, channel, offset, length)
+
+    async def history(self, limit: int = 1000, unfinished: bool = False) -> list[ExecutionRecord]:
         """See `Session.history`."""
         if not self._ledger.durable:
             return self.records((self.unfinished if unfinished else self._index.entries)[-limit:])
         await self._ledger.settle()
-        now = self._services.clock.time()
-        rows = await self._services.store.executions(self._session_id, unfinished=unfinished, limit=limit)
+        now = self._clock.time()
+        rows = await self._store.executions(self._session_id, unfinished=unfinished, limit=limit)
         return [record_of(row, now) for row in rows if row.is_call]
 
     async def page(
@@ -83,10 +120,10 @@ class Calls:
 
         Arguments and results with more characters than `longest` are left out.
         """
-        now = self._services.clock.time()
+        now = self._clock.time()
         if self._ledger.durable:
             await self._ledger.settle()
-            rows = await self._services.store.brief_executions(
+            rows = await self._store.brief_executions(
                 self._session_id, before=before, unfinished=unfinished, limit=limit, longest=longest
             )
             return [BriefRecord(record_of(row, now), cut) for row, cut in rows]
@@ -97,7 +134,7 @@ class Calls:
 
     def _briefly(self, execution: Execution, longest: int, now: float) -> BriefRecord:
         if len(execution.display_arguments) <= longest and len(execution.result_json or b"") <= longest:
-            return BriefRecord(execution.record(self._services.clock.monotonic()), {})
+            return BriefRecord(execution.record(self._clock.monotonic()), {})
         row, cut = brief(row_of(execution, None), longest, "shown", "value")
         return BriefRecord(record_of(row, now), cut)
 
@@ -107,11 +144,11 @@ class Calls:
         if execution is None or execution.lost or execution.unloaded:
             row = await self._row(execution_id)
             if row.completed_at is None:
-                await within(self._services.clock, timeout, self._ended_elsewhere(execution_id))
+                await within(self._clock, timeout, self._ended_elsewhere(execution_id))
                 row = await self._row(execution_id)
             return await self._outcome(row)
         if not execution.terminal:
-            await within(self._services.clock, timeout, self._services.manager.wait(execution))
+            await within(self._clock, timeout, self._manager.wait(execution))
         outcome = execution.outcome()  # as it is now: what becomes of it while the rest is stored is not stored yet
         if self._ledger.durable:
             await self._ledger.settle()
@@ -146,15 +183,15 @@ class Calls:
         execution = self._index.by_id.get(execution_id)
         if execution is not None and not execution.lost:
             return execution.status.value if execution.terminal else None
-        row = await self._services.store.execution(self._session_id, execution_id) if self._ledger.durable else None
+        row = await self._store.execution(self._session_id, execution_id) if self._ledger.durable else None
         return None if row is None or row.completed_at is None else row.status
 
     async def stored_call(self, call_id: str) -> ExecutionRow | None:
         """The stored execution of a caller's id, or of a request's."""
-        return await self._services.store.execution_of_call(self._session_id, call_id)
+        return await self._store.execution_of_call(self._session_id, call_id)
 
     async def _row(self, execution_id: str) -> ExecutionRow:
-        row = await self._services.store.execution(self._session_id, execution_id) if self._ledger.durable else None
+        row = await self._store.execution(self._session_id, execution_id) if self._ledger.durable else None
         if row is None:
             raise _no_execution(execution_id)
         return row
@@ -162,7 +199,7 @@ class Calls:
     async def _outcome(self, row: ExecutionRow) -> Outcome:
         """How a stored execution stands. One that waits for a person says so."""
         if row.status == Status.WAITING:
-            for request in await self._services.store.requests(executions=[(row.session_id, row.id)], status="open"):
+            for request in await self._store.requests(executions=[(row.session_id, row.id)], status="open"):
                 said = acknowledgement(row.id, row.tool, request.id)
                 return Outcome(OutcomeStatus.WAITING, row.id, row.call_id, row.tool, said)
         return outcome_of(row)
@@ -173,7 +210,7 @@ class Calls:
         with self._board.attended():  # from before the first look: nothing that comes meanwhile is missed
             if (await self._row(execution_id)).completed_at is not None:
                 return
-            await self._services.catch_up(self._session_id, self._board)
+            await self._sync.catch_up(self._session_id, self._board)
             async with aclosing(self._board.follow(after)) as events:
                 async for event in events:
                     if event.kind == EventKind.TOOL_RESULT and event.data["execution_id"] == execution_id:
@@ -181,8 +218,15 @@ class Calls:
 
     # Stopping
 
-    async def cancel(self, execution_id: str) -> bool:
-        """See `Session.cancel`."""
+    async def cancel(self, execution_id: str, idempotency: IdempotencyRow | None = None) -> bool:
+        """Stop an execution. See `Session.cancel`; `idempotency` is stored with the answer."""
+        cancelled = await self._cancel(execution_id)
+        if idempotency is not None:
+            answer = to_json({"cancelled": cancelled})
+            await self._ledger.write(Change(self._session_id, idempotency=replace(idempotency, answer=answer)))
+        return cancelled
+
+    async def _cancel(self, execution_id: str) -> bool:
         execution = self._index.by_id.get(execution_id)
         if execution is not None and not execution.lost:
             return bool(await self._cancel_here(execution))
@@ -204,7 +248,7 @@ class Calls:
         here = await self._cancel_here(*self.unfinished)
         if not self._ledger.durable:
             return here
-        rows = await self._services.store.executions(self._session_id, unfinished=True)
+        rows = await self._store.executions(self._session_id, unfinished=True)
         others = [row.id for row in rows if not row.cancelling and row.is_call and not self._index.holds(row.id)]
         if others:
             await self._cancel_elsewhere(*others)
@@ -212,7 +256,7 @@ class Calls:
 
     async def _cancel_here(self, *executions: Execution) -> int:
         """Stop executions of this process. Once that is said, nobody goes on with them after a crash either."""
-        stopped = [execution for execution in executions if self._services.manager.cancel(execution)]
+        stopped = [execution for execution in executions if self._manager.cancel(execution)]
         if self._ledger.durable:
             try:
                 if stopping := [execution.id for execution in stopped if not execution.terminal]:
@@ -229,14 +273,14 @@ class Calls:
         await self._ledger.write(Change(self._session_id, cancel=execution_ids))
         for execution_id in execution_ids:  # this process may have recovered one meanwhile
             if self._index.holds(execution_id):
-                self._services.manager.cancel(self._index.by_id[execution_id])
-        self._services.poll_orphans()
+                self._manager.cancel(self._index.by_id[execution_id])
+        self._sync.poll_orphans()
 
     def promote(self, call_ids: Iterable[str]) -> None:
         """Let go whoever waits for these calls; their results come late."""
         for call_id in call_ids:
             if (execution := self._index.by_call(call_id)) is not None:
-                self._services.manager.promote(execution)
+                self._manager.promote(execution)
 
 
 def _fingerprint(execution: Execution) -> str:

@@ -1,7 +1,7 @@
 """The seat of a conversation at its session: what it needs of it beside what everybody has."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..events.board import CursorExpired
 from ..events.event import Event
@@ -9,10 +9,7 @@ from ..events.kinds import EventKind
 from ..events.routing import Side, seen_by
 from ..storage.port import Change
 from ..storage.rows import ExecutionRow
-from .services import Services
-
-if TYPE_CHECKING:
-    from .session import Session
+from .live_session import LiveSession
 
 _FOR_THE_MODEL = (EventKind.USER_INPUT, EventKind.SYSTEM_ERROR)
 
@@ -22,9 +19,9 @@ class ConversationScope:
 
     __slots__ = ("_services", "session")
 
-    def __init__(self, session: "Session", services: Services) -> None:
+    def __init__(self, session: LiveSession) -> None:
         self.session = session
-        self._services = services
+        self._services = session.services
 
     @property
     def owner(self) -> str:
@@ -63,8 +60,7 @@ class ConversationScope:
     async def written_after(self, seq: int) -> tuple[int, list[Event]]:
         """What the user wrote after an event, and what the system wants the model to know; and up to where that is."""
         board = self.session.board
-        if self.session.durable:
-            await self._services.catch_up(self.session.id, board)
+        await self.session.catch_up()
         last = board.last_seq
         found: list[Event] = []
         while seq < last:
@@ -82,13 +78,13 @@ class ConversationScope:
 
     def turn_began(self, turn_id: str) -> None:
         """Tell those who look on that a turn begins or goes on, from the task that runs it."""
-        for watcher in self._services.watchers:
-            watcher.turn_began(self.session, turn_id)
+        for listener in self._services.turn_listeners:
+            listener.turn_began(self.session.id, turn_id)
 
     def turn_ended(self, turn_id: str, status: str, usage: Any = None) -> None:
         """Tell them that it ended, or paused; and what all its parts have used."""
-        for watcher in self._services.watchers:
-            watcher.turn_ended(self.session, turn_id, status, usage)
+        for listener in self._services.turn_listeners:
+            listener.turn_ended(self.session.id, turn_id, status, usage)
 
 
 def _may_be_told(line: bytes) -> bool:

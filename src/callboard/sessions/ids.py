@@ -24,6 +24,11 @@ class SessionNotFound(CallboardError):
     code = "session_not_found"
 
 
+def not_found(session_id: str) -> SessionNotFound:
+    """Return the error for a session that does not exist, or that belongs to another user."""
+    return SessionNotFound(f"There is no session {session_id[:MAX_ID]!r}.")
+
+
 def is_call_id(given: str) -> bool:
     """Whether a caller may choose that id for a call."""
     return 0 < len(given) <= MAX_ID and given.isprintable()

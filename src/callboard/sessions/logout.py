@@ -8,18 +8,18 @@ from ..execution.execution import Execution
 from ..execution.lifecycle import Status
 from ..execution.manager import ExecutionManager
 from ..types import Logout
-from .session import Session
+from .live_session import LiveSession
 
 
-async def finish_work(session: Session, grace: float, manager: ExecutionManager, clock: Clock) -> None:
+async def finish_work(session: LiveSession, grace: float, manager: ExecutionManager, clock: Clock) -> None:
     """Return when nothing runs that a logout ends or waits for, after the grace time at the latest.
 
     What then still runs ends as failed (timeout), and people are told.
     """
-    for execution in session.open_executions:
+    for execution in session.calls.unfinished:
         if execution.tool.logout is Logout.CANCEL:
             manager.cancel(execution)
-    waiting = [each for each in session.open_executions if _holds_up(each)]
+    waiting = [each for each in session.calls.unfinished if _holds_up(each)]
     if waiting:
         await within(clock, grace, _all_ended(waiting, manager))
     if left := [each for each in waiting if not each.terminal]:

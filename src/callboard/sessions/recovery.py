@@ -7,7 +7,7 @@ background and in a fair order, so that neither the start of a process nor anoth
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -25,8 +25,10 @@ from ..storage.rows import INPUT, TURN, WORKER, ExecutionRow, RequestRow
 from ..tools.definition import Tool
 from ..types import Mode
 from .backlog import Backlog
+from .live_session import LiveSession
 from .services import Services
-from .session import Session
+from .session_cache import SessionCache
+from .session_loader import SessionLoader
 
 log = logging.getLogger("callboard.sessions")
 
@@ -46,15 +48,16 @@ class Recovery:
     def __init__(
         self,
         services: Services,
-        bring: Callable[[str], Awaitable[Session | None]],
-        wake_all: Callable[[], object] = lambda: None,
+        cache: SessionCache,
+        loader: SessionLoader,
+        wake_all: Callable[[], object],
     ) -> None:
         self._services = services
         self._manager = services.manager
         self._store = services.store
         self._clock = services.clock
-        self._bring = bring
-        """Gives a session, from memory or from the store, without logging anybody in."""
+        self._cache = cache
+        self._loader = loader
         self._wake_all = wake_all
         """Called when all is taken over that dead processes held. It must not wait."""
         self._found_dead = False
@@ -103,7 +106,7 @@ class Recovery:
 
     async def take_over(self, claims: list[Claim]) -> None:
         """Go on with what this process holds, or end it honestly. What has ended or is another's by now is skipped."""
-        sessions = {claim.session_id: await self._bring(claim.session_id) for claim in claims}
+        sessions = {claim.session_id: await self._loader.bring(claim.session_id) for claim in claims}
         keys = [claim.key for claim in claims]
         asked: dict[tuple[str, str], RequestRow] = {}
         for request in await self._store.requests(executions=keys, limit=EVERYTHING):
@@ -128,7 +131,7 @@ class Recovery:
             except Exception:
                 log.exception("the runtime failed to take %s of %s over", row.id, row.tool)
 
-    def _take_execution_over(self, session: Session, row: ExecutionRow, request: RequestRow | None) -> None:
+    def _take_execution_over(self, session: LiveSession, row: ExecutionRow, request: RequestRow | None) -> None:
         find = self._services.workers.get if row.kind == WORKER else self._services.registry.get
         if Status(row.status) is not Status.WAITING:
             request = None
@@ -147,9 +150,9 @@ class Recovery:
                 execution.status = Status.VALIDATING  # it was about to ask a person
             self._manager.resume(execution)
 
-    async def _take_turn_over(self, session: Session, row: ExecutionRow) -> None:
+    async def _take_turn_over(self, session: LiveSession, row: ExecutionRow) -> None:
         """Go on with a turn; without a model, end it: the next one goes on where it was cut off."""
-        if (conversation := self._services.conversation(session)) is not None:
+        if (conversation := session.find_conversation()) is not None:
             await conversation.go_on(row)
             return
         now = self._clock.time()
@@ -158,9 +161,9 @@ class Recovery:
         rows = [ExecutionWrite(ended, self._services.owner)]
         await session.ledger.write(Change(session.id, executions=rows, events=(event,)))
 
-    def wake(self, session: Session) -> None:
+    def wake(self, session: LiveSession) -> None:
         """Let the model be told of what it was not told."""
-        if (conversation := self._services.conversation(session)) is not None:
+        if (conversation := session.find_conversation()) is not None:
             conversation.wake()
 
     async def wake_all(self) -> None:
@@ -169,13 +172,13 @@ class Recovery:
         while rows := await self._store.sessions(after=after, limit=PAGE):
             after = rows[-1].id
             for row in rows:
-                if row.open and row.unconsumed and (session := await self._bring(row.id)) is not None:
+                if row.open and row.unconsumed and (session := await self._loader.bring(row.id)) is not None:
                     self.wake(session)
 
-    async def stop_cancelled(self, find: Callable[[str], Session | None]) -> None:
+    async def stop_cancelled(self) -> None:
         """Stop what another process asked this one to stop. It takes one query, however much runs here."""
         for session_id, execution_id, kind in await self._store.stopping(self._services.owner):
-            if (session := find(session_id)) is None:
+            if (session := self._cache.known.get(session_id)) is None:
                 continue
             execution = session.index.by_id.get(execution_id)
             if kind == TURN and session.current_conversation is not None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic_core import from_json, to_json
 
@@ -28,10 +28,8 @@ from ..storage.rows import IdempotencyRow, RequestRow
 from ..tools.definition import Tool
 from ..tools.document import shorten
 from .answers import ArgumentsMismatch, answer_schema, arguments_hash, binding, judge, meaning, shown_answer
-
-if TYPE_CHECKING:
-    from .session import Session
-
+from .background_tasks import BackgroundTasks
+from .session_scope import SessionScope
 
 AT_ONCE = 1_000
 """How many requests are looked for with one query."""
@@ -44,7 +42,7 @@ class RequestClosed(CallboardError):
 
 
 class _Waiting(NamedTuple):
-    session: "Session"
+    session: SessionScope
     execution: Execution
     future: "asyncio.Future[Answer]"
 
@@ -53,27 +51,25 @@ class Requests:
     """The requests of one process's executions, and the answers to anybody's."""
 
     def __init__(
-        self, store: Store, clock: Clock, owner: str, find: Callable[[str], Tool | None], expired: Callable[[str], None]
+        self, store: Store, clock: Clock, owner: str, find: Callable[[str], Tool | None], background: BackgroundTasks
     ) -> None:
         self._store = store
         self._clock = clock
         self._owner = owner
         self._find = find
-        self._expired = expired
-        """Called with the id of a request whose time is over."""
+        self._background = background
         self._waiting: dict[str, _Waiting] = {}
         self._by_session: dict[str, dict[str, None]] = {}
         """The same requests, by the sessions that they are asked in."""
-        self._closing: set[asyncio.Task[int]] = set()
+        self._closing = BackgroundTasks()
 
     async def close(self) -> None:
-        """Return when those that were being closed are."""
-        if self._closing:
-            await asyncio.wait(self._closing)
+        """Wait until the requests that are being closed are."""
+        await self._closing.finish()
 
     # The asking side
 
-    async def ask(self, session: "Session", execution: Execution, disown: Callable[[Execution], None]) -> Answer:
+    async def ask(self, session: SessionScope, execution: Execution, disown: Callable[[Execution], None]) -> Answer:
         """Ask a person, or go on waiting where one was asked already. Whoever stops waiting withdraws the request."""
         try:
             answer = await self._asked(session, execution, disown)
@@ -86,14 +82,14 @@ class Requests:
             self.use(session, execution)
         return answer
 
-    def use(self, session: "Session", execution: Execution) -> None:
+    def use(self, session: SessionScope, execution: Execution) -> None:
         """The answer is used by what is told next. What is secret in it is not needed any more."""
         row = execution.request
         if row is not None and row.status == "answered":
             execution.request = replace(row, status="used", answer=to_json(shown_answer(row, execution.tool)))
             session.ledger.use(execution.request)
 
-    async def _asked(self, session: "Session", execution: Execution, disown: Callable[[Execution], None]) -> Answer:
+    async def _asked(self, session: SessionScope, execution: Execution, disown: Callable[[Execution], None]) -> Answer:
         known = execution.request
         row = known or self._new(execution)
         execution.request = row
@@ -146,7 +142,9 @@ class Requests:
     def _timer(self, row: RequestRow, tool: Tool) -> Timer | None:
         if row.expires_at is None or tool.expires is None:  # the deadline of the execution is watched already
             return None
-        return self._clock.call_later(max(0.0, row.expires_at - self._clock.time()), lambda: self._expired(row.id))
+        return self._clock.call_later(
+            max(0.0, row.expires_at - self._clock.time()), lambda: self._background.run(self.expire(row.id))
+        )
 
     def _forget(self, session_id: str, request_id: str) -> None:
         del self._waiting[request_id]
@@ -155,7 +153,7 @@ class Requests:
         if not asked:
             del self._by_session[session_id]
 
-    async def look(self, session_ids: Iterable[str] | None) -> None:
+    async def poll(self, session_ids: Iterable[str] | None) -> None:
         """See whether another process closed requests that executions wait for here: in these sessions, or in all."""
         if session_ids is None:
             await self._look_at([*self._waiting])
@@ -181,7 +179,7 @@ class Requests:
 
     async def answer(
         self,
-        session: "Session",
+        session: SessionScope,
         request_id: str,
         answer: Any,
         *,
@@ -213,18 +211,18 @@ class Requests:
             except RequestClosed:
                 await self._look_at([request_id])
 
-    async def withdraw(self, session: "Session", row: RequestRow) -> None:
+    async def withdraw(self, session: SessionScope, row: RequestRow) -> None:
         """Close a request whose execution has ended."""
         closed = replace(row, status="withdrawn", answered_at=self._clock.time())
         with suppress(Conflict):  # it was answered in the same moment, and nobody needs the answer
             await session.ledger.write(Change(session.id, requests=[RequestWrite(closed, "open")]))
 
-    async def open(self, session: "Session") -> list[RequestRow]:
+    async def open(self, session: SessionScope) -> list[RequestRow]:
         """What people of a session are asked, and can still answer."""
         rows = await self._store.requests(session_id=session.id, user_id=session.user_id, status="open")
         return [row for row in rows if not self._is_over(row)]
 
-    async def _row(self, session: "Session", request_id: str) -> RequestRow:
+    async def _row(self, session: SessionScope, request_id: str) -> RequestRow:
         row = await self._store.request(request_id)
         if row is None or (row.session_id, row.user_id) != (session.id, session.user_id):  # ids change hands
             raise ToolError(f"There is no request {shorten(request_id, 80)!r}.", category=ErrorCategory.NOT_FOUND)
@@ -245,7 +243,7 @@ class Requests:
         return row.expires_at is not None and row.expires_at <= self._clock.time()
 
     async def _close(
-        self, session: "Session", row: RequestRow, event: bytes | None, idempotency: IdempotencyRow | None = None
+        self, session: SessionScope, row: RequestRow, event: bytes | None, idempotency: IdempotencyRow | None = None
     ) -> int:
         """Close it and tell the execution that waits, also if whoever closes it does not wait for that."""
         change = Change(
@@ -255,15 +253,7 @@ class Requests:
             idempotency=idempotency,
         )
         written = session.ledger.write(change, lasting=True)
-        closing = asyncio.get_running_loop().create_task(self._closed(row, written))
-        self._closing.add(closing)
-        closing.add_done_callback(self._let_go)
-        return await patience.confirmed(closing)
-
-    def _let_go(self, closing: "asyncio.Task[int]") -> None:
-        self._closing.discard(closing)
-        if not closing.cancelled():
-            closing.exception()  # whoever wanted to know it may be gone
+        return await patience.confirmed(self._closing.start(self._closed(row, written)))
 
     async def _closed(self, row: RequestRow, written: "asyncio.Future[int]") -> int:
         try:

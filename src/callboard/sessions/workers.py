@@ -8,7 +8,7 @@ told of them differs: nothing but the answer.
 import asyncio
 import secrets
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic_core import to_json
 
@@ -26,9 +26,8 @@ from ..storage.rows import WORKER, IdempotencyRow
 from ..tools.definition import Tool
 from ..tools.document import encode, shorten
 from ..types import Mode
-
-if TYPE_CHECKING:
-    from .session import Session
+from .background_tasks import BackgroundTasks
+from .session_scope import SessionScope
 
 
 class Workers:
@@ -45,18 +44,17 @@ class Workers:
         self._manager = manager
         self._clock = clock
         self._owner = owner
-        self._beginning: set[asyncio.Task[int]] = set()
+        self._beginning = BackgroundTasks()
 
     async def close(self) -> None:
-        """Return when those that were about to begin have."""
-        if self._beginning:
-            await asyncio.wait(self._beginning)
+        """Wait until the executions that are being stored have begun."""
+        await self._beginning.finish()
 
     def get(self, kind: str) -> Tool | None:
         return self._by_kind.get(kind)
 
     async def handle(
-        self, session: "Session", request: Mapping[str, Any], idempotency: IdempotencyRow | None = None
+        self, session: SessionScope, request: Mapping[str, Any], idempotency: IdempotencyRow | None = None
     ) -> int:
         """Post a request and have it answered. Returns the number of its event, once it is stored.
 
@@ -84,18 +82,10 @@ class Workers:
         execution.stored = True  # or it will be, before anything else is told of it: it may be stopped at once
         change = Change(session.id, executions=[begun], events=(event,), idempotency=idempotency)
         written = session.ledger.write(change, lasting=True)
-        beginning = asyncio.get_running_loop().create_task(self._begin(session, execution, written))
-        self._beginning.add(beginning)
-        beginning.add_done_callback(self._let_go)
-        # Once it is stored it is carried out, whether its poster waits or not.
-        return await patience.confirmed(beginning)
+        # Once it is stored it runs, whether its poster still waits or not.
+        return await patience.confirmed(self._beginning.start(self._begin(session, execution, written)))
 
-    def _let_go(self, beginning: "asyncio.Task[int]") -> None:
-        self._beginning.discard(beginning)
-        if not beginning.cancelled():
-            beginning.exception()  # its poster may not wait for it any more
-
-    async def _begin(self, session: "Session", execution: Execution, written: "asyncio.Future[int]") -> int:
+    async def _begin(self, session: SessionScope, execution: Execution, written: "asyncio.Future[int]") -> int:
         try:
             number = await written
         except (AlreadyWritten, IdempotencyConflict):
@@ -122,7 +112,7 @@ class _Use(NamedTuple):
     fingerprint: str
 
 
-def _again(session: "Session", request_id: str, used: _Use | None, wanted: _Use) -> int:
+def _again(session: SessionScope, request_id: str, used: _Use | None, wanted: _Use) -> int:
     """An id comes a second time. Raises `EventInvalid` where it is for something else."""
     if used != wanted:
         raise EventInvalid(

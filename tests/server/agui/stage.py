@@ -20,6 +20,7 @@ from callboard import Runtime, Session, ToolContext, tool
 from callboard.chat.offline import offline_model
 from callboard.protocols.agui import endpoint
 from callboard.sessions.ids import SessionNotFound
+from callboard.sessions.live_session import LiveSession
 from callboard.testing.providers.server import LoopbackServer
 
 EVENT: TypeAdapter[Any] = TypeAdapter(Annotated[AnyEvent, Field(discriminator="type")])
@@ -184,8 +185,8 @@ async def mounted(runtime: Runtime, gates: Gates | None = None) -> AsyncGenerato
     """A server on a free port, for a runtime that is open."""
     made = Site(runtime, gates or Gates())
 
-    async def open_session(request: Request, session_id: str) -> Session:
-        return await runtime.open(session_id, user_id=request.headers.get("x-user", made.user))
+    async def open_session(request: Request, session_id: str) -> LiveSession:
+        return await runtime.sessions.open(session_id, user_id=request.headers.get("x-user", made.user))
 
     def missing(request: Request, error: Exception) -> Response:
         return JSONResponse({"code": "session_not_found"}, 404)

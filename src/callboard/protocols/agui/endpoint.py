@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from ...census import has_more_values
-from ...sessions.session import Session
+from ...sessions.live_session import LiveSession
 from .reading import MAX_BODY_BYTES, MAX_VALUES, NotJSON, read_input
 from .refused import RunRefused
 from .run import Run
@@ -31,7 +31,7 @@ class BodyRefused(RunRefused):
 
 
 def endpoint(
-    open_session: Callable[[Request, str], Awaitable[Session]],
+    open_session: Callable[[Request, str], Awaitable[LiveSession]],
     runs: WeakSet[Run] | None = None,
     take_body: TakeBody | None = None,
 ) -> Callable[[Request], Awaitable[Response]]:
