@@ -1,4 +1,4 @@
-"""The runtime: the composition root. One async context manager that makes every part, joins them and ends them.
+"""The runtime: the composition root. One async context manager that makes all parts, connects and ends them.
 
 Any number can live in one process; nothing is global. Adapters are chosen here and nowhere else.
 """
@@ -35,19 +35,19 @@ if TYPE_CHECKING:
 
 
 class Runtime:
-    """Runs tools for sessions, between `async with` and its end.
+    """Runs tools for sessions, inside `async with`.
 
-    `model` is what sessions talk to: a name that Pydantic AI knows (`anthropic:claude-…`), one of its models, or
-    `offline`; `instructions` are what it is told first, `model_settings` how it is asked (temperature, thinking, …),
-    `turn_limits` what its turns may use. An interrupt also stops the calls that the turn waits for, unless
-    `cancel_on_interrupt` is false. `workers` answer what people ask of the system
-    (`user_request`): tools, each under the kind that it answers. `retry` and `breaker` hold for tools that do not have
-    their own. `grace` is how long a stopped handler may clean up.
+    `model` is the model of the conversations: a name that Pydantic AI knows (`anthropic:claude-…`), one of its models,
+    or `offline`. `instructions` are its system prompt, `model_settings` its settings (temperature, thinking, …), and
+    `turn_limits` the limits of its turns. An interrupt also stops the calls that the turn waits for, unless
+    `cancel_on_interrupt` is false. `workers` are tools that answer requests of people to the system (`user_request`),
+    each under the kind that it answers. `retry` and `breaker` apply to tools without their own. `grace` is the time, in
+    seconds, in which a cancelled handler may clean up.
 
-    A session keeps at most its newest `keep_events` events (in memory: 10,000 where nothing is said), and none older
-    than `keep_for` seconds; what the user wrote is kept until the model was told of it. Sessions that nobody uses for
-    `idle_after` seconds leave memory; they come back by themselves. With `recover=False` nothing that another process
-    left behind is taken over, as a command line beside a server wants it.
+    A session keeps at most its newest `keep_events` events (10,000 in memory by default), and none older than
+    `keep_for` seconds; inputs are kept until the model has received them. Sessions that are idle for `idle_after`
+    seconds leave memory, and come back when they are used. With `recover=False` the runtime does not recover the work
+    of other processes, as a command line beside a server needs it.
     """
 
     def __init__(
@@ -119,10 +119,10 @@ class Runtime:
             stack.push_async_callback(self.store.close)
             stack.push_async_callback(self.sessions.stop)
             await stack.enter_async_context(self.manager)
-            if self._conversations is not None:  # before the calls that turns wait for are ended
+            if self._conversations is not None:  # ended before the calls that turns wait for
                 stack.push_async_callback(self._conversations.close)
             await self.sessions.start()
-            stack.push_async_callback(self.sessions.stop_recovery)  # before what it began is ended
+            stack.push_async_callback(self.sessions.stop_recovery)  # ended before the executions that it started
             await stack.enter_async_context(self._watchdog)
             self._stack = stack.pop_all()
         return self
@@ -141,9 +141,10 @@ class Runtime:
         allow: Collection[str] | None = None,
         wake: Wake | str | None = None,
     ) -> Session:
-        """The session of that id: made, or found if it is this user's. Raises `SessionNotFound` for another user's.
+        """Create a session, or log its user in again.
 
-        `wake` is what late results do to it while it is idle (`wake`, `wait`, `ui_only`), where their tools are louder.
+        `wake` limits the effect of late results on the idle session (`wake`, `wait`, `ui_only`). Raises
+        `SessionNotFound` for another user's session, `SessionIdInvalid`, and `RuntimeNotOpen` outside `async with`.
         """
         live = await self.sessions.open(
             session_id, user_id, namespaces=namespaces, channel=channel, allow=allow, wake=wake
@@ -154,14 +155,14 @@ class Runtime:
 
     @property
     def loop_lag(self) -> Histogram:
-        """How long the event loop let what was ready wait, looked at twice in `blocked_after` seconds."""
+        """Delays of the event loop, sampled twice in `blocked_after` seconds."""
         return self._watchdog.lag
 
     def _blocked(self, tool: str, seconds: float, session_ids: Collection[str]) -> None:
-        """A handler held the event loop: tell the people whose calls waited for it."""
+        """Post a notice to the sessions whose calls waited while a handler blocked the event loop."""
         for session in self.sessions.known(session_ids):
-            said = f"The tool {tool} blocked everything for {seconds:.1f} seconds."
-            self.sessions.background.run(session.notice(said, tool=tool, seconds=seconds))
+            message = f"The tool {tool} blocked everything for {seconds:.1f} seconds."
+            self.sessions.background.run(session.notice(message, tool=tool, seconds=seconds))
 
 
 def _limits(settings: Settings) -> Limits:

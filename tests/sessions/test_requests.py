@@ -394,7 +394,7 @@ async def test_m3_answer_is_the_result(make: Make) -> None:
         assert asked.data["answer_schema"]["properties"]["name"]["enum"] == ["red", "green"]
         request_id = asked.data["request_id"]
         for answer in ({"name": "blue"}, {"name": "red", "shade": 10}, {"name": "red", "more": 1}, {}, None, "red"):
-            with pytest.raises(AnswerInvalid, match="The answer is not what is asked for") as refused:
+            with pytest.raises(AnswerInvalid, match="The answer does not fit the request") as refused:
                 await session.answer(request_id, answer)
             assert refused.value.problems
         await session.answer(request_id, {"name": "red"})
@@ -473,7 +473,7 @@ async def test_m3_request_expires(make: Make) -> None:
             result = await ended(session, outcome.execution_id)
             assert result.error is not None
             assert (result.status, result.error.category) == ("failed", "timeout")
-            assert result.error.message == "Nobody answered in time; the call did not run."
+            assert result.error.message == "There was no answer in time; the call did not run."
             with pytest.raises(RequestClosed, match="expired"):
                 await session.answer(request.id, {"approved": True, "comment": "late"})
         assert await session.requests() == []
@@ -768,7 +768,7 @@ async def test_m3_arguments_that_were_changed_in_the_store_do_not_run(shared_url
         result = await ended(session, outcome.execution_id)
         assert result.error is not None
         assert result.error.category == "permission"
-        assert result.error.message == "What was asked is not what was to run; nothing was done."
+        assert result.error.message == "The request does not match the call; nothing was done."
         assert runs == []
 
 
@@ -913,7 +913,7 @@ async def test_m3_an_answer_given_where_the_tool_is_not_known_waits_for_a_proces
         await session.answer(request.id, {"approved": True})
         async with asyncio.timeout(20):
             while True:  # it is looked at and left again, as often as the stranger looks around
-                await stranger.sessions._heartbeat.look()
+                await stranger.sessions._heartbeat.poll()
                 await live_session(session).settle()
                 row = await stranger.store.execution("s", asked.execution_id)
                 assert row is not None

@@ -69,7 +69,7 @@ async def cost_of_a_wake(url: str, busy: int, monkeypatch: pytest.MonkeyPatch) -
         assert {each.status for each in asked} == {"waiting"}
         other = await there.open(f"{busy}-0", "ann")
         await until(lambda: _yes(not here.sessions._notifications._polling))
-        monkeypatch.setattr(here.sessions._heartbeat, "_look", _nothing)
+        monkeypatch.setattr(here.sessions._heartbeat, "_poll", _nothing)
         counted = counting(here.store, monkeypatch)
         counted.clear()
         await other.cancel(started[0].execution_id)

@@ -365,7 +365,7 @@ def test_b5_two_workers_for_one_kind_and_workers_that_ask_people_are_refused() -
         """Ask."""
         return 1
 
-    with pytest.raises(RegistrationError, match="asks a person, so it cannot answer one"):
+    with pytest.raises(RegistrationError, match="asks a person, so it cannot be a worker"):
         Runtime(workers=[ask])
     with pytest.raises(RegistrationError, match="two workers for 'gas_price' requests"):
         Runtime(workers=[gas_price, gas_price])

@@ -57,7 +57,7 @@ def task_tools(find: Callable[[str], LiveSession | None]) -> list[Tool]:
         outcome = await session.calls.result(execution_id, timeout=0)
         if outcome.error is not None:
             raise outcome.error
-        return session.shown(outcome, offset)
+        return session.render_for_model(outcome, offset)
 
     @tool(namespace=RESERVED_NAMESPACE, idempotent=True)
     async def cancel_task(ctx: ToolContext, execution_id: ExecutionId) -> dict[str, Any]:

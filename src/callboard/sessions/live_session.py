@@ -34,7 +34,7 @@ from .calls import Calls, StoreSync
 from .conversation_port import ConversationPort
 from .ids import MAX_ID, CallIdInvalid, is_call_id
 from .ledger import Ledger
-from .model_view import shown_to_model
+from .model_view import render_for_model
 from .results import LateResults
 from .services import Services
 from .session_tools import SessionTools
@@ -195,10 +195,10 @@ class LiveSession:
         except ToolError as error:
             return self._manager.refuse(self, name, call_id, error)
 
-    def shown(self, outcome: Outcome, offset: int = 0) -> Any:
-        """Return what a model reads of an outcome: the acknowledgement, the error, or the result from an offset on."""
+    def render_for_model(self, outcome: Outcome, offset: int = 0) -> Any:
+        """Return an outcome as a model reads it: the acknowledgement, the error, or the result from an offset on."""
         tool = self.lent(outcome.tool) or self._registry.get(outcome.tool)
-        return shown_to_model(outcome, tool, self.toolbox.view.channel, offset)
+        return render_for_model(outcome, tool, self.toolbox.view.channel, offset)
 
     @property
     def has_pending_work(self) -> bool:

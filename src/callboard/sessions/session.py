@@ -25,8 +25,8 @@ from .snapshot import SessionSnapshot, take_snapshot
 class Session:
     """One user's conversation, made by `Runtime.open`.
 
-    Every method raises `RuntimeNotOpen` after the runtime has ended, and `StoreUnavailable` where the store does not
-    answer in time.
+    After the runtime has ended, the properties, `execution`, `executions` and `result_text` still read what is in
+    memory; every other method raises `RuntimeNotOpen`.
     """
 
     __slots__ = ("__weakref__", "_live")
@@ -90,11 +90,11 @@ class Session:
 
     def execution(self, execution_id: str) -> ExecutionRecord:
         """Return the record of an execution that is in memory. Raises `ToolError` (not_found)."""
-        return self._running().calls.record(execution_id)
+        return self._live.calls.record(execution_id)
 
     def executions(self) -> list[ExecutionRecord]:
         """Return the records of all executions that are in memory, oldest first."""
-        return self._running().calls.records()
+        return self._live.calls.records()
 
     async def history(self, limit: int = 1000, *, unfinished: bool = False) -> list[ExecutionRecord]:
         """Return the records of the newest executions, stored ones and those of other processes too, oldest first.
@@ -109,8 +109,7 @@ class Session:
         With an offset, that part of the whole text; of an execution that has not ended, its acknowledgement. Raises
         `ToolError` (not_found).
         """
-        live = self._running()
-        return live.calls.result_text(execution_id, live.toolbox.view.channel, offset, length)
+        return self._live.calls.result_text(execution_id, self._live.toolbox.view.channel, offset, length)
 
     async def cancel(self, execution_id: str) -> bool:
         """Stop an execution, in whichever process it runs. False where it had ended. Raises `ToolError` (not_found)."""

@@ -92,7 +92,7 @@ class SessionManager:
             self._services, self, self._cache, self._boards, self.writer, self.budget, retention, durable=durable
         )
         self._recovery = Recovery(self._services, self._cache, self._loader, self._recovered)
-        self._heartbeat = Heartbeat(store, me, self._recovery.add, self._recovery.robbed, self._recovery.died)
+        self._heartbeat = Heartbeat(store, me, self._recovery.add, self._recovery.lease_lost, self._recovery.owner_died)
         self._housekeeping = Housekeeping(
             self._services,
             self._cache,
@@ -127,8 +127,8 @@ class SessionManager:
         self._housekeeping.open()
 
     async def stop_recovery(self) -> None:
-        """Stop taking over orphaned work. The rest is left to the next process."""
-        await self._heartbeat.stop_looking()
+        """Stop recovering orphaned work. The rest is left to the next process."""
+        await self._heartbeat.stop_polling()
         await self._recovery.close()
 
     async def stop(self) -> None:
