@@ -154,7 +154,7 @@ async def test_g6_who_reads_a_session_late_does_not_undo_what_was_said_of_it_mea
         monkeypatch.setattr(here.store, "session", read)
         await here.open("s", "ann", namespaces=["time"])
         goes_on.set()
-        assert await reading is mine
+        assert await reading is live_session(mine)
         assert [each.name for each in mine.tools()] == ["now"]
 
 

@@ -150,7 +150,7 @@ async def test_b5_same_request_id_for_something_else_is_refused(make: Make) -> N
             request("fails", {"chain": 2}, request_id="q"),
             request("fails", request_id="c"),
         ):
-            with pytest.raises(EventInvalid, match="It was used before, for something else"):
+            with pytest.raises(EventInvalid, match="It was used before, for another request"):
                 await session.post(again)
         outcome = await session.call("fails", call_id="q")
         assert outcome.error is not None

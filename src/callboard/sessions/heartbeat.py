@@ -17,7 +17,7 @@ from ..storage.rows import OwnerRow
 from . import liveness
 from .liveness import Fate, fate_of, lives_here
 
-log = logging.getLogger("callboard.ownership")
+log = logging.getLogger("callboard.heartbeat")
 
 BEAT = 0.5
 """Seconds between two beats."""
@@ -57,7 +57,7 @@ class Heartbeat:
         """Join, and start to poll for orphaned work. Returns before the first poll."""
         await self.join()
         self._poll_now.set()
-        self._task = asyncio.get_running_loop().create_task(self._watch(), name="callboard: ownership")
+        self._task = asyncio.get_running_loop().create_task(self._watch(), name="callboard: heartbeat")
 
     async def join(self) -> None:
         """Register this process and start to beat. A process must do so before it runs any execution."""
