@@ -14,6 +14,7 @@ from pydantic import AfterValidator
 
 from callboard import ErrorTable, Registry, RetryPolicy, Runtime, ToolContext, ToolError, tool
 from callboard.execution.breakers import Breakers
+from callboard.execution.manager import ExecutionManager
 from callboard.sessions.session import live_session
 from callboard.testing import Harness, ManualClock, settle
 
@@ -362,8 +363,10 @@ async def test_b7_slow_failing_and_leaving_readers_harm_nobody(caplog: pytest.Lo
 
 
 async def test_x8_call_outside_of_the_runtime_is_an_outcome() -> None:
-    runtime = Runtime(Registry([work]), clock=ManualClock())
-    session = await runtime.open("s", "u")
-    outcome = await session.call("work")
+    """The manager closes before its sessions do: a call in between ends as failed."""
+    clock, registry = ManualClock(), Registry([work])
+    async with Runtime(registry, clock=clock) as runtime:
+        session = live_session(await runtime.open("s", "u"))
+        outcome = await ExecutionManager(registry, clock=clock).call(session, work, b"{}")
     assert outcome.error is not None
     assert outcome.error.category == "resource"

@@ -17,6 +17,7 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls
 
 from callboard import RetryPolicy, Runtime, ToolContext, ToolError, telemetry, tool
 from callboard.sessions.conversation_scope import ConversationScope
+from callboard.sessions.live_session import LiveSession
 from callboard.sessions.session import live_session
 from callboard.telemetry import conventions as names
 from callboard.telemetry.models import traced_model
@@ -317,7 +318,7 @@ async def test_o1_a_turn_that_a_late_result_wakes_is_linked_to_the_call(
         seat.turn_began("t2")
         seat.turn_ended("t2", "finished")
 
-    monkeypatch.setattr(type(session), "late", lambda *_: woken.append(asyncio.create_task(turn())))
+    monkeypatch.setattr(LiveSession, "late", lambda *_: woken.append(asyncio.create_task(turn())))
     outcome = await session.call("build")
     await session.result(outcome.execution_id)
     await asyncio.gather(*woken)
