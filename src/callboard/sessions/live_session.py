@@ -173,7 +173,8 @@ class LiveSession:
         self, name: str, arguments: Any = None, call_id: str | None = None, priority: Priority | str = _NORMAL
     ) -> Awaitable[Outcome]:
         """Call a tool. See `Session.call`."""
-        self.check_running()
+        if not self.services.running:
+            self.check_running()
         if call_id is not None and not is_call_id(call_id):
             raise CallIdInvalid(f"A call id has 1 to {MAX_ID} printable characters.")
         if priority is not _NORMAL and isinstance(priority, str):
