@@ -12,7 +12,7 @@ from rich.text import Text
 from ..errors import CallboardError
 from ..events.event import Event
 from ..events.kinds import EventKind
-from ..sessions.answers import AnswerInvalid, arguments_hash
+from ..sessions.answers import AnswerInvalid
 from ..sessions.session import Session
 from .console import out, print_line
 from .dialogue import LiveScreen
@@ -56,10 +56,10 @@ class Chat:
                     request.id,
                     request.execution_id,
                     request.tool,
-                    from_json(request.payload),
-                    from_json(request.schema),
+                    request.payload,
+                    request.answer_schema,
                     request.purpose,
-                    arguments_hash(request),
+                    request.arguments_hash,
                 )
             following = asyncio.ensure_future(self._follow(after))
             try:

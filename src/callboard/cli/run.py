@@ -16,7 +16,7 @@ from ..events.kinds import EventKind
 from ..execution.outcome import Outcome
 from ..execution.record import ExecutionRecord
 from ..runtime import Runtime
-from ..sessions.session import Session
+from ..sessions.session import Session, live_session
 from ..settings import GATE_PREFIX
 from ..tools.definition import Tool
 from ..tools.gates import gate_label, is_open
@@ -134,7 +134,7 @@ async def _carry_out(
                 session = await runtime.open(WHO, user_id=WHO)
 
                 def stop() -> None:
-                    if (execution := session.index.by_call(CALL)) is None:
+                    if (execution := live_session(session).index.by_call(CALL)) is None:
                         task.cancel()
                     elif runtime.manager.cancel(execution):  # else it has ended, and how is about to be shown
                         watcher.say("Cancelling, and waiting for the clean-up. Ctrl-C again leaves at once.")

@@ -88,7 +88,7 @@ class _Scene:
 
     async def _late(self, tool: str) -> None:
         """Show what comes until the model has spoken of a result that came late."""
-        if any(execution.tool.name == tool for execution in self._session.open_executions):
+        if any(record.tool == tool for record in await self._session.history(unfinished=True)):
             await self._show_until(lambda event: event.kind == EventKind.TOOL_RESULT and event.data["tool"] == tool)
             await self._show_until(lambda event: event.kind in _ENDS)
 

@@ -9,7 +9,7 @@ from pydantic_core import to_json
 
 from ..errors import CallboardError, MissingExtraError
 from ..runtime import Runtime
-from ..sessions.session import Session
+from ..sessions.session import Session, live_session
 
 try:
     from starlette.applications import Starlette
@@ -63,7 +63,7 @@ def create_app(
     must be running while the app serves; with `begin_runtime` it begins and ends with the app.
     """
     services = AppServices(runtime, Streams(runtime.clock) if streams is None else streams, metrics)
-    runtime.sessions.deleted.append(lambda session: services.streams.end(session.id))
+    runtime.sessions.on_delete(lambda session: services.streams.end(session.id))
     middleware = [Middleware(SafeHeaders), Middleware(LimitBodies, limits or BodyLimits()), Middleware(StorePatience)]
     if guard is not None:
         middleware.append(Middleware(cast("Any", _guarded), guard))
@@ -110,7 +110,7 @@ def _protocols(services: AppServices) -> Sequence[BaseRoute]:
     async def open_session(request: Request, session_id: str) -> Session:
         services.refuse_if_draining()
         session = await services.runtime.open(session_id, user_of(request.scope))
-        services.talking.add(session)
+        services.talking.add(live_session(session))
         return session
 
     def take_body(request: Request) -> AbstractAsyncContextManager[bytes]:

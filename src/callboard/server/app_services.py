@@ -11,7 +11,7 @@ from weakref import WeakSet
 from ..protocols.agui.run import Run
 from ..runtime import Runtime
 from ..sessions.ids import SessionIdInvalid, SessionNotFound, check_id
-from ..sessions.session import Session
+from ..sessions.live_session import LiveSession
 from .bodies import Bodies
 from .budget import MIB, Budget
 from .lanes import Lanes
@@ -28,7 +28,7 @@ class AppServices:
     metrics: Callable[[], bytes] | None = None
     draining: bool = False
     """Whether the server is about to end: nothing new is begun."""
-    talking: "WeakSet[Session]" = field(default_factory=lambda: WeakSet[Session]())
+    talking: "WeakSet[LiveSession]" = field(default_factory=lambda: WeakSet[LiveSession]())
     """Sessions that were spoken to here."""
     runs: "WeakSet[Run]" = field(default_factory=lambda: WeakSet[Run]())
     """Those of AG-UI that go on."""
@@ -44,7 +44,7 @@ class AppServices:
         """Bytes of large values in use: bodies that are read, responses that are sent, what sessions keep."""
         return self.bodies.budget.held + self.unsent.held + self.runtime.sessions.budget.kept
 
-    async def find(self, session_id: str, user_id: str) -> Session:
+    async def find(self, session_id: str, user_id: str) -> LiveSession:
         """A session of that user, to look at: nobody is logged in by that. Raises `Problem` (404)."""
         if not is_id(session_id):
             raise not_found("session")
@@ -53,7 +53,7 @@ class AppServices:
             raise not_found("session")
         return session
 
-    async def open(self, session_id: str, user_id: str) -> Session:
+    async def open(self, session_id: str, user_id: str) -> LiveSession:
         """A session of that user, to do something in. One that was logged out is logged in. Raises `Problem` (404)."""
         self.refuse_if_draining()
         session = await self.find(session_id, user_id)
@@ -61,11 +61,11 @@ class AppServices:
             session.touch()
             return session
         try:
-            return await self.runtime.open(session_id, user_id)
+            return await self.runtime.sessions.open(session_id, user_id)
         except SessionNotFound:
             raise not_found("session") from None
 
-    async def newest(self, session: Session) -> int:
+    async def newest(self, session: LiveSession) -> int:
         """The number of a session's newest event, whichever process wrote it."""
         if not session.durable:
             return session.board.last_seq
@@ -79,7 +79,7 @@ class AppServices:
     @property
     def has_model(self) -> bool:
         """Whether there is a model to talk to."""
-        return self.runtime.sessions.converse is not None
+        return self.runtime.sessions.conversations is not None
 
     @property
     def busy(self) -> bool:

@@ -15,9 +15,9 @@ from ..events.kinds import EventKind
 from ..events.routing import Family
 from ..execution.record import ExecutionRecord
 from ..sessions.answers import arguments_hash
-from ..sessions.services import Messages
-from ..sessions.session import Session
-from ..sessions.snapshot import BriefSnapshot
+from ..sessions.conversation_port import Messages
+from ..sessions.live_session import LiveSession
+from ..sessions.snapshot import BriefSnapshot, take_brief_snapshot
 from ..storage.brief import Cut
 from ..storage.rows import RequestRow
 from ..types import RequestPurpose
@@ -41,7 +41,7 @@ _SILENT = {kind.value.encode() for kind in (EventKind.TOOL_EXECUTING, EventKind.
 
 
 async def state_of(
-    services: AppServices, session: Session, after: int | None = None, limit: int = 100, messages: int = 100
+    services: AppServices, session: LiveSession, after: int | None = None, limit: int = 100, messages: int = 100
 ) -> State:
     """How things stand. Of the system's events those after a cursor; the newest, where there is none."""
     snapshot, window = await _as_one(services, session, messages)
@@ -69,21 +69,21 @@ async def state_of(
     )
 
 
-async def _as_one(services: AppServices, session: Session, most: int) -> tuple[BriefSnapshot, Messages]:
+async def _as_one(services: AppServices, session: LiveSession, most: int) -> tuple[BriefSnapshot, Messages]:
     """How things stand, and the newest messages up to the same event: what follows is neither in them nor missing.
 
     Where something is written all the time, one stops looking for a quiet moment, and the newest may be in both.
     """
-    snapshot = await session.brief_snapshot(MAX_SHOWN, LONGEST)
+    snapshot = await take_brief_snapshot(session, MAX_SHOWN, LONGEST)
     if not services.has_model:
         return snapshot, _NoMessages()
     for _ in range(LOOKS):
-        window = await session.latest_messages(most=most)
+        window = await session.conversation().window(most=most)
         if await services.newest(session) == snapshot.last_seq or await _is_silent(session, snapshot.last_seq):
             break
-        snapshot = await session.brief_snapshot(MAX_SHOWN, LONGEST)
+        snapshot = await take_brief_snapshot(session, MAX_SHOWN, LONGEST)
     else:
-        window = await session.latest_messages(most=most)
+        window = await session.conversation().window(most=most)
     return snapshot, window
 
 
@@ -153,7 +153,7 @@ def _weight(entry: BaseModel) -> int:
 
 
 async def _system_events(
-    session: Session, after: int, last: int, limit: int, *, bounded: bool = False
+    session: LiveSession, after: int, last: int, limit: int, *, bounded: bool = False
 ) -> tuple[list[BoardEvent], int]:
     """Events of the system's family, and up to which number they are all that there are.
 
@@ -185,7 +185,7 @@ async def _system_events(
     return found, max(cursor, after)
 
 
-async def _is_silent(session: Session, after: int) -> bool:
+async def _is_silent(session: LiveSession, after: int) -> bool:
     """Whether no event after a number says or ends anything."""
     try:
         return all(name_of(line) in _SILENT for line in (await _page(session, after)).encoded)
@@ -193,7 +193,7 @@ async def _is_silent(session: Session, after: int) -> bool:
         return False
 
 
-async def _page(session: Session, after: int) -> Events:
+async def _page(session: LiveSession, after: int) -> Events:
     board = session.board
     return board.read(after, PAGE) if board.remembers(after) else await board.recall(after)
 

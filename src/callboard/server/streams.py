@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from ..clock import Clock, Timer
-from ..sessions.session import Session
+from ..sessions.live_session import LiveSession
 from .feed import Feed
 from .problems import Problem
 from .reader import Reader
@@ -47,7 +47,7 @@ class Streams:
         """How many readers there are."""
         return self._count
 
-    def admit(self, session: Session) -> None:
+    def admit(self, session: LiveSession) -> None:
         """Raises `Problem` (503) where there are too many readers already."""
         feed = self._feeds.get(session.id)
         full = self._count >= self._most or self._by_user[session.user_id] >= self._per_user
@@ -56,7 +56,7 @@ class Streams:
             raise Problem(503, "too_many_readers", "Not available", detail, {"retry-after": "5"})
 
     @contextmanager
-    def reading(self, session: Session, reader: Reader) -> Generator[None]:
+    def reading(self, session: LiveSession, reader: Reader) -> Generator[None]:
         """Give a reader whatever comes, until the end of the `with`."""
         feed = self._feeds.get(session.id)
         if feed is None or feed.over or feed.session is not session:

@@ -3,13 +3,13 @@
 from sys import getsizeof
 
 from ..execution.execution import Execution
-from ..sessions.session import Session
+from ..sessions.live_session import LiveSession
 
 LOOKED_AT = 50
 """How many of a session's events, and of its executions, are looked at; the others count as their mean."""
 
 
-def session_bytes(session: Session) -> int:
+def session_bytes(session: LiveSession) -> int:
     """The session itself, its events in memory and its executions. What handlers, models and readers hold is not in it.
 
     It is an estimate: it looks at a few of the events and executions, so that it costs little however many there are.

@@ -7,7 +7,6 @@ from time import monotonic
 from typing import Any, Protocol
 
 from ..runtime import Runtime
-from ..sessions.session import Session
 from ..turns import TurnStatus
 
 log = logging.getLogger("callboard.telemetry")
@@ -38,9 +37,9 @@ class TurnEnd:
 class TurnObserver(Protocol):
     """Told of turns, in the task that runs them. A paused turn begins again, under the same id."""
 
-    def turn_began(self, session: Session, turn_id: str) -> None: ...
+    def turn_began(self, session_id: str, turn_id: str) -> None: ...
 
-    def turn_ended(self, session: Session, turn_id: str, end: TurnEnd) -> None: ...
+    def turn_ended(self, session_id: str, turn_id: str, end: TurnEnd) -> None: ...
 
 
 class TurnWatch:
@@ -56,18 +55,18 @@ class TurnWatch:
         """How many turns run now."""
         return len(self._began)
 
-    def turn_began(self, session: Session, turn_id: str) -> None:
+    def turn_began(self, session_id: str, turn_id: str) -> None:
         self._began[turn_id] = monotonic()
-        _carefully(self._observer.turn_began, session, turn_id)
+        _carefully(self._observer.turn_began, session_id, turn_id)
 
-    def turn_ended(self, session: Session, turn_id: str, status: str, usage: Any) -> None:
+    def turn_ended(self, session_id: str, turn_id: str, status: str, usage: Any) -> None:
         if (began := self._began.pop(turn_id, None)) is not None:
             end = TurnEnd(
                 status if status in STATUSES else TurnStatus.FAILED,
                 monotonic() - began,
                 **{name: getattr(usage, name, None) or 0 for name in _USED},
             )
-            _carefully(self._observer.turn_ended, session, turn_id, end)
+            _carefully(self._observer.turn_ended, session_id, turn_id, end)
 
 
 def _carefully(tell: Callable[..., None], *args: Any) -> None:

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from ...census import has_more_values
-from ...sessions.session import Session
+from ...sessions.session import Session, live_session
 from .reading import MAX_BODY_BYTES, MAX_VALUES, NotJSON, read_input
 from .refused import RunRefused
 from .run import Run
@@ -58,7 +58,7 @@ def endpoint(
             return _problem(413, error.code, str(error))
         except RunRefused as error:
             return _problem(422, error.code, str(error))
-        session = await open_session(request, run_request.thread_id)
+        session = live_session(await open_session(request, run_request.thread_id))
         run = Run(session, threads.of(session), run_request)
         if runs is not None:
             runs.add(run)

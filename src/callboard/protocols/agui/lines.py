@@ -15,7 +15,7 @@ from pydantic_core import to_json
 from ...chat.rendering import TASK_RESULT, late_id
 from ...chat.transcript import Answered, Entry, Input, Late, Noted, Said
 from ...execution.masking import shown_arguments
-from ...sessions.session import Session
+from ...sessions.live_session import LiveSession
 from ...tools.definition import Tool
 
 WINDOW = 200
@@ -91,7 +91,7 @@ class Names:
     that was deleted and made again has other names.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: LiveSession) -> None:
         made = f"{session.id}\0{session.created_at!r}".encode(errors="surrogatepass")
         self._prefix = f"cb-{hashlib.sha256(made).hexdigest()[:10]}-"
 
@@ -126,7 +126,7 @@ class Window:
 class Lines:
     """Reads the messages of one session: a window first, then what is added to it."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: LiveSession) -> None:
         self._session = session
         self.names = Names(session)
         self._read = 0

@@ -13,8 +13,8 @@ from ...errors import ErrorCategory, ToolError
 from ...events.kinds import EventKind
 from ...events.posting import accept
 from ...events.routing import Side
+from ...sessions.live_session import LiveSession
 from ...sessions.requests import RequestClosed
-from ...sessions.session import Session
 from ...storage.rows import RequestRow
 from ...types import Wake
 from . import arrivals
@@ -46,15 +46,15 @@ class Taken:
         return self.turn or bool(self.running)
 
 
-async def call_id_of(session: Session, row: RequestRow) -> str | None:
+async def call_id_of(session: LiveSession, row: RequestRow) -> str | None:
     """The call that a request is about, by the model's id."""
     try:
-        return (await session.result(row.execution_id, timeout=0)).call_id
+        return (await session.calls.result(row.execution_id, timeout=0)).call_id
     except ToolError:
         return None
 
 
-async def is_carried(session: Session, call_id: str) -> bool:
+async def is_carried(session: LiveSession, call_id: str) -> bool:
     """Whether a process carries out a call that has not ended: its tool may be one that no process knows any more."""
     row = await session.calls.stored_call(call_id) if session.durable else None
     return row is None or row.owner is not None
@@ -63,7 +63,7 @@ async def is_carried(session: Session, call_id: str) -> bool:
 class RunInput:
     """The beginning of one run."""
 
-    def __init__(self, session: Session, thread: Thread, run_request: RunRequest, lines: Lines) -> None:
+    def __init__(self, session: LiveSession, thread: Thread, run_request: RunRequest, lines: Lines) -> None:
         self._session = session
         self._thread = thread
         self._asked = run_request
@@ -177,7 +177,7 @@ class RunInput:
         running.add(row.execution_id)
         try:
             if said is None:
-                await self._session.cancel(row.execution_id)
+                await self._session.calls.cancel(row.execution_id)
             else:
                 self._taken.since = await self._session.answer(row.id, said)
         except RequestClosed:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from ...sessions.session import Session
+from ...sessions.live_session import LiveSession
 from ...tools.definition import Tool
 
 T = TypeVar("T")
@@ -37,7 +37,7 @@ class Thread:
         """One run after the other sees what is new, and takes it."""
 
     @contextmanager
-    def lending(self, session: Session, tools: Sequence[Tool]) -> Generator[None]:
+    def lending(self, session: LiveSession, tools: Sequence[Tool]) -> Generator[None]:
         """Have its session see the tools that a run's client brings, together with those of other open runs.
 
         They stay until another run begins: a call of them may still wait for its page. Raises `RegistrationError`.
@@ -45,7 +45,7 @@ class Thread:
         run = object()
         if tools or self._lent:
             others = {tool.name: tool for given in self._tools.values() for tool in given}
-            session.lend({**others, **{tool.name: tool for tool in tools}}.values())
+            session.toolbox.lend({**others, **{tool.name: tool for tool in tools}}.values())
             self._lent = bool(others or tools)
         self._tools[run] = tools
         try:
@@ -83,9 +83,9 @@ class Threads:
     """The threads of one endpoint, for as long as their sessions are in memory."""
 
     def __init__(self) -> None:
-        self._known: WeakKeyDictionary[Session, Thread] = WeakKeyDictionary()
+        self._known: WeakKeyDictionary[LiveSession, Thread] = WeakKeyDictionary()
 
-    def of(self, session: Session) -> Thread:
+    def of(self, session: LiveSession) -> Thread:
         """The thread of a session."""
         if (thread := self._known.get(session)) is None:
             thread = self._known[session] = Thread()

@@ -4,7 +4,8 @@ from starlette.types import ASGIApp
 
 from ...events.kinds import EventKind
 from ...events.routing import Family
-from ...sessions.session import Session
+from ...sessions.live_session import LiveSession
+from ...sessions.posting import post_event
 from ...storage.rows import IdempotencyRow
 from ..app_services import AppServices
 from ..endpoint import LARGE_BODY, Call, Nothing, endpoint
@@ -27,7 +28,7 @@ async def chat(call: Call[Chat, Nothing]) -> Queued:
             detail = "This server has no model to talk to. Start it with one: callboard serve --model …"
             raise Problem(409, "no_model", "No model", detail)
         event = {"kind": EventKind.USER_INPUT, "text": wanted.message, "message_id": key}
-        seq = await session.post(event, idempotency=row)
+        seq = await post_event(session, event, idempotency=row)
         call.services.talking.add(session)
         return Queued(seq=seq)
 
@@ -59,7 +60,7 @@ async def messages(call: Call[Nothing, AskMessages]) -> MessageList:
     session = await call.services.find(call.query.session_id, call.user_id)
     if not call.services.has_model:
         return MessageList(messages=[], next=None)
-    window = await session.latest_messages(call.query.before, call.query.limit)
+    window = await session.conversation().window(call.query.before, call.query.limit)
     return MessageList(messages=window.messages, next=window.before)
 
 
@@ -84,7 +85,7 @@ def _last_event_id(header: str | None, after: int | None) -> int | None:
     return int(header)
 
 
-async def _check(services: AppServices, session: Session, after: int) -> None:
+async def _check(services: AppServices, session: LiveSession, after: int) -> None:
     """Refuse a cursor that lies beyond the newest event: it is another session's, or another store's."""
     if after > session.board.last_seq and after > (last := await services.newest(session)):
         detail = f"The newest event is {last}; there is none after {after} to wait for. Read again without a cursor."

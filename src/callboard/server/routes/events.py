@@ -1,6 +1,7 @@
 """What a person's side posts to the board. Which kinds it may post is the routing table's to say."""
 
 from ...events.routing import Side
+from ...sessions.posting import post_event
 from ...storage.rows import IdempotencyRow
 from ..endpoint import LARGE_BODY, Call, Nothing, endpoint
 from ..history import events_before
@@ -14,7 +15,7 @@ async def post(call: Call[PostEvent, Nothing]) -> EventQueued:
 
     async def post_it(row: IdempotencyRow | None) -> EventQueued:
         session = await call.services.open(call.body.session_id, call.user_id)
-        seq = await session.post(call.body.event, side=Side.PEOPLE, idempotency=row)
+        seq = await post_event(session, call.body.event, side=Side.PEOPLE, idempotency=row)
         call.services.talking.add(session)
         return EventQueued(event_type=str(call.body.event["kind"]), seq=seq)
 

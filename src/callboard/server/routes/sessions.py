@@ -4,7 +4,7 @@ import secrets
 from datetime import UTC, datetime
 
 from ...sessions.ids import check_id
-from ...sessions.session import Session
+from ...sessions.live_session import LiveSession
 from ...storage.rows import IdempotencyRow, SessionRow
 from ..app_services import AppServices
 from ..endpoint import Call, Nothing, endpoint
@@ -80,20 +80,20 @@ async def delete(call: Call[Nothing, Nothing]) -> Deleted:
     return Deleted(deleted=await _deleted(call.services, session))
 
 
-async def _deleted(services: AppServices, session: Session) -> bool:
+async def _deleted(services: AppServices, session: LiveSession) -> bool:
     """Stop everything of a session, and remove it. False where another process did that meanwhile."""
     await session.interrupt()
     if await session.is_gone():  # whoever has its id by now keeps it
         return False
-    await session.cancel_all()
+    await session.calls.cancel_all()
     services.talking.discard(session)
-    services.runtime.sessions.close(session)
+    services.runtime.sessions.delete(session)
     await session.settle()
     return await services.runtime.store.delete(session.id, session.created_at)
 
 
-def _live(session: Session) -> SessionInfo:
-    view = session.view
+def _live(session: LiveSession) -> SessionInfo:
+    view = session.toolbox.view
     return SessionInfo(
         session_id=session.id,
         open=session.open,
