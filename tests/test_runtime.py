@@ -2,11 +2,12 @@
 
 import asyncio
 import threading
-from typing import Self
+from collections.abc import Callable
+from typing import Any, Self
 
 import pytest
 
-from callboard import Registry, Runtime, Session, tool
+from callboard import CallboardError, Registry, Runtime, RuntimeNotOpen, Session, tool
 from callboard.storage.errors import StoreError
 from callboard.testing import ManualClock, settle
 
@@ -49,7 +50,69 @@ async def test_e1_runtime_can_be_entered_again() -> None:
         async with runtime:
             session = await runtime.open("s", "u")
             assert (await session.call("one")).value == 1
-        assert (await session.call("one")).status == "failed"
+        with pytest.raises(RuntimeNotOpen, match="The runtime of session 's' has ended"):
+            await session.call("one")
+
+
+async def test_e1_session_is_opened_only_while_the_runtime_is_open() -> None:
+    runtime = Runtime([one])
+    assert issubclass(RuntimeNotOpen, CallboardError)
+    with pytest.raises(RuntimeNotOpen, match=r"Open sessions inside `async with Runtime\(…\) as runtime:`"):
+        await runtime.open("s", "u")
+    async with runtime:
+        await runtime.open("s", "u")
+    with pytest.raises(RuntimeNotOpen):
+        await runtime.open("s", "u")
+
+
+async def test_e1_session_that_outlives_its_runtime_can_only_be_read(store_url: str) -> None:
+    async with Runtime([one], store=store_url) as runtime:
+        session = await runtime.open("s", "u")
+        done = await session.call("one")
+    calls: dict[str, Callable[[], Any]] = {
+        "answer": lambda: session.answer("r1", {}),
+        "call": lambda: session.call("one"),
+        "cancel": lambda: session.cancel(done.execution_id),
+        "cancel_all": session.cancel_all,
+        "cancel_call": lambda: session.cancel_call("c1"),
+        "close": session.close,
+        "events": lambda: anext(session.events()),
+        "history": session.history,
+        "interrupt": session.interrupt,
+        "latest_messages": session.latest_messages,
+        "messages": session.messages,
+        "notice": lambda: session.notice("x"),
+        "post": lambda: session.post({"kind": "user_input", "text": "x"}),
+        "requests": session.requests,
+        "result": lambda: session.result(done.execution_id),
+        "say": lambda: session.say("x"),
+        "snapshot": session.snapshot,
+        "subscribe": lambda: session.subscribe(print),
+        "take_results": session.take_results,
+        "tools": session.tools,
+    }
+    methods = {name for name in dir(Session) if not name.startswith("_") and callable(getattr(Session, name))}
+    assert calls.keys() == methods - {"execution", "executions", "result_text"}
+
+    async def use(call: Callable[[], Any]) -> None:
+        await call()
+
+    for call in calls.values():
+        with pytest.raises(RuntimeNotOpen, match="has ended"):
+            await use(call)
+    assert (session.id, session.user_id, session.is_processing) == ("s", "u", False)
+    assert session.board.last_seq == 4
+    assert session.executions() == [session.execution(done.execution_id)]
+    assert session.result_text(done.execution_id) == "1"
+
+
+async def test_e1_state_of_a_session_cannot_be_assigned() -> None:
+    async with Runtime([one]) as runtime:
+        session = await runtime.open("s", "u")
+        for name in ("id", "user_id", "board", "open", "is_open", "is_processing", "has_pending_work", "ledger"):
+            with pytest.raises(AttributeError):
+                setattr(session, name, False)
+        assert repr(session) == "Session(id='s', user_id='u')"
 
 
 async def test_e1_tools_are_started_before_their_first_call_and_stopped_after_the_last() -> None:

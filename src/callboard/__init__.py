@@ -1,6 +1,6 @@
 """Callboard: a runtime for the tools of AI agents.
 
-The public face. Names are loaded when they are first used, so that `import callboard` costs next to nothing.
+The public names. Each is loaded when it is first used, so that `import callboard` costs next to nothing.
 """
 
 from importlib import import_module
@@ -11,15 +11,32 @@ if TYPE_CHECKING:
     from .chat.toolset import toolset as toolset
     from .errors import CallboardError as CallboardError
     from .errors import ErrorCategory as ErrorCategory
+    from .errors import MissingExtraError as MissingExtraError
     from .errors import RegistrationError as RegistrationError
+    from .errors import RuntimeNotOpen as RuntimeNotOpen
     from .errors import SchemaError as SchemaError
+    from .errors import SettingsError as SettingsError
     from .errors import ToolError as ToolError
+    from .events.board import CursorExpired as CursorExpired
     from .events.event import Event as Event
+    from .events.posting import PostingRefused as PostingRefused
+    from .events.problems import EventInvalid as EventInvalid
     from .execution.limits import Limits as Limits
     from .execution.outcome import Outcome as Outcome
     from .runtime import Runtime as Runtime
+    from .sessions.answers import AnswerInvalid as AnswerInvalid
+    from .sessions.answers import ArgumentsMismatch as ArgumentsMismatch
+    from .sessions.ids import CallIdInvalid as CallIdInvalid
+    from .sessions.ids import SessionIdInvalid as SessionIdInvalid
+    from .sessions.ids import SessionNotFound as SessionNotFound
+    from .sessions.open_request import OpenRequest as OpenRequest
+    from .sessions.requests import RequestClosed as RequestClosed
     from .sessions.session import Session as Session
     from .settings import Settings as Settings
+    from .storage.errors import StoreError as StoreError
+    from .storage.errors import StoreOutdated as StoreOutdated
+    from .storage.errors import StoreUnavailable as StoreUnavailable
+    from .storage.errors import StoreUnconfirmed as StoreUnconfirmed
     from .tools.context import ToolContext as ToolContext
     from .tools.definition import Tool as Tool
     from .tools.dynamic import dynamic_tool as dynamic_tool
@@ -36,63 +53,48 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "BackoffStrategy": "tools.policies",
-    "Limits": "execution.limits",
-    "Session": "sessions.session",
-    "Runtime": "runtime",
-    "Outcome": "execution.outcome",
-    "Event": "events.event",
-    "BreakerPolicy": "tools.policies",
-    "CallboardError": "errors",
-    "ErrorCategory": "errors",
-    "ErrorTable": "categories",
-    "LocalToolset": "tools.toolset",
-    "Registry": "tools.registry",
-    "RegistrationError": "errors",
-    "RetryPolicy": "tools.policies",
-    "SchemaError": "errors",
-    "Settings": "settings",
-    "Snapshot": "tools.snapshot",
-    "Tool": "tools.definition",
-    "ToolContext": "tools.context",
-    "ToolError": "errors",
-    "Toolset": "tools.toolset",
-    "dynamic_tool": "tools.dynamic",
-    "tool": "tools.function",
-    "Turn": "turns",
-    "TurnLimits": "turns",
-    "toolset": "chat.toolset",
+_NAMES = {
+    "categories": ("ErrorTable",),
+    "chat.toolset": ("toolset",),
+    "errors": (
+        "CallboardError",
+        "ErrorCategory",
+        "MissingExtraError",
+        "RegistrationError",
+        "RuntimeNotOpen",
+        "SchemaError",
+        "SettingsError",
+        "ToolError",
+    ),
+    "events.board": ("CursorExpired",),
+    "events.event": ("Event",),
+    "events.posting": ("PostingRefused",),
+    "events.problems": ("EventInvalid",),
+    "execution.limits": ("Limits",),
+    "execution.outcome": ("Outcome",),
+    "runtime": ("Runtime",),
+    "sessions.answers": ("AnswerInvalid", "ArgumentsMismatch"),
+    "sessions.ids": ("CallIdInvalid", "SessionIdInvalid", "SessionNotFound"),
+    "sessions.open_request": ("OpenRequest",),
+    "sessions.requests": ("RequestClosed",),
+    "sessions.session": ("Session",),
+    "settings": ("Settings",),
+    "storage.errors": ("StoreError", "StoreOutdated", "StoreUnavailable", "StoreUnconfirmed"),
+    "tools.context": ("ToolContext",),
+    "tools.definition": ("Tool",),
+    "tools.dynamic": ("dynamic_tool",),
+    "tools.function": ("tool",),
+    "tools.policies": ("BackoffStrategy", "BreakerPolicy", "RetryPolicy"),
+    "tools.registry": ("Registry",),
+    "tools.snapshot": ("Snapshot",),
+    "tools.toolset": ("LocalToolset", "Toolset"),
+    "turns": ("Turn", "TurnLimits"),
 }
+"""Public names by the module that defines them."""
 
-__all__ = [
-    "BackoffStrategy",
-    "BreakerPolicy",
-    "CallboardError",
-    "ErrorCategory",
-    "ErrorTable",
-    "Event",
-    "Limits",
-    "LocalToolset",
-    "Outcome",
-    "RegistrationError",
-    "Registry",
-    "RetryPolicy",
-    "Runtime",
-    "SchemaError",
-    "Session",
-    "Settings",
-    "Snapshot",
-    "Tool",
-    "ToolContext",
-    "ToolError",
-    "Toolset",
-    "Turn",
-    "TurnLimits",
-    "dynamic_tool",
-    "tool",
-    "toolset",
-]
+_HOMES = {name: module for module, names in _NAMES.items() for name in names}
+
+__all__ = sorted(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:
@@ -101,7 +103,7 @@ def __getattr__(name: str) -> Any:
     try:
         value = globals()[name] = getattr(import_module(f".{home}", __name__), name)
     except ModuleNotFoundError as missing:
-        if name != "toolset":  # which alone needs more than the base
+        if name != "toolset":  # the only name that needs an optional package
             raise
         from .errors import MissingExtraError
 

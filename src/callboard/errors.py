@@ -1,8 +1,8 @@
-"""Every error that Callboard raises, and what each category of failure means.
+"""The root of Callboard's errors, and the categories of failed calls.
 
-One root, `CallboardError`, with a stable `code`. `ToolError` is the only one that a model reads: its message is written
-for the model and holds nothing of the host. What operators need (the foreign exception, its text) travels beside it, in
-`report` and `__cause__`.
+Every error is a `CallboardError` with a stable `code`. `ToolError` is the only one that a model reads: its message is
+written for the model and holds nothing of the host. Information for operators (the foreign exception, its text) is
+beside it, in `report` and `__cause__`.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 
 class ErrorCategory(StrEnum):
-    """Why a call failed, in terms that decide what happens next."""
+    """Why a call failed, which decides what happens next."""
 
     VALIDATION = "validation"
     """The arguments do not fit the tool's input."""
@@ -20,7 +20,7 @@ class ErrorCategory(StrEnum):
     TIMEOUT = "timeout"
     """An attempt or the whole execution took too long."""
     CANCELLED = "cancelled"
-    """Someone asked for it to stop."""
+    """The call was cancelled."""
     TRANSIENT = "transient"
     """Something outside failed for the moment: a connection, a server's 5xx."""
     PERMANENT = "permanent"
@@ -30,7 +30,7 @@ class ErrorCategory(StrEnum):
     PERMISSION = "permission"
     """The caller, or Callboard, is not allowed to do this."""
     NOT_FOUND = "not_found"
-    """The tool, or the thing that it was asked for, does not exist."""
+    """The tool, or the thing that it looked for, does not exist."""
     RESOURCE = "resource"
     """Memory, disk, a queue or a limit is exhausted."""
     CONFIGURATION = "configuration"
@@ -42,13 +42,13 @@ class ErrorCategory(StrEnum):
 
 
 class CategoryRule(NamedTuple):
-    """What follows from a category when the error itself does not say otherwise."""
+    """Defaults of a category, for errors that do not set their own."""
 
     retryable: bool
     reported: bool
-    """Whether operators are told: faults of the host are, mistakes of a caller are not."""
+    """Whether operators get a report: for faults of the host, not for mistakes of a caller."""
     message: str
-    """What the model reads when only the category is fit for it."""
+    """Message for the model where the error's own text is not fit for it."""
 
 
 CATEGORIES: Mapping[ErrorCategory, CategoryRule] = {
@@ -62,7 +62,7 @@ CATEGORIES: Mapping[ErrorCategory, CategoryRule] = {
     ),
     ErrorCategory.RATE_LIMITED: CategoryRule(True, False, "Too many requests; nothing was done. Try again later."),
     ErrorCategory.PERMISSION: CategoryRule(False, True, "This is not permitted."),
-    ErrorCategory.NOT_FOUND: CategoryRule(False, False, "What was asked for does not exist."),
+    ErrorCategory.NOT_FOUND: CategoryRule(False, False, "The requested thing does not exist."),
     ErrorCategory.RESOURCE: CategoryRule(False, True, "A limit of the system has been reached."),
     ErrorCategory.CONFIGURATION: CategoryRule(
         False, True, "The tool is not set up correctly; a person must look at it."
@@ -72,7 +72,7 @@ CATEGORIES: Mapping[ErrorCategory, CategoryRule] = {
     ),
     ErrorCategory.UNKNOWN: CategoryRule(False, True, "The tool failed for an unknown reason."),
 }
-"""The rule of every category. Policies read it; nothing else decides what a category means."""
+"""The rule of every category, which policies read."""
 
 
 class CallboardError(Exception):
@@ -88,7 +88,7 @@ class RegistrationError(CallboardError):
 
 
 class SchemaError(CallboardError):
-    """A dialect cannot express a type. `path` is the property, `dialect` the one that refused."""
+    """A dialect cannot express a type. `path` is the property, `dialect` the name of the dialect."""
 
     code = "schema"
 
@@ -114,12 +114,18 @@ class MissingExtraError(CallboardError):
         self.extra = extra
 
 
-class ToolError(CallboardError):
-    """A call failed. Raise it from a handler to say how, in words that the model can act on.
+class RuntimeNotOpen(CallboardError):
+    """A runtime, or one of its sessions, is used before `async with` has entered it or after it has ended."""
 
-    `category` decides the defaults of `CATEGORIES`. `retryable=True` is the handler's word that nothing was done, so
-    that another attempt is safe even for a tool that is not idempotent. `retry_after` is in seconds. `details` is JSON
-    data for the model. `report` is for operators and never shown to a model.
+    code = "runtime_not_open"
+
+
+class ToolError(CallboardError):
+    """A call failed. Raise it from a handler, with a message that the model can act on.
+
+    `category` selects the defaults of `CATEGORIES`. `retryable=True` states that nothing was done, so that another
+    attempt is safe even for a tool that is not idempotent. `retry_after` is in seconds. `details` is JSON data for the
+    model. `report` is for operators and never shown to a model.
     """
 
     code = "tool"
@@ -142,18 +148,21 @@ class ToolError(CallboardError):
         self.details = details
         self.report = report
         self.origin: str | None = None
-        """Where in the code it happened, of one that is kept: a file and a line. For operators too."""
+        """File and line where it was raised, of an error that is kept. For operators."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.message!r}, category={self.category.value!r})"
 
     @property
     def may_retry(self) -> bool:
-        """The handler's word if it gave one, else the category's rule."""
+        """The error's own `retryable` if it is set, otherwise the category's."""
         return CATEGORIES[self.category].retryable if self.retryable is None else self.retryable
 
     def to_model(self) -> dict[str, Any]:
-        """The error as JSON data for a model: category, message and, where there are any, details and waiting time."""
-        shown: dict[str, Any] = {"category": self.category.value, "message": self.message}
+        """Return the error as JSON data for a model: category, message and, where set, details and retry time."""
+        data: dict[str, Any] = {"category": self.category.value, "message": self.message}
         if self.details is not None:
-            shown["details"] = self.details
+            data["details"] = self.details
         if self.retry_after is not None:
-            shown["retry_after"] = self.retry_after
-        return shown
+            data["retry_after"] = self.retry_after
+        return data

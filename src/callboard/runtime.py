@@ -1,4 +1,4 @@
-"""The runtime: the composition root. One async context manager that makes every part, joins them and ends them.
+"""The runtime: the composition root. One async context manager that makes all parts, connects and ends them.
 
 Any number can live in one process; nothing is global. Adapters are chosen here and nowhere else.
 """
@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakValueDictionary
 
 from .adapters.stores import migrate_store, open_store, store_status
 from .clock import Clock, SystemClock
@@ -14,8 +15,10 @@ from .errors import MissingExtraError
 from .execution.limits import Limits
 from .execution.manager import ExecutionManager
 from .execution.watchdog import Watchdog
+from .sessions.live_session import LiveSession
 from .sessions.liveness import this_process
 from .sessions.session import Session
+from .sessions.session_loader import Retention
 from .sessions.session_manager import SessionManager
 from .settings import Settings
 from .tools.definition import Tool
@@ -34,19 +37,19 @@ __all__ = ["Runtime", "migrate_store", "open_store", "store_status"]
 
 
 class Runtime:
-    """Runs tools for sessions, between `async with` and its end.
+    """Runs tools for sessions, inside `async with`.
 
-    `model` is what sessions talk to: a name that Pydantic AI knows (`anthropic:claude-…`), one of its models, or
-    `offline`; `instructions` are what it is told first, `model_settings` how it is asked (temperature, thinking, …),
-    `turn_limits` what its turns may use. An interrupt also stops the calls that the turn waits for, unless
-    `cancel_on_interrupt` is false. `workers` answer what people ask of the system
-    (`user_request`): tools, each under the kind that it answers. `retry` and `breaker` hold for tools that do not have
-    their own. `grace` is how long a stopped handler may clean up.
+    `model` is the model of the conversations: a name that Pydantic AI knows (`anthropic:claude-…`), one of its models,
+    or `offline`. `instructions` are its system prompt, `model_settings` its settings (temperature, thinking, …), and
+    `turn_limits` the limits of its turns. An interrupt also stops the calls that the turn waits for, unless
+    `cancel_on_interrupt` is false. `workers` are tools that answer requests of people to the system (`user_request`),
+    each under the kind that it answers. `retry` and `breaker` apply to tools without their own. `grace` is the time, in
+    seconds, in which a cancelled handler may clean up.
 
-    A session keeps at most its newest `keep_events` events (in memory: 10,000 where nothing is said), and none older
-    than `keep_for` seconds; what the user wrote is kept until the model was told of it. Sessions that nobody uses for
-    `idle_after` seconds leave memory; they come back by themselves. With `recover=False` nothing that another process
-    left behind is taken over, as a command line beside a server wants it.
+    A session keeps at most its newest `keep_events` events (10,000 in memory by default), and none older than
+    `keep_for` seconds; inputs are kept until the model has received them. Sessions that are idle for `idle_after`
+    seconds leave memory, and come back when they are used. With `recover=False` the runtime does not recover the work
+    of other processes, as a command line beside a server needs it.
     """
 
     def __init__(
@@ -87,9 +90,7 @@ class Runtime:
             self.store,
             me=this_process(),
             workers=workers,
-            keep_events=keep_events,
-            keep_for=keep_for,
-            keep_executions=keep_executions,
+            retention=Retention(events=keep_events, seconds=keep_for, executions=keep_executions),
             idle_after=idle_after,
             recover=recover,
         )
@@ -99,7 +100,7 @@ class Runtime:
                 from .chat import Conversations
             except ModuleNotFoundError as missing:
                 raise MissingExtraError("A model to talk to", "chat") from missing
-            self._conversations = self.sessions.converse = Conversations(
+            self._conversations = self.sessions.conversations = Conversations(
                 self.registry,
                 self.sessions,
                 named_model(model),
@@ -109,19 +110,20 @@ class Runtime:
                 cancel_on_interrupt=cancel_on_interrupt,
             )
         self._watchdog = Watchdog(self.manager, self._blocked, threshold=blocked_after)
+        self._sessions: WeakValueDictionary[LiveSession, Session] = WeakValueDictionary()
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self.registry)
-            await self.store.open(self.sessions.woken)
+            await self.store.open(self.sessions.notified)
             stack.push_async_callback(self.store.close)
             stack.push_async_callback(self.sessions.stop)
             await stack.enter_async_context(self.manager)
-            if self._conversations is not None:  # before the calls that turns wait for are ended
+            if self._conversations is not None:  # ended before the calls that turns wait for
                 stack.push_async_callback(self._conversations.close)
             await self.sessions.start()
-            stack.push_async_callback(self.sessions.stop_recovery)  # before what it began is ended
+            stack.push_async_callback(self.sessions.stop_recovery)  # ended before the executions that it started
             await stack.enter_async_context(self._watchdog)
             self._stack = stack.pop_all()
         return self
@@ -140,24 +142,28 @@ class Runtime:
         allow: Collection[str] | None = None,
         wake: Wake | str | None = None,
     ) -> Session:
-        """The session of that id: made, or found if it is this user's. Raises `SessionNotFound` for another user's.
+        """Create a session, or log its user in again.
 
-        `wake` is what late results do to it while it is idle (`wake`, `wait`, `ui_only`), where their tools are louder.
+        `wake` limits the effect of late results on the idle session (`wake`, `wait`, `ui_only`). Raises
+        `SessionNotFound` for another user's session, `SessionIdInvalid`, and `RuntimeNotOpen` outside `async with`.
         """
-        return await self.sessions.open(
+        live = await self.sessions.open(
             session_id, user_id, namespaces=namespaces, channel=channel, allow=allow, wake=wake
         )
+        if (session := self._sessions.get(live)) is None:
+            session = self._sessions[live] = Session(live)
+        return session
 
     @property
     def loop_lag(self) -> Histogram:
-        """How long the event loop let what was ready wait, looked at twice in `blocked_after` seconds."""
+        """Delays of the event loop, sampled twice in `blocked_after` seconds."""
         return self._watchdog.lag
 
     def _blocked(self, tool: str, seconds: float, session_ids: Collection[str]) -> None:
-        """A handler held the event loop: tell the people whose calls waited for it."""
-        for session in self.sessions.live(session_ids):
-            said = f"The tool {tool} blocked everything for {seconds:.1f} seconds."
-            self.sessions.background.run(session.notice(said, tool=tool, seconds=seconds))
+        """Post a notice to the sessions whose calls waited while a handler blocked the event loop."""
+        for session in self.sessions.known(session_ids):
+            message = f"The tool {tool} blocked everything for {seconds:.1f} seconds."
+            self.sessions.background.run(session.notice(message, tool=tool, seconds=seconds))
 
 
 def named_model(model: Any) -> Any:

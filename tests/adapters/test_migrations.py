@@ -25,6 +25,7 @@ from callboard.adapters.stores import open_store
 from callboard.adapters.stores.migrations import migrate_to, revisions
 from callboard.adapters.stores.tables import REVISION, VERSION_TABLE, metadata
 from callboard.chat.rows import input_id
+from callboard.sessions.session import live_session
 from callboard.storage.change import Change, ExecutionWrite
 from callboard.storage.errors import Conflict, StoreError, StoreUnavailable
 from callboard.storage.event_log import Head
@@ -282,7 +283,8 @@ async def test_d2_conversation_of_revision_0009_goes_on(written_by_0009: str) ->
         await _seen(chat, "turn_finished", 2)
         texts = [entry["text"] for entry in await chat.messages() if entry["role"] == "user"]
         assert texts == ["First.", "Second.", "Third."]
-        assert await chat.conversation().hear({"text": "Third."}, "m3") == 0, "an id of before the migration is known"
+        taken = await live_session(chat).conversation().hear({"text": "Third."}, "m3")
+        assert taken == 0, "an id of before the migration is known"
         paused = await runtime.open("paused", "ann")
         (request,) = await paused.requests()
         await paused.answer(request.id, {"approved": True})

@@ -14,7 +14,7 @@ LAZY = {
     "adapters/stores/__init__.py": {"postgres", "sql", "sqlite"},
     "adapters/stores/revisions.py": {"migrations"},
     "runtime.py": {"chat", "demo.offline"},
-    "sessions/session.py": {"events.posting"},
+    "sessions/posting.py": {"events.posting"},
     "categories.py": {"email.utils"},
     "cli/__init__.py": {"app"},
     "cli/commands/demo.py": {"demo.offline"},

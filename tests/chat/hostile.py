@@ -16,6 +16,7 @@ from callboard.chat.rendering import problems, render
 from callboard.chat.transcript import Input, Late
 from callboard.events.problems import EventInvalid
 from callboard.sessions.requests import RequestClosed
+from callboard.sessions.session import live_session
 from callboard.testing.providers import (
     AnthropicDouble,
     Break,
@@ -166,7 +167,7 @@ class World:
                 while self.running:
                     await self._finish(session)
                 await self._answer(session)
-                if not session.is_processing and session.results:
+                if not session.is_processing and live_session(session).results:
                     await self._write(session)  # the last turn failed or was stopped
                 with suppress(TimeoutError):
                     await asyncio.wait_for(heard.wait(), 0.05)

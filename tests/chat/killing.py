@@ -24,6 +24,7 @@ from callboard.chat.conversation import Conversation
 from callboard.chat.rendering import problems, render
 from callboard.chat.transcript import Entry, Input, Late
 from callboard.sessions.conversation_scope import ConversationScope
+from callboard.sessions.session import live_session
 from callboard.storage.change import Change
 from callboard.storage.errors import Conflict
 
@@ -132,7 +133,7 @@ async def reported(session: Session, tool_name: str) -> None:
 
 
 async def entries_of(session: Session) -> Sequence[Entry]:
-    conversation = session.current_conversation
+    conversation = live_session(session).current_conversation
     assert isinstance(conversation, Conversation)
     return await conversation.transcript()
 
@@ -142,7 +143,7 @@ async def written(session: Session, text: str) -> bool:
 
 
 async def inputs(session: Session) -> list[Any]:
-    _, events = await ConversationScope(session, session._services).written_after(0)
+    _, events = await ConversationScope(live_session(session)).written_after(0)
     return events
 
 

@@ -11,6 +11,7 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls
 from callboard import RetryPolicy, Session, ToolContext, ToolError, tool
 from callboard.chat.conversation import Conversation
 from callboard.chat.rendering import problems, render
+from callboard.sessions.session import live_session
 
 Step = str | tuple[str, str] | asyncio.Event | Exception | Callable[[], Any]
 """A piece of text, a call (name, arguments), something to wait for, an error, or something to do."""
@@ -128,7 +129,7 @@ async def until(session: Session, kind: str, count: int = 1) -> list[Any]:
 
 
 def talk_of(session: Session) -> Conversation:
-    talk = session.conversation()
+    talk = live_session(session).conversation()
     assert isinstance(talk, Conversation)
     return talk
 

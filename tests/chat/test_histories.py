@@ -20,6 +20,7 @@ from callboard.chat.rendering import problems, render, unanswered
 from callboard.chat.transcript import Answered, Input, Late
 from callboard.events.shapes import SHAPES
 from callboard.sessions.requests import RequestClosed
+from callboard.sessions.session import live_session
 
 from .scripted import flattened, talk_of
 
@@ -146,7 +147,7 @@ class World:
             while session.is_processing or session.has_pending_work or self.told != self.written:
                 await self._finish(session)
                 await self._answer(session)
-                if not session.is_processing and (self.told != self.written or session.results):
+                if not session.is_processing and (self.told != self.written or live_session(session).results):
                     await self._write(session)  # the last turn failed or was stopped: people say something
                 await asyncio.sleep(0)
 

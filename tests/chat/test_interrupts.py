@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from callboard import Runtime, Session
+from callboard.sessions.session import live_session
 
 from .scripted import TOOLS, Script, Step, check, gate, until
 
@@ -56,7 +57,7 @@ async def test_c3_an_interrupt_stops_the_turn_at_every_point(point: str, store_u
         assert ended.status == "interrupted"
         assert ended.text == "".join(step for step in steps[:1] if isinstance(step, str))
         assert (await until(session, "turn_interrupted"))[-1].data["turn_id"] == ended.id
-        assert not session.open_executions
+        assert not live_session(session).calls.unfinished
         await _goes_on(session)
 
 

@@ -9,6 +9,7 @@ from callboard import Runtime, Session, ToolError
 from callboard.chat.transcript import Input
 from callboard.chat.turn_lease import TurnLease
 from callboard.sessions.conversation_scope import ConversationScope
+from callboard.sessions.session import live_session
 from callboard.storage.change import Change
 from callboard.storage.errors import StoreUnavailable
 from callboard.storage.rows import TurnRow
@@ -118,9 +119,9 @@ async def test_e5_a_turn_that_is_another_processs_by_now_writes_nothing(shared_u
 async def _take_over(here: Runtime, there: Runtime) -> None:
     """Give the work of a process to an heir, as after a lost lease, while the process runs on."""
     await there.sessions._heartbeat.join()
-    me = here.sessions._me.id
+    me = here.sessions._services.owner
     [owner] = [owner for owner in await there.store.owners() if owner.id == me]
-    while not (recovered := await there.store.recover(me, owner.beat, there.sessions._me.id)).found:
+    while not (recovered := await there.store.recover(me, owner.beat, there.sessions._services.owner)).found:
         [owner] = [owner for owner in await there.store.owners() if owner.id == me]
     await there.sessions._recovery.take_over(recovered.claims)
 
@@ -188,7 +189,7 @@ async def test_b6_a_conflict_about_late_results_is_settled(shared_url: str, monk
         async def after_somebody_else(self: TurnLease, entries: Any, *, taken: Any = (), events: Any = ()) -> None:
             if taken:
                 monkeypatch.setattr(TurnLease, "write", write)
-                await session.ledger.write(Change(session.id, taken=taken))
+                await live_session(session).ledger.write(Change(session.id, taken=taken))
             await write(self, entries, taken=taken, events=events)
 
         monkeypatch.setattr(TurnLease, "write", after_somebody_else)
@@ -248,7 +249,7 @@ async def test_m4_input_is_delivered_once_if_another_process_ends_its_turn_meanw
         looking, look = asyncio.Event(), ConversationScope.turn
 
         async def looks_late(self: ConversationScope, number: int) -> Any:
-            if self.session is theirs:
+            if self.session is live_session(theirs):
                 looking.set()
                 await first
             return await look(self, number)
@@ -271,7 +272,7 @@ async def test_e2_a_session_that_is_deleted_while_its_turn_runs_comes_to_rest(st
         session = await runtime.open("s", "u")
         saying = asyncio.ensure_future(session.say("Go."))
         await reached.wait()
-        runtime.sessions.close(session)
+        runtime.sessions.delete(live_session(session))
         await runtime.store.delete("s")
         gate("speak").set()
         async with asyncio.timeout(20):
@@ -339,7 +340,7 @@ async def _waits_for_others(session: Session) -> None:
     """Return when the conversation waits for a turn of another process."""
     async with asyncio.timeout(20):
         while not talk_of(session)._awaits_other_process:
-            await session.settle()
+            await live_session(session).settle()
             await asyncio.sleep(0)
 
 
@@ -412,7 +413,7 @@ async def test_e2_an_interrupt_ends_if_the_session_is_deleted_meanwhile(
         async def deleted_meanwhile(lease: TurnLease) -> TurnRow | None:
             row = await look(lease)
             await third.store.delete("s")
-            while "s" not in there.sessions._unsure:  # noqa: ASYNC110
+            while not there.sessions._cache.is_stale("s"):  # noqa: ASYNC110
                 await asyncio.sleep(0)
             return row
 
@@ -444,7 +445,8 @@ async def test_c3_a_turn_that_was_to_be_stopped_when_its_process_ended_is_stoppe
             if model:
                 stopping = asyncio.ensure_future(theirs.interrupt())
             else:
-                stopping = asyncio.ensure_future(theirs.ledger.write(Change("s", stop_turns=[row.number])))
+                change = Change("s", stop_turns=[row.number])
+                stopping = asyncio.ensure_future(live_session(theirs).ledger.write(change))
             async with asyncio.timeout(20):
                 while not (row and row.cancelling):
                     row = await there.store.turn("s", 1)

@@ -21,6 +21,7 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls
 
 from callboard import Registry, Runtime, ToolContext, tool
 from callboard.chat import completion
+from callboard.sessions.session import live_session
 from callboard.testing import ManualClock
 from callboard.testing.providers import AnthropicDouble, Text, Turn, Usage
 from callboard.turns import TurnLimits
@@ -336,7 +337,7 @@ async def test_m5_a_session_may_be_quieter_than_its_tools_also_after_a_restart(s
     async with Runtime(TOOLS, model=(script := Script()).model(), store=shared_url) as runtime:
         gate("a").set()
         session = await runtime.open("s", "u")
-        assert session.wake == "wait"
+        assert live_session(session).wake == "wait"
         [record] = await session.history()
         await session.result(record.id)
         assert (len(first.asked), len(script.asked)) == (2, 0)

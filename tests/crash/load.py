@@ -10,13 +10,11 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from pydantic_core import from_json
-
 from callboard import Outcome, Runtime, Session
 from callboard.events.event import Events
+from callboard.sessions.open_request import OpenRequest
 from callboard.sessions.requests import RequestClosed
 from callboard.storage.errors import StoreUnavailable
-from callboard.storage.rows import RequestRow
 
 from .tools import TOOLS
 from .witness import Witness
@@ -178,7 +176,7 @@ class Visitor:
         if rows:
             await self.answer(self._chance.choice(rows))
 
-    async def answer(self, row: RequestRow) -> None:
+    async def answer(self, row: OpenRequest) -> None:
         answer = self._answer_to(row)
         facts = {"session": self._session_id, "request": row.id, "execution": row.execution_id, "answer": answer}
         self._witness.write("answer", **facts)
@@ -189,14 +187,14 @@ class Visitor:
         else:
             self._witness.write("answered", seq=seq, **facts)
 
-    def _answer_to(self, row: RequestRow) -> dict[str, Any]:
+    def _answer_to(self, row: OpenRequest) -> dict[str, Any]:
         if row.tool == "choose":
             return {"colour": self._chance.choice(["red", "green", "blue"])}
         dice = self._chance.random()
         if dice < 0.2:
             return {"approved": False, "reason": "Not today."}
         if dice < 0.4:
-            edited = {**from_json(row.payload), "number": self._chance.randrange(1_000)}
+            edited = {**row.payload, "number": self._chance.randrange(1_000)}
             return {"approved": True, "arguments": edited}
         return {"approved": True}
 

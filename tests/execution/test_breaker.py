@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from callboard import BreakerPolicy, ErrorCategory, Limits, RetryPolicy, Tool, ToolContext, ToolError, tool
 from callboard.execution.breaker import COUNTED, Breaker, BreakerOpen, BreakerState
+from callboard.sessions.session import live_session
 from callboard.testing import Harness, settle
 
 pytestmark = pytest.mark.anyio
@@ -324,7 +325,7 @@ async def test_x6_breaker_per_session() -> None:
         service.fails = False
         assert (await other.call("service")).status == "succeeded"
         assert harness.runtime.registry.stats("service").breaker == "closed", "one session's is no statistic of all"
-        harness.runtime.sessions.close(harness.session)
+        harness.runtime.sessions.delete(live_session(harness.session))
         assert harness.runtime.manager._breakers.known == {}
 
 
@@ -370,7 +371,9 @@ async def test_x6_breaker_of_a_tool_that_is_lent_is_its_sessions_own() -> None:
             return 1
 
         for session in (harness.session, other):
-            session.lend([pick.with_(retry=RetryPolicy(max_attempts=1), breaker=BreakerPolicy(failure_threshold=1))])
+            live_session(session).toolbox.lend(
+                [pick.with_(retry=RetryPolicy(max_attempts=1), breaker=BreakerPolicy(failure_threshold=1))]
+            )
         await harness.session.call("pick", {"fails": True})
         refused = await harness.session.call("pick", {"fails": False})
         assert refused.status == "failed"

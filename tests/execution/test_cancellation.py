@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from callboard import Limits, RetryPolicy, Runtime, ToolContext, ToolError, tool
+from callboard.sessions.session import live_session
 from callboard.testing import Harness, ManualClock, settle
 
 pytestmark = pytest.mark.anyio
@@ -66,7 +67,7 @@ async def test_x8_cancel_before_the_handler_began() -> None:
         await settle()
         assert (await harness.session.result(outcome.execution_id)).status == "cancelled"
         assert harness.kinds()[-1] == "tool_result"
-        assert (harness.session.running, harness.runtime.manager.live) == (0, ())
+        assert (live_session(harness.session).running, harness.runtime.manager.live) == (0, ())
 
 
 async def test_x8_cancel_twice_is_one_end_and_does_not_disturb_the_clean_up() -> None:
@@ -138,7 +139,7 @@ async def test_x8_handler_that_ignores_cancellation_is_given_up(caplog: pytest.L
         assert returned == ["late"]
         assert harness.kinds() == end, "nothing comes after the end"
         assert harness.session.execution(outcome.execution_id).value is None
-        assert harness.session.running == 0
+        assert live_session(harness.session).running == 0
         assert harness.runtime.manager._finishing._abandoned == set()
 
 
@@ -169,7 +170,7 @@ async def test_x8_cancel_in_the_queue() -> None:
         assert (await harness.session.result(queued.execution_id)).status == "cancelled"
         assert harness.runtime.manager.queued == 0
         assert harness.kinds(queued.execution_id) == ["tool_started", "tool_result"]
-        assert harness.session.running == 1
+        assert live_session(harness.session).running == 1
 
 
 async def test_x8_cancel_during_the_clean_up_of_a_timeout() -> None:

@@ -14,6 +14,8 @@ from pydantic import AfterValidator
 
 from callboard import ErrorTable, Registry, RetryPolicy, Runtime, ToolContext, ToolError, tool
 from callboard.execution.breakers import Breakers
+from callboard.execution.manager import ExecutionManager
+from callboard.sessions.session import live_session
 from callboard.testing import Harness, ManualClock, settle
 
 pytestmark = pytest.mark.anyio
@@ -232,7 +234,7 @@ async def test_x2_validator_that_fails_in_its_own_way_is_a_failure_of_the_call(e
         assert outcome.error is not None
         assert outcome.error.category == ("cancelled" if error is asyncio.CancelledError else "execution")
         assert harness.kinds() == ["tool_started", "tool_validating", "tool_result"]
-        assert (harness.session.running, harness.runtime.manager.live) == (0, ())
+        assert (live_session(harness.session).running, harness.runtime.manager.live) == (0, ())
 
 
 async def test_x8_keyboard_interrupt_in_a_validator_ends_the_execution_and_goes_on() -> None:
@@ -248,7 +250,7 @@ async def test_x8_keyboard_interrupt_in_a_validator_ends_the_execution_and_goes_
         with pytest.raises(KeyboardInterrupt):
             await harness.session.call("odd", {"text": "x"})
         assert harness.kinds() == ["tool_started", "tool_validating", "tool_result"]
-        assert (harness.session.running, harness.runtime.manager.live) == (0, ())
+        assert (live_session(harness.session).running, harness.runtime.manager.live) == (0, ())
 
 
 # Parts of the runtime that fail
@@ -273,7 +275,7 @@ async def test_x8_breaker_that_fails_leaves_nothing_open(method: str, monkeypatc
         monkeypatch.setattr(Breakers, method, broken)
         outcome = await harness.session.call("work", {"fails": method == "failed"})
         assert outcome.done
-        assert (harness.session.running, harness.runtime.manager.live) == (0, ())
+        assert (live_session(harness.session).running, harness.runtime.manager.live) == (0, ())
         assert harness.kinds(outcome.execution_id).count("tool_result") == 1
 
 
@@ -300,7 +302,7 @@ async def test_x8_clock_that_fails_once_leaves_nothing_open(
         for record in harness.session.executions():
             assert record.status.terminal
             assert harness.kinds(record.id).count("tool_result") == 1
-        assert (harness.session.running, harness.runtime.manager.live) == (0, ())
+        assert (live_session(harness.session).running, harness.runtime.manager.live) == (0, ())
 
 
 async def test_x8_error_table_that_fails_leaves_nothing_open(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -361,8 +363,10 @@ async def test_b7_slow_failing_and_leaving_readers_harm_nobody(caplog: pytest.Lo
 
 
 async def test_x8_call_outside_of_the_runtime_is_an_outcome() -> None:
-    runtime = Runtime(Registry([work]), clock=ManualClock())
-    session = await runtime.open("s", "u")
-    outcome = await session.call("work")
+    """The manager closes before its sessions do: a call in between ends as failed."""
+    clock, registry = ManualClock(), Registry([work])
+    async with Runtime(registry, clock=clock) as runtime:
+        session = live_session(await runtime.open("s", "u"))
+        outcome = await ExecutionManager(registry, clock=clock).call(session, work, b"{}")
     assert outcome.error is not None
     assert outcome.error.category == "resource"

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from callboard import BreakerPolicy, Limits, RetryPolicy, ToolContext, ToolError, tool
 from callboard.execution.lifecycle import TRANSITIONS, IllegalTransition, Status, move
+from callboard.sessions.session import live_session
 from callboard.testing import Harness, settle
 
 pytestmark = pytest.mark.anyio
@@ -252,7 +253,7 @@ class Play:
             assert own[-1].data["status"] == record.status
             assert record.status.terminal
             assert story.count("R") == len(record.previous_errors)
-        assert (session.running, self.harness.runtime.manager.queued) == (0, 0)
+        assert (live_session(session).running, self.harness.runtime.manager.queued) == (0, 0)
         assert self.harness.runtime.manager.live == ()
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from callboard import Limits, Outcome, Tool, ToolContext, ToolError, tool
 from callboard.execution.limits import LimitsError
+from callboard.sessions.session import live_session
 from callboard.testing import Harness, settle
 
 pytestmark = pytest.mark.anyio
@@ -75,7 +76,7 @@ async def test_x9_limit_per_session() -> None:
         await call(harness.session, "a", "b", "c")
         await call(other, "x", "y", "z")
         assert works.began == ["a", "b", "x", "y"]
-        assert (harness.session.running, other.running) == (2, 2)
+        assert (live_session(harness.session).running, live_session(other).running) == (2, 2)
         await works.end("x")
         assert works.began[-1] == "z"
 
@@ -121,7 +122,7 @@ async def test_x9_urgent_first_low_last() -> None:
         await call(harness.session, "urgent", priority="urgent")
         await works.end("first", "urgent", "n1", "n2", "low")
         assert works.began == ["first", "urgent", "n1", "n2", "low"]
-        with pytest.raises(ValueError, match=r"'soon' is no priority\. There are: urgent, normal, low\."):
+        with pytest.raises(ValueError, match=r"'soon' is not a priority\. Use one of: urgent, normal, low\."):
             await harness.session.call("work", {"name": "x"}, priority="soon")
 
 
@@ -148,7 +149,7 @@ async def test_x9_limit_per_user() -> None:
         await call(second, "b", "c")
         await call(other, "x", "y")
         assert works.began == ["a", "b", "x", "y"], "the third of one user waits, though its session has places"
-        assert (harness.session.user.running, other.user.running) == (2, 2)
+        assert (live_session(harness.session).user.running, live_session(other).user.running) == (2, 2)
         await works.end("x")
         assert works.began == ["a", "b", "x", "y"]
         await works.end("a")
@@ -196,7 +197,7 @@ async def test_x9_one_user_cannot_fill_the_queue_for_the_others() -> None:
             assert refused.error.category == "resource"
             assert refused.error.retryable
             assert "of this user are queued, which is the user" in refused.error.message
-            shares.append(sessions[0].user.queued)
+            shares.append(live_session(sessions[0]).user.queued)
         assert shares == [50, 25, 13, 6, 3]
         assert (await harness.session.call("work", {"name": "w"})).queued
 
@@ -295,7 +296,7 @@ async def test_x9_many_queued_calls_that_fail_at_once_are_all_answered() -> None
         await works.end("first", "last")
         assert {harness.session.execution(each).status for each in ids} == {"failed"}
         assert (await harness.session.result(last)).value == "last"
-        assert (harness.session.running, harness.runtime.manager.queued) == (0, 0)
+        assert (live_session(harness.session).running, harness.runtime.manager.queued) == (0, 0)
 
 
 async def test_x9_long_queue_costs_no_more_per_call() -> None:
@@ -314,7 +315,7 @@ async def test_x9_long_queue_costs_no_more_per_call() -> None:
         assert len(instant.began) == 300
         assert await harness.session.cancel_all() == 9_001
         await settle()
-        assert (harness.session.running, harness.runtime.manager.queued) == (0, 0)
+        assert (live_session(harness.session).running, harness.runtime.manager.queued) == (0, 0)
 
 
 # Calls of handlers
@@ -378,7 +379,7 @@ async def test_x9_tool_that_calls_itself_with_one_place_is_told_so() -> None:
         assert outcome.error is not None
         assert outcome.error.category == "resource"
         assert "The tool again has no free slot" in outcome.error.message
-        assert harness.session.running == 0
+        assert live_session(harness.session).running == 0
         assert (await harness.session.call("again", {"depth": 0})).value == 0
 
 
@@ -433,11 +434,11 @@ async def test_x9_a_tool_that_is_lent_takes_nobody_elses_places() -> None:
 
         calls: list[asyncio.Future[Outcome]] = []
         for session in sessions:
-            session.lend([pick.with_()])
+            live_session(session).toolbox.lend([pick.with_()])
             calls.append(asyncio.ensure_future(session.call("pick")))
         await settle()
         assert harness.runtime.manager.queued == 0
-        sessions[0].lend([])
+        live_session(sessions[0]).toolbox.lend([])
         waits.set()
         assert [outcome.value for outcome in await asyncio.gather(*calls)] == [1, 1]
         assert harness.runtime.manager._slots._holders == {}
@@ -464,6 +465,6 @@ async def test_x9_places_are_given_back_however_it_ends() -> None:
     async with Harness(fails) as harness:
         for how in ["raise", "tool error", "exit", "cancel", "wrong type", "ok"] * 3:
             await harness.session.call("fails", {"how": how})
-            assert harness.session.running == 0
+            assert live_session(harness.session).running == 0
         assert harness.runtime.manager._slots.running == 0
         assert harness.runtime.manager._slots._holders == {}

@@ -60,7 +60,7 @@ class Watcher:
     async def look(self, seconds: float = BEAT) -> None:
         for _ in range(round(seconds / BEAT)):
             self.now += BEAT
-            await self.heartbeat.look()
+            await self.heartbeat.poll()
 
 
 @pytest.fixture

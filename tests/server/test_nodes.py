@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from callboard import Runtime, Session, ToolError, tool
+from callboard import Runtime, ToolError, tool
+from callboard.sessions.live_session import LiveSession
 from tests.server.conftest import DEADLINE, TOOLS, Served, serve, take
 
 pytestmark = pytest.mark.anyio
@@ -70,12 +71,12 @@ async def test_e2_a_deletion_that_comes_too_late_leaves_the_new_owner_of_the_id_
     here, there = nodes
     await here.session("x")
 
-    async def changes_hands(session: Session) -> bool:
+    async def changes_hands(session: LiveSession) -> bool:
         await there.runtime.store.delete("x")
         await there.session("x", x_user="bob")
         return False
 
-    monkeypatch.setattr(Session, "interrupt", changes_hands)
+    monkeypatch.setattr(LiveSession, "interrupt", changes_hands)
     assert (await here.client.delete("/api/sessions/x")).json() == {"deleted": False}
     assert (await there.get("/api/state", {"session_id": "x"}, x_user="bob")).status_code == 200
 

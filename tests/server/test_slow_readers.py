@@ -152,6 +152,6 @@ async def test_h2_one_user_cannot_take_all_places_of_readers() -> None:
             await take(stream, lambda sent: sent.event == "snapshot")
             refused = await served.get("/api/chat/stream", {"session_id": "t"})
             assert (refused.status_code, refused.json()["code"]) == (503, "too_many_readers")
-            served.services.streams.admit(await served.runtime.open("theirs", "alice"))
+            served.services.streams.admit(await served.runtime.sessions.open("theirs", "alice"))
         await until(lambda: len(served.services.streams) == 0)
-        served.services.streams.admit(await served.runtime.open("t", "local"))
+        served.services.streams.admit(await served.runtime.sessions.open("t", "local"))

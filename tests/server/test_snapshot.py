@@ -8,7 +8,8 @@ import pytest
 from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from callboard import Runtime, Session
+from callboard import Runtime
+from callboard.chat.conversation import Conversation
 from tests.server.conftest import TOOLS, Sent, Served, serve, take
 
 pytestmark = pytest.mark.anyio
@@ -64,17 +65,17 @@ async def test_h2_what_is_written_while_a_snapshot_is_taken_comes_once(
 ) -> None:
     held.may.set()
     await held.say("one")
-    latest = Session.latest_messages
+    latest = Conversation.window
     written = 0
 
-    async def slow(session: Session, before: int | None = None, most: int = 100) -> Any:
+    async def slow(conversation: Conversation, before: int | None = None, most: int = 100) -> Any:
         nonlocal written
         written += 1
         if written == 1:
             await held.say("two")  # after it was said how far the events go
-        return await latest(session, before, most)
+        return await latest(conversation, before, most)
 
-    monkeypatch.setattr(Session, "latest_messages", slow)
+    monkeypatch.setattr(Conversation, "window", slow)
     async with held.served.stream("s") as stream:
         [snapshot] = await take(stream, lambda sent: sent.event == "snapshot")
         await held.say("three")

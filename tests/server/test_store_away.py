@@ -127,7 +127,7 @@ async def test_b6_what_was_refused_is_not_written_when_the_store_is_back(
     await back(here, away)
     assert await stored(here) == before
     session = here.runtime.sessions.get("s", "local")
-    assert not session.open_executions
+    assert not session.calls.unfinished
     assert not session.is_processing
     assert ran == (["bob"] * len(ran) if "read" in str(body) else [])
     again = await here.post(path, {"session_id": "s", **body})
@@ -222,7 +222,7 @@ async def test_b6_turn_waits_for_the_store_and_goes_on(served: tuple[Served, Awa
     away.gone = False
     session = here.runtime.sessions.get("s", "local")
     await until(lambda: not session.is_processing and not session.has_pending_work)
-    said = [each["text"] for each in await session.messages() if each["role"] == "user"]
+    said = [each["text"] for each in await session.conversation().messages() if each["role"] == "user"]
     assert said == ['slow {"to": "x"}']
     assert ran == ["x"]
 
@@ -339,7 +339,7 @@ async def test_b6_commit_in_doubt_is_not_confirmed_and_what_it_made_is_carried_o
         async with asyncio.timeout(DEADLINE):
             while not await ended():  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
-    await until(lambda: not session.is_processing and not session.open_executions)
+    await until(lambda: not session.is_processing and not session.calls.unfinished)
     await session.settle()
     kinds, tools = await stored(here)
     assert ran == (["bob"] if made and "event" not in body else [])
@@ -360,6 +360,6 @@ async def test_m3_answer_in_doubt_is_heeded_if_it_was_stored(
     session = here.runtime.sessions.get("s", "local")
     await session.settle()
     if made:
-        assert (await session.result(asked["execution_id"], timeout=DEADLINE)).value == "paid 5"
+        assert (await session.calls.result(asked["execution_id"], timeout=DEADLINE)).value == "paid 5"
     else:
         assert [each.id for each in await session.requests()] == [request["request_id"]]

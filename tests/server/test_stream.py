@@ -14,7 +14,7 @@ from callboard.server.event_stream import EventStream
 from callboard.server.reader import Reader
 from callboard.server.sse import chunks, frame, name_of
 from callboard.server.streams import SLOTS, Streams
-from callboard.sessions.session import Session
+from callboard.sessions.session import Session, live_session
 from callboard.storage.change import Change
 from callboard.testing import ManualClock
 from tests.server.conftest import DEADLINE, TOOLS, Sent, Served, serve, take, until
@@ -207,8 +207,8 @@ async def test_b8_a_new_reader_beside_a_stalled_one_of_a_closed_fanout_gets_new_
         async def never(message: Any) -> None:
             await asyncio.Event().wait()
 
-        stalled = Reader(EventStream(served.services, session, 1, None), never, 1)
-        with served.services.streams.reading(session, stalled):
+        stalled = Reader(EventStream(served.services, live_session(session), 1, None), never, 1)
+        with served.services.streams.reading(live_session(session), stalled):
             (line,) = (await store.events("cut", 0, 1)).lines
             await store.commit([Change("cut", events=[line] * 29)])  # as others do, of whom one does not hear in time
             await store.trim("cut", keep=10, before=0.0)

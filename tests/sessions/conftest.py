@@ -10,6 +10,7 @@ import pytest
 
 from callboard import Event, Outcome, Runtime, Session, Tool
 from callboard.adapters.stores import open_store
+from callboard.sessions.session import live_session
 from callboard.storage.change import Change, ExecutionWrite, RequestWrite
 from callboard.storage.rows import ExecutionRow, OwnerRow, RequestRow
 from callboard.storage.store import Store
@@ -37,10 +38,10 @@ async def stored(url: str) -> AsyncGenerator[Store]:
 
 async def board_of(session: Session, after: int = 0) -> list[Event]:
     """What is on the board now, also what others wrote, read as every reader reads it."""
-    await session.settle()
+    await live_session(session).settle()
     last = session.board.last_seq
-    if session.durable:
-        row = await session._services.store.session(session.id)
+    if live_session(session).durable:
+        row = await live_session(session).services.store.session(session.id)
         assert row is not None
         last = row.last_seq
     events: list[Event] = []

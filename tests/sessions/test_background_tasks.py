@@ -22,7 +22,7 @@ async def test_what_goes_wrong_with_an_errand_is_logged(caplog: pytest.LogCaptur
     await settle()
     assert [(record.levelname, record.message) for record in caplog.records] == [
         ("WARNING", "the store was not reached: it is away"),
-        ("ERROR", "the runtime failed in a task of its own"),
+        ("ERROR", "the runtime failed in a background task"),
     ]
     await background.close()
 

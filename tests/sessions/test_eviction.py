@@ -10,6 +10,7 @@ import pytest
 
 from callboard import Runtime, Session, tool
 from callboard.sessions.ids import SessionNotFound
+from callboard.sessions.session import live_session
 from callboard.testing import Harness, ManualClock, settle
 
 from .conftest import SOON, board_of, ended, seen
@@ -43,12 +44,12 @@ TOOLS = (quick, hang, pay)
 async def idle(clock: ManualClock, *sessions: Session) -> None:
     """Let the time pass after which a session that is not used is let go."""
     for session in sessions:
-        await session.settle()
+        await live_session(session).settle()
     await clock.advance(2 * IDLE)
 
 
 def is_away(session: Session) -> bool:
-    return len(session.index.by_id) == 0 and session.board.first_seq > session.board.last_seq
+    return len(live_session(session).index.by_id) == 0 and session.board.first_seq > session.board.last_seq
 
 
 async def test_e6_idle_session_is_freed_if_nobody_holds_it(shared_url: str) -> None:
@@ -75,7 +76,7 @@ async def test_e6_stranger_brings_nothing_back_to_its_owner_half(shared_url: str
         theirs = await other.open("s", "ann")
         outcome = await theirs.call("hang")
         await theirs.cancel(outcome.execution_id)
-        await theirs.settle()
+        await live_session(theirs).settle()
         with pytest.raises(SessionNotFound):
             await runtime.open("s", "mallory")
         assert await runtime.open("s", "ann") is session
@@ -106,7 +107,7 @@ async def test_e6_session_in_use_is_not_let_go(shared_url: str) -> None:
         for _ in range(3):  # always shorter than that since the last use, though long since it was opened
             await clock.advance(IDLE - 61)
             await session.call("quick")
-        await session.settle()
+        await live_session(session).settle()
         await clock.advance(IDLE - 61)
         assert session.execution(outcome.execution_id).value == 3
         await session.notice("still here")

@@ -13,6 +13,7 @@ from pydantic_core import from_json, to_json
 from callboard import Event, Limits, Runtime, Session, ToolContext, tool
 from callboard.events.event import encode_event
 from callboard.sessions.ids import SessionNotFound
+from callboard.sessions.session import live_session
 from callboard.storage.change import Change
 from callboard.storage.errors import Conflict
 
@@ -174,8 +175,8 @@ async def test_e2_an_id_that_changes_hands_behind_a_process_shows_and_takes_noth
         hers.subscribe(heard.extend)
         await hers.call("slow")
         await asyncio.wait_for(started.wait(), SOON)
-        await hers.settle()
-        row = hers.row()
+        await live_session(hers).settle()
+        row = live_session(hers).row()
         before = len(heard)
         theirs = [encode_event("system_notice", 1.0, b'{"message":"bob\'s business"}') for _ in range(20)]
         await store.delete("x")
@@ -186,8 +187,8 @@ async def test_e2_an_id_that_changes_hands_behind_a_process_shows_and_takes_noth
         with pytest.raises((Conflict, SessionNotFound)):
             await hers.post({"kind": "system_notice", "message": "from ann"}, side="runtime")
         async with asyncio.timeout(SOON):
-            while not hers.gone:
-                runtime.sessions.woken("x")
+            while not live_session(hers).gone:
+                runtime.sessions.notified("x")
                 await asyncio.sleep(0)
         assert [from_json(line) for line in (await store.events("x", 0, 100)).lines] == [
             from_json(each) for each in theirs

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import pytest
 
 from callboard import Runtime, ToolContext, tool
+from callboard.sessions.session import live_session
 from callboard.testing import ManualClock, settle
 
 from .conftest import Make, board_of, ended, seen
@@ -83,9 +84,9 @@ async def test_e3_logout_waits_for_what_finishes_in_time(make: Make) -> None:
         assert not closing.done()
         doors.go.set()
         await closing
-        assert session.open is False
+        assert session.is_open is False
         session = await runtime.open("s", "ann")
-        assert session.open is True
+        assert session.is_open is True
         assert session.has_pending_work
         assert [each.value for each in await session.take_results()] == ["careful"]
         assert not session.has_pending_work
@@ -109,7 +110,7 @@ async def test_e3_logout_that_is_given_up_leaves_nothing_behind(make: Make) -> N
         await settle()
         assert asyncio.all_tasks() == tasks
         await clock.advance(61)
-        assert session.open
+        assert session.is_open
         doors.go.set()
         assert (await ended(session, outcome.execution_id)).value == "careful"
 
@@ -189,7 +190,7 @@ async def test_e4_what_keeps_running_does_not_hold_the_logout_up_and_its_result_
         outcome = await session.call("long")
         await doors.entered.wait()
         await session.close()
-        assert session.open is False
+        assert session.is_open is False
         doors.go.set()
         await seen(session, "tool_result")
         session = await runtime.open("s", "ann")
@@ -384,7 +385,7 @@ async def test_e3_logout_twice_and_calls_after_it(make: Make) -> None:
         assert [event.seq for event in await board_of(session)] == [1, 2, 3, 4]
         again = await runtime.open("s", "ann")
         assert again is session
-        assert again.open is True
+        assert again.is_open is True
 
 
 async def test_e2_logout_does_not_make_a_session_anew_that_was_deleted_elsewhere(shared_url: str) -> None:
@@ -401,7 +402,7 @@ async def test_e3_memory_is_freed_where_everything_is_stored(shared_url: str) ->
         outcome = await session.call("quick", call_id="c")
         await session.close()
         assert len(runtime.sessions) == 0
-        assert (len(session.index.by_id), session.board.first_seq) == (0, session.board.last_seq + 1)
+        assert (len(live_session(session).index.by_id), session.board.first_seq) == (0, session.board.last_seq + 1)
         session = await runtime.open("s", "ann")
         assert (await session.call("quick", call_id="c")) == outcome
         assert [record.id for record in await session.history()] == [outcome.execution_id]

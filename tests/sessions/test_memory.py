@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import pytest
 
 from callboard import Runtime, Session, Settings, ToolContext, ToolError, tool
+from callboard.sessions.session import live_session
 from callboard.testing import settle
 
 from .conftest import SOON, Make, board_of
@@ -51,7 +52,7 @@ SMALL = Settings(max_session_bytes=200 * KB, max_user_bytes=300 * KB, max_memory
 def held(runtime: Runtime, *sessions: Session) -> int:
     """Bytes of what sessions hold, counted without the budget."""
     lines = [line for each in sessions for line in each.board._lines]
-    executions = [each for session in sessions for each in session.index.entries]
+    executions = [each for session in sessions for each in live_session(session).index.entries]
     parts = [*lines, *(each.result_json or b"" for each in executions), *(each.document for each in executions)]
     return sum(map(len, parts))
 
@@ -77,7 +78,9 @@ async def test_e6_large_results_are_kept_by_bytes_and_found_all_the_same(make: M
             assert session.board.first_seq > 1
         with pytest.raises(ToolError, match="There is no execution"):
             session.execution(ids[0])
-        assert len(session.executions()) == len([each for each in session.index.entries if not each.unloaded])
+        assert len(session.executions()) == len(
+            [each for each in live_session(session).index.entries if not each.unloaded]
+        )
         assert held(runtime, session) < 250 * KB
 
 
@@ -91,7 +94,7 @@ async def test_x10_a_call_whose_result_is_only_in_the_store_is_not_run_again(mak
         first = await session.call("large", arguments, call_id="c1")
         for _ in range(10):
             await session.call("large", {"size": 30 * KB, "mark": "b"})
-        assert session.index.by_id[first.execution_id].unloaded
+        assert live_session(session).index.by_id[first.execution_id].unloaded
         again = await session.call("large", arguments, call_id="c1")
         assert (again.execution_id, again.value) == (first.execution_id, "a" * 30 * KB)
         other = await session.call("large", {"size": 1, "mark": "a"}, call_id="c1")
@@ -137,8 +140,8 @@ async def test_h5_one_user_keeps_so_much_in_all_its_sessions_and_others_keep_the
             for session in sessions:
                 await session.close()
         await runtime.store.delete("modest")
-        runtime.sessions.close(modest)
-        if modest.durable:
+        runtime.sessions.delete(live_session(modest))
+        if live_session(modest).durable:
             assert runtime.sessions.budget.kept == 0, "all is given back"
 
 
@@ -175,7 +178,7 @@ async def test_h5_arguments_of_open_calls_are_bounded_per_user(make: Make) -> No
         async with asyncio.timeout(SOON):
             outcomes = [await each for each in calls]
             assert [outcome.value for outcome in outcomes] == [100 * KB] * 3, outcomes
-            assert (first.user.arguments, other.user.arguments) == (0, 0)
+            assert (live_session(first).user.arguments, live_session(other).user.arguments) == (0, 0)
             assert (await second.call("take", text)).value == 100 * KB
 
 
@@ -190,7 +193,7 @@ async def test_h5_calls_that_wait_for_a_person_are_bounded_per_user(make: Make) 
         error = (await second.result(third.execution_id)).error
         assert error is not None
         assert error.category == "resource"
-        assert error.message.startswith("2 calls of this user wait for a person already")
+        assert error.message.startswith("2 calls of this user already wait for a person")
         assert (await other.call("pay", {"amount": 4})).status == "waiting"
         (request,) = await first.requests()
         await first.answer(request.id, {"approved": True})
@@ -206,14 +209,14 @@ async def test_h5_sessions_in_memory_are_bounded_per_user(make: Make, store_url:
         sessions = [await runtime.open(f"s{number}", "ann") for number in range(2)]
         assert (await runtime.open("o", "bob")).user_id == "bob"
         if store_url == "memory://":
-            with pytest.raises(ToolError, match="has 3 sessions in memory, which is as many as it may"):
+            with pytest.raises(ToolError, match="has 3 sessions in memory, which is the limit"):
                 await runtime.open("more", "ann")
             assert await runtime.open("s0", "ann") is sessions[0]
             return
         for number in range(5):
             await runtime.open(f"more{number}", "ann")
         assert len(runtime.sessions) == 4
-        assert runtime.sessions.find("busy") is busy, "what runs stays"
+        assert runtime.sessions.find("busy") is live_session(busy), "what runs stays"
         outcome = await sessions[0].call("large", {"size": 1})
         assert outcome.value == "x", "a session that was let go from memory can be used"
 
@@ -226,7 +229,7 @@ async def test_e6_a_large_result_of_an_inner_call_reaches_its_caller(make: Make)
 
 
 async def test_h5_requests_that_were_answered_do_not_pile_up_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("callboard.adapters.stores.memory.CLOSED_REQUESTS", 3)
+    monkeypatch.setattr("callboard.adapters.stores.memory.state.CLOSED_REQUESTS", 3)
     async with Runtime(TOOLS) as runtime:
         session = await runtime.open("s", "ann")
         asked = await session.call("pay", {"amount": 0})

@@ -5,7 +5,7 @@ from pydantic_core import from_json
 
 from callboard import Outcome, ToolError, tool
 from callboard.execution.outcome import OutcomeStatus
-from callboard.sessions.model_view import DEFAULT_RESULT_LIMIT, shown_text, shown_to_model
+from callboard.sessions.model_view import DEFAULT_RESULT_LIMIT, render_for_model, render_text
 
 
 @tool(result_limit=20, renderers={"voice": lambda value: f"It is {value}."})
@@ -23,26 +23,26 @@ WHOLE = "0123456789" * 10
 
 
 def test_x12_the_same_result_is_the_same_text_whoever_shows_it() -> None:
-    assert shown_to_model(DONE, much, None) == shown_text(DONE, much, None)
-    assert shown_to_model(DONE, much, None, 40) == shown_text(DONE, much, None, 40) == WHOLE[40:60]
-    assert shown_text(DONE, much, None, 40, 5) == WHOLE[40:45]
-    assert shown_text(DONE, much, None, 0, 1_000) == WHOLE[:20], "nobody reads more than the limit at once"
+    assert render_for_model(DONE, much, None) == render_text(DONE, much, None)
+    assert render_for_model(DONE, much, None, 40) == render_text(DONE, much, None, 40) == WHOLE[40:60]
+    assert render_text(DONE, much, None, 40, 5) == WHOLE[40:45]
+    assert render_text(DONE, much, None, 0, 1_000) == WHOLE[:20], "nobody reads more than the limit at once"
 
 
 def test_x12_a_result_is_read_from_its_start_where_the_offset_lies_before_it() -> None:
-    assert shown_to_model(DONE, much, None, -5) == WHOLE[:20]
+    assert render_for_model(DONE, much, None, -5) == WHOLE[:20]
 
 
 def test_x12_a_result_is_rendered_for_the_channel() -> None:
     short = outcome(OutcomeStatus.SUCCEEDED, b"7")
-    assert shown_to_model(short, much, "voice") == "It is 7."
-    assert shown_to_model(short, much, "text") == "7"
+    assert render_for_model(short, much, "voice") == "It is 7."
+    assert render_for_model(short, much, "text") == "7"
 
 
 def test_x12_a_result_of_a_tool_that_is_gone_is_shown_with_the_usual_limit() -> None:
-    assert shown_to_model(DONE, None, "voice") == WHOLE
+    assert render_for_model(DONE, None, "voice") == WHOLE
     long = outcome(OutcomeStatus.SUCCEEDED, b'"%b"' % (b"a" * 2 * DEFAULT_RESULT_LIMIT))
-    assert len(shown_to_model(long, None, None, 1)) == DEFAULT_RESULT_LIMIT
+    assert len(render_for_model(long, None, None, 1)) == DEFAULT_RESULT_LIMIT
 
 
 @pytest.mark.parametrize(
@@ -54,6 +54,6 @@ def test_x12_a_result_of_a_tool_that_is_gone_is_shown_with_the_usual_limit() -> 
     ids=["goes on", "failed"],
 )
 def test_x12_what_is_no_result_is_data_for_a_model_and_the_same_as_text(given: Outcome) -> None:
-    data = shown_to_model(given, None, None)
+    data = render_for_model(given, None, None)
     assert isinstance(data, dict)
-    assert from_json(shown_text(given, None, None)) == data
+    assert from_json(render_text(given, None, None)) == data

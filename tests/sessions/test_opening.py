@@ -11,8 +11,10 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
-from callboard import Runtime, Session, ToolContext, ToolError, tool
+from callboard import Runtime, ToolContext, ToolError, tool
 from callboard.sessions.ids import SessionIdInvalid, SessionNotFound
+from callboard.sessions.live_session import LiveSession
+from callboard.sessions.session import live_session
 from callboard.storage.errors import StoreError
 from callboard.storage.rows import SessionRow
 from callboard.testing import ManualClock
@@ -47,7 +49,7 @@ async def test_e2_session_is_made_once_and_found_again(make: Make) -> None:
         assert [each.name for each in first.tools()] == ["now"]
         assert await runtime.open("s", "ann", namespaces=["files"]) is first
         assert [each.name for each in first.tools()] == ["hang"], "what is given anew holds from then on"
-        assert first.view.channel == "voice"
+        assert live_session(first).toolbox.view.channel == "voice"
         assert (await first.call("now")).status == "failed"
 
 
@@ -101,7 +103,7 @@ async def test_e2_same_user_in_two_runtimes_at_once_has_one_session(shared_url: 
         assert texts == [["one", "two"]] * 2
 
 
-async def _seen(runtime: Runtime, wanted: Callable[[Session], bool]) -> Session:
+async def _seen(runtime: Runtime, wanted: Callable[[LiveSession], bool]) -> LiveSession:
     """The session as a runtime brings it, as soon as it has heard of what another one did."""
     async with asyncio.timeout(SOON):
         while (session := await runtime.sessions.bring("s")) is None or not wanted(session):  # noqa: ASYNC110
@@ -121,7 +123,9 @@ async def test_g6_what_is_said_of_a_session_holds_in_every_process_whatever_thei
         await here.open("s", "ann")
         for namespace, one, other in (("time", there, here), ("files", here, there), ("time", there, here)):
             await one.open("s", "ann", namespaces=[namespace])
-            session = await _seen(other, lambda found, only=namespace: found.view.namespaces == frozenset([only]))
+            session = await _seen(
+                other, lambda found, only=namespace: found.toolbox.view.namespaces == frozenset([only])
+            )
             assert {tool.namespace for tool in session.tools()} == {namespace}
         await (await there.open("s", "ann")).close()
         await _seen(here, lambda found: not found.open)
@@ -135,7 +139,7 @@ async def test_g6_who_reads_a_session_late_does_not_undo_what_was_said_of_it_mea
     async with Runtime(TOOLS, store=shared_url) as here, Runtime(TOOLS, store=shared_url) as there:
         mine = await here.open("s", "ann")
         await there.open("s", "ann", channel="voice")
-        here.sessions.woken("s")
+        here.sessions.notified("s")
         has_read, goes_on, read = asyncio.Event(), asyncio.Event(), here.store.session
 
         async def late(session_id: str) -> SessionRow | None:
@@ -150,7 +154,7 @@ async def test_g6_who_reads_a_session_late_does_not_undo_what_was_said_of_it_mea
         monkeypatch.setattr(here.store, "session", read)
         await here.open("s", "ann", namespaces=["time"])
         goes_on.set()
-        assert await reading is mine
+        assert await reading is live_session(mine)
         assert [each.name for each in mine.tools()] == ["now"]
 
 

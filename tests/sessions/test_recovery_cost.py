@@ -10,6 +10,7 @@ import pytest
 
 from callboard import Runtime, tool
 from callboard.adapters.stores import open_store
+from callboard.sessions.session import live_session
 from callboard.storage.change import Change, ExecutionWrite, RequestWrite
 from callboard.storage.rows import ExecutionRow, OwnerRow, RequestRow, SessionRow
 from callboard.storage.store import Store
@@ -130,7 +131,7 @@ async def cost(url: str, approvals: int) -> Counter[str]:
         other = await runtime.open("other", "user of other")
         assert (await ended(other, "y")).value == "done again"
         session = await runtime.open("s", "user of s")
-        assert session.open_executions == [], "what waits for a person is not in memory"
+        assert live_session(session).calls.unfinished == [], "what waits for a person is not in memory"
         assert (await session.result("x0", timeout=0)).status == "waiting"
         last = await session.result(f"x{approvals - 1}", timeout=0)
         assert last.status == "waiting"

@@ -3,19 +3,22 @@
 import asyncio
 import sys
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 from pydantic_core import from_json
 
-from callboard import RetryPolicy, Runtime, Session, Tool, ToolContext, ToolError, tool
+from callboard import OpenRequest, RetryPolicy, Runtime, Session, Tool, ToolContext, ToolError, tool
 from callboard.sessions.answers import MAX_ANSWER_BYTES, AnswerInvalid, ArgumentsMismatch, arguments_hash
 from callboard.sessions.ids import SessionNotFound
 from callboard.sessions.requests import RequestClosed
+from callboard.sessions.session import live_session
 from callboard.storage.change import Change, ExecutionWrite
 from callboard.storage.rows import RequestRow
 from callboard.testing import ManualClock, settle
+from callboard.types import RequestPurpose
 
 from .conftest import SOON, Make, board_of, dead, ended, rewrite, seen, stored
 
@@ -94,8 +97,35 @@ BOB = {"to": "bob", "amount": 5}
 
 
 async def the_request(session: Session) -> RequestRow:
-    (request,) = await session.requests()
+    (request,) = await live_session(session).requests()
     return request
+
+
+# Values
+
+
+async def test_m3_open_request_is_plain_values(make: Make) -> None:
+    async with make(*TOOLS) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("pay", BOB, call_id="a")
+        [request] = await session.requests()
+        [row] = await live_session(session).requests()
+        assert request == OpenRequest(
+            id=row.id,
+            execution_id=outcome.execution_id,
+            kind="human_request",
+            purpose=RequestPurpose.APPROVAL,
+            tool="pay",
+            payload=BOB,
+            answer_schema=from_json(row.schema),
+            arguments_hash=arguments_hash(row),
+            created_at=datetime.fromtimestamp(row.created_at, UTC),
+            expires_at=None,
+        )
+        assert request.answer_schema["properties"].keys() == {"approved", "arguments", "reason"}
+        assert (await session.snapshot()).requests == (request,)
+        with pytest.raises(AttributeError):
+            request.payload = None  # pyright: ignore[reportAttributeAccessIssue]
 
 
 # Approval
@@ -159,7 +189,7 @@ async def test_m3_answer_that_was_given_for_other_arguments_is_refused(make: Mak
         first = await session.call("pay", BOB, call_id="a")
         second = await session.call("pay", {"to": "eve", "amount": 900}, call_id="b")
         small, large = await session.requests()
-        assert arguments_hash(small) != arguments_hash(large)
+        assert small.arguments_hash != large.arguments_hash
         approvals: list[dict[str, Any]] = [
             {"approved": True},
             {"approved": True, "arguments": BOB},
@@ -167,7 +197,7 @@ async def test_m3_answer_that_was_given_for_other_arguments_is_refused(make: Mak
         ]
         for approval in approvals:
             with pytest.raises(ArgumentsMismatch, match="other arguments"):
-                await session.answer(large.id, approval, arguments_hash=arguments_hash(small))
+                await session.answer(large.id, approval, arguments_hash=small.arguments_hash)
             event = {"kind": "human_answer", "request_id": large.id, "answer": approval, "arguments_hash": "x"}
             with pytest.raises(ArgumentsMismatch):
                 await session.post(event)
@@ -192,7 +222,7 @@ async def test_m3_hash_of_the_arguments_says_nothing_of_secrets(make: Make) -> N
     async with make(unlock) as runtime:
         session = await runtime.open("s", "ann")
         await session.call("unlock", {"pin": "1234"}, call_id="a")
-        [row] = await session.requests()
+        [row] = await live_session(session).requests()
         assert arguments_hash(row) == arguments_hash(replace(row, fingerprint="of another pin"))
 
 
@@ -213,12 +243,12 @@ async def test_m3_edited_arguments_keep_the_secrets_that_were_not_shown(make: Ma
         session = await runtime.open("s", "ann")
         cards = [{"number": "4111", "limit": 5}, {"number": "4222", "limit": 6}]
         outcome = await session.call("charge", {"pin": "1234", "cards": cards}, call_id="a")
-        [row] = await session.requests()
-        shown = from_json(row.payload)
-        assert "1234" not in row.payload.decode()
+        [request] = await session.requests()
+        shown = request.payload
+        assert "1234" not in repr(shown)
         shown["cards"][0]["limit"] = 1
         shown["cards"][1]["number"] = "4333"
-        await session.answer(row.id, {"approved": True, "arguments": shown}, arguments_hash=arguments_hash(row))
+        await session.answer(request.id, {"approved": True, "arguments": shown}, arguments_hash=request.arguments_hash)
         assert (await ended(session, outcome.execution_id)).value == "charged"
         assert used == [("1234", [("4111", 1), ("4333", 6)])]
 
@@ -319,7 +349,7 @@ async def test_m3_answer_counts_though_whoever_gave_it_does_not_wait(make: Make)
                 await asyncio.sleep(0)
             answering.cancel()
             await asyncio.wait([answering])
-            await session.settle()
+            await live_session(session).settle()
             if await session.requests():  # it had not even been looked at
                 await session.answer(request.id, {"approved": True})
             assert (await ended(session, outcome.execution_id)).value == "5 to bob"
@@ -366,12 +396,12 @@ async def test_m3_answer_is_the_result(make: Make) -> None:
         assert asked.data["answer_schema"]["properties"]["name"]["enum"] == ["red", "green"]
         request_id = asked.data["request_id"]
         for answer in ({"name": "blue"}, {"name": "red", "shade": 10}, {"name": "red", "more": 1}, {}, None, "red"):
-            with pytest.raises(AnswerInvalid, match="The answer is not what is asked for") as refused:
+            with pytest.raises(AnswerInvalid, match="The answer does not fit the request") as refused:
                 await session.answer(request_id, answer)
             assert refused.value.problems
         await session.answer(request_id, {"name": "red"})
         assert (await ended(session, outcome.execution_id)).value == {"name": "red", "shade": 5}
-        (request,) = await session._services.store.requests(session_id="s")
+        (request,) = await live_session(session).services.store.requests(session_id="s")
         assert request.status == "used"
         assert "tool_executing" not in [event.kind for event in await board_of(session)]
 
@@ -445,7 +475,7 @@ async def test_m3_request_expires(make: Make) -> None:
             result = await ended(session, outcome.execution_id)
             assert result.error is not None
             assert (result.status, result.error.category) == ("failed", "timeout")
-            assert result.error.message == "Nobody answered in time; the call did not run."
+            assert result.error.message == "There was no answer in time; the call did not run."
             with pytest.raises(RequestClosed, match="expired"):
                 await session.answer(request.id, {"approved": True, "comment": "late"})
         assert await session.requests() == []
@@ -467,7 +497,7 @@ async def test_m3_answer_and_expiry_in_the_same_moment_are_one_of_both(make: Mak
             await clock.advance(60)
             (found,) = await asyncio.gather(answering, return_exceptions=True)
             result = await ended(session, outcome.execution_id)
-            row = await session._services.store.request(request.id)
+            row = await live_session(session).services.store.request(request.id)
             assert row is not None
             if isinstance(found, int):
                 assert (result.value, len(runs), row.status) == ("a", 1, "used")
@@ -673,7 +703,7 @@ async def test_m3_cancelled_call_withdraws_its_request(make: Make) -> None:
         with pytest.raises(RequestClosed):
             await session.answer(request.id, {"approved": True})
         assert await session.requests() == []
-        row = await session._services.store.request(request.id)
+        row = await live_session(session).services.store.request(request.id)
         assert row is not None
         assert row.status == "withdrawn"
         assert runs == []
@@ -694,7 +724,9 @@ async def test_m3_cancel_from_another_process_withdraws_too(shared_url: str, hel
         session = await runtime.open("s", "ann")
         assert await session.cancel(outcome.execution_id) is not held
         assert (await ended(session, outcome.execution_id)).status == "cancelled"
-        assert session.index.finished == len(session.index.entries) == 0, "it was never entered here"
+        assert live_session(session).index.finished == len(live_session(session).index.entries) == 0, (
+            "it was never entered here"
+        )
         with pytest.raises(RequestClosed):
             await session.answer(request.id, {"approved": True})
         assert await session.requests() == []
@@ -738,7 +770,7 @@ async def test_m3_arguments_that_were_changed_in_the_store_do_not_run(shared_url
         result = await ended(session, outcome.execution_id)
         assert result.error is not None
         assert result.error.category == "permission"
-        assert result.error.message == "What was asked is not what was to run; nothing was done."
+        assert result.error.message == "The request does not match the call; nothing was done."
         assert runs == []
 
 
@@ -755,7 +787,7 @@ async def test_m3_request_that_was_changed_in_the_store_approves_nothing(shared_
     async with Runtime(TOOLS, store=shared_url) as runtime:
         session = await runtime.open("s", "ann")
         outcomes = [await session.call("pay", BOB) for _ in range(len(CHANGED) + len(NO))]
-        requests = await session.requests()
+        requests = await live_session(session).requests()
     changes = [{"answer": b'{"approved":true}', **change} for change in CHANGED] + [{"answer": no} for no in NO]
     for request, change in zip(requests, changes, strict=True):
         await rewrite(shared_url, replace(request, status="answered", **change), "open")
@@ -883,14 +915,16 @@ async def test_m3_an_answer_given_where_the_tool_is_not_known_waits_for_a_proces
         await session.answer(request.id, {"approved": True})
         async with asyncio.timeout(20):
             while True:  # it is looked at and left again, as often as the stranger looks around
-                await stranger.sessions._heartbeat.look()
-                await session.settle()
+                await stranger.sessions._heartbeat.poll()
+                await live_session(session).settle()
                 row = await stranger.store.execution("s", asked.execution_id)
                 assert row is not None
                 assert (row.status, row.completed_at) == ("waiting", None)
                 if row.owner is None:
                     break
-        assert session.index.finished == len(session.index.entries) == 0, "what was never entered is not counted"
+        assert live_session(session).index.finished == len(live_session(session).index.entries) == 0, (
+            "what was never entered is not counted"
+        )
     async with Runtime([knock], store=shared_url) as runtime:
         session = await runtime.open("s", "u")
         assert (await session.result(asked.execution_id, timeout=20)).value == "come in"

@@ -8,6 +8,7 @@ import pytest
 
 from callboard import Limits, Runtime, tool
 from callboard.execution.admission import MOST_INTERRUPTIONS
+from callboard.sessions.session import live_session
 from callboard.storage.change import Change, ExecutionWrite
 from callboard.storage.rows import SessionRow
 from callboard.testing import ManualClock, settle
@@ -76,7 +77,7 @@ async def test_e5_call_with_which_process_after_process_ends_is_not_begun_for_ev
             async with Runtime([dig], store=sqlite_url) as runtime:
                 session = await runtime.open("s1", "ann")
                 await begun.wait()
-                await session.settle()
+                await live_session(session).settle()
         begun.clear()
         async with Runtime([dig], store=sqlite_url) as runtime:
             session = await runtime.open("s1", "ann")
@@ -102,7 +103,7 @@ async def test_e5_results_are_those_that_are_stored_also_where_a_process_was_tak
         session = await runtime.open("s1", "ann")
         outcome = await session.call("crunch")
         await begun.wait()
-        await session.settle()
+        await live_session(session).settle()
         async with stored(shared_url) as store:  # another process has ended it, and this one does not know
             row = await store.execution("s1", outcome.execution_id)
             assert row is not None
@@ -113,7 +114,7 @@ async def test_e5_results_are_those_that_are_stored_also_where_a_process_was_tak
 
         async def meanwhile(session_id: str) -> SessionRow | None:
             going.set()
-            await runtime.manager.wait(session.index.by_id[outcome.execution_id])
+            await runtime.manager.wait(live_session(session).index.by_id[outcome.execution_id])
             return await read(session_id)
 
         monkeypatch.setattr(runtime.store, "session", meanwhile)

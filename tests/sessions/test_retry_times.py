@@ -7,6 +7,7 @@ import pytest
 
 from callboard import RetryPolicy, Runtime, Session, ToolContext, ToolError, tool
 from callboard.execution.retry import remaining_delay
+from callboard.sessions.session import live_session
 from callboard.storage.rows import ExecutionRow
 from callboard.testing import ManualClock, settle
 
@@ -44,14 +45,18 @@ async def retrying(url: str, clock: ManualClock) -> str:
         session = await runtime.open("s", "ann")
         outcome = await session.call("fetch")
         await seen(session, "tool_retrying")
-        await session.settle()
+        await live_session(session).settle()
     return outcome.execution_id
 
 
 async def taken_over(runtime: Runtime) -> Session:
     """The session, once the runtime waits for the next attempt of its execution."""
     session = await runtime.open("s", "ann")
-    await until(lambda: bool(session.open_executions) and session.open_executions[0].task is not None)
+    await until(
+        lambda: (
+            bool(live_session(session).calls.unfinished) and live_session(session).calls.unfinished[0].task is not None
+        )
+    )
     await settle()
     return session
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import pytest
 
 from callboard import Outcome, Runtime, Session, ToolContext, tool
+from callboard.sessions.session import live_session
 
 from .conftest import SOON, until
 
@@ -109,7 +110,7 @@ async def test_x10_second_process_waits_for_the_firsts_result(shared_url: str) -
         first = asyncio.ensure_future(here.call("wait", call_id="c"))
         await until(lambda: runs["c"] == 1)
         second = asyncio.ensure_future(there.call("wait", call_id="c"))
-        await until(lambda: any(execution.lost for execution in there.index.entries))
+        await until(lambda: any(execution.lost for execution in live_session(there).index.entries))
         assert not second.done()
         held.set()
         assert (await first).value == (await second).value == 1

@@ -7,6 +7,7 @@ import pytest
 
 from callboard import Limits, Registry, Runtime, Settings, ToolContext, ToolError, tool
 from callboard.sessions.ids import CallIdInvalid, SessionIdInvalid, SessionNotFound
+from callboard.sessions.session import live_session
 from callboard.testing import Harness, ManualClock, settle
 
 pytestmark = pytest.mark.anyio
@@ -80,7 +81,7 @@ async def test_e2_sessions_are_isolated() -> None:
             await two.cancel(first.execution_id)
         with pytest.raises(ToolError):
             await two.result(first.execution_id)
-        harness.runtime.sessions.close(two)
+        harness.runtime.sessions.delete(live_session(two))
         await settle()
         assert one.execution(first.execution_id).status == "executing"
         assert two.execution(second.execution_id).status == "cancelled"

@@ -69,13 +69,13 @@ async def cost_of_a_wake(url: str, busy: int, monkeypatch: pytest.MonkeyPatch) -
         asked = [await session.call("pay", {"name": "x"}) for session in sessions[:3]]
         assert {each.status for each in asked} == {"waiting"}
         other = await there.open(f"{busy}-0", "ann")
-        await until(lambda: _yes(not here.sessions._wakes._looking))
-        monkeypatch.setattr(here.sessions._heartbeat, "_look", _nothing)
+        await until(lambda: _yes(not here.sessions._notifications._polling))
+        monkeypatch.setattr(here.sessions._heartbeat, "_poll", _nothing)
         counted = counting(here.store, monkeypatch)
         counted.clear()
         await other.cancel(started[0].execution_id)
         await until(lambda: _yes(sessions[0].execution(started[0].execution_id).status == "cancelled"))
-        await until(lambda: _yes(not here.sessions._wakes._looking))
+        await until(lambda: _yes(not here.sessions._notifications._polling))
         del counted["commit"]
         assert sum(not each.terminal for each in here.manager.live) == busy - 1 + len(asked)
         return Counter(counted)
@@ -109,8 +109,8 @@ async def test_d2_wakes_that_come_while_one_is_seen_to_are_seen_to_together(
         counted = counting(here.store, monkeypatch)
         for _ in range(20):
             for session in sessions:
-                here.sessions.woken(session.id)
-        await until(lambda: _yes(not here.sessions._wakes._looking))
+                here.sessions.notified(session.id)
+        await until(lambda: _yes(not here.sessions._notifications._polling))
         assert counted["stopping"] <= 2
         assert counted["executions"] == 0
 
@@ -118,7 +118,7 @@ async def test_d2_wakes_that_come_while_one_is_seen_to_are_seen_to_together(
 async def test_d2_what_the_store_did_not_answer_is_looked_for_again(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("callboard.sessions.wakes.AGAIN", 0.01)
+    monkeypatch.setattr("callboard.sessions.change_notifications.AGAIN", 0.01)
     async with pair(sqlite_url) as (here, there):
         session = await here.open("s", "ann")
         outcome = await session.call("hold", {"name": "x"})

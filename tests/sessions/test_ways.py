@@ -11,7 +11,8 @@ from pydantic import BaseModel, Field
 import callboard
 from callboard import Event, Runtime, Session, ToolContext, tool
 from callboard.events.routing import Side, enters_transcript, seen_by
-from callboard.sessions.ledger import StoreLedger
+from callboard.sessions.session import live_session
+from callboard.sessions.store_ledger import StoreLedger
 
 from .conftest import SOON, Make, board_of, ended, seen
 
@@ -205,14 +206,14 @@ async def test_g6_lent_tools_are_one_sessions_own() -> None:
 
     async with Runtime([index]) as runtime:
         session, other = await runtime.open("s", "u"), await runtime.open("o", "u")
-        session.lend([paint])
+        live_session(session).toolbox.lend([paint])
         assert [each.name for each in session.tools()] == ["index", "paint"]
         assert (await session.call("paint", {"color": "red"})).value == "red"
         assert (await other.call("paint", {"color": "red"})).error.category == "not_found"  # pyright: ignore[reportOptionalMemberAccess]
-        session.lend([])
+        live_session(session).toolbox.lend([])
         assert (await session.call("paint", {"color": "red"})).status == "failed"
         with pytest.raises(callboard.RegistrationError, match="index"):
-            session.lend([index])
+            live_session(session).toolbox.lend([index])
 
 
 async def test_d2_a_result_that_comes_while_others_are_stored_is_not_told_before_it_is_stored(
@@ -236,7 +237,7 @@ async def test_d2_a_result_that_comes_while_others_are_stored_is_not_told_before
         async def ends_meanwhile(ledger: StoreLedger) -> None:
             await settle(ledger)
             go.set()
-            await runtime.manager.wait(session.index.by_id[execution_id])
+            await runtime.manager.wait(live_session(session).index.by_id[execution_id])
 
         with monkeypatch.context() as patched:
             patched.setattr(StoreLedger, "settle", ends_meanwhile)

@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 from callboard import Event, Limits, RegistrationError, RetryPolicy, Runtime, Session, ToolContext, ToolError, tool
 from callboard.events.posting import PostingRefused
 from callboard.events.problems import EventInvalid
+from callboard.sessions.session import live_session
 from callboard.storage.change import Change, ExecutionWrite
 from callboard.storage.rows import ExecutionRow
 from callboard.testing import ManualClock, settle
@@ -149,7 +150,7 @@ async def test_b5_same_request_id_for_something_else_is_refused(make: Make) -> N
             request("fails", {"chain": 2}, request_id="q"),
             request("fails", request_id="c"),
         ):
-            with pytest.raises(EventInvalid, match="It was used before, for something else"):
+            with pytest.raises(EventInvalid, match="It was used before, for another request"):
                 await session.post(again)
         outcome = await session.call("fails", call_id="q")
         assert outcome.error is not None
@@ -345,7 +346,7 @@ async def test_b5_who_asks_for_the_result_and_leaves_does_not_give_it_to_the_mod
         session = await runtime.open("s", "ann")
         await session.post(request("slow", request_id="q"))
         await entered.wait()
-        (running,) = session.open_executions
+        (running,) = live_session(session).calls.unfinished
         waiting = asyncio.ensure_future(session.result(running.id))
         await settle()
         waiting.cancel()
@@ -364,7 +365,7 @@ def test_b5_two_workers_for_one_kind_and_workers_that_ask_people_are_refused() -
         """Ask."""
         return 1
 
-    with pytest.raises(RegistrationError, match="asks a person, so it cannot answer one"):
+    with pytest.raises(RegistrationError, match="asks a person, so it cannot be a worker"):
         Runtime(workers=[ask])
     with pytest.raises(RegistrationError, match="two workers for 'gas_price' requests"):
         Runtime(workers=[gas_price, gas_price])

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from callboard import Runtime, ToolContext, ToolError, tool
 from callboard.schemas.secrets import MASK
 from callboard.sessions.conversation_scope import ConversationScope
+from callboard.sessions.session import live_session
 from callboard.telemetry.log_context import LogContext, attach_log_context, log_context
 from callboard.telemetry.logs import JsonFormatter, PlainFormatter, configure
 from callboard.telemetry.masking import Masker, is_secret_name
@@ -240,7 +241,7 @@ async def test_o2_lines_of_handlers_and_turns_say_whose_they_are(stream: io.Stri
     configure(json=True, stream=stream)
     async with Runtime([speak, fail]) as runtime:
         session = await runtime.open("s1", user_id="u")
-        seat = ConversationScope(session, session._services)
+        seat = ConversationScope(live_session(session))
         over = attach_log_context(runtime)
         spoken = await session.call("speak", {"what": "hello"})
         failed = await session.call("fail")

@@ -17,6 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from callboard import RetryPolicy, Runtime, ToolContext, ToolError, telemetry, tool
 from callboard.sessions.conversation_scope import ConversationScope
+from callboard.sessions.session import live_session
 from callboard.storage.errors import StoreUnavailable
 from callboard.telemetry.collector import RuntimeCollector
 from callboard.telemetry.metrics import CONTENT_TYPE, Metrics
@@ -250,7 +251,7 @@ async def test_o1_turns_and_tokens() -> None:
     async with Runtime(TOOLS) as runtime:
         metrics = telemetry.measure(runtime)
         session = await runtime.open("s", user_id="u")
-        seat = ConversationScope(session, session._services)
+        seat = ConversationScope(live_session(session))
 
         def turn(status: str, usage: Usage | None) -> None:
             seat.turn_began("t1")
@@ -295,15 +296,15 @@ async def test_o1_the_lag_of_the_event_loop_is_sampled() -> None:
 async def test_o1_memory_of_a_session_grows_with_what_it_holds() -> None:
     async with Runtime(TOOLS) as runtime:
         session = await runtime.open("s", user_id="u")
-        empty = session_bytes(session)
+        empty = session_bytes(live_session(session))
         assert 500 < empty < 20_000
         for _ in range(200):
             await session.notice("x" * 1_000)
-        full = session_bytes(session)
+        full = session_bytes(live_session(session))
         assert 200_000 < full - empty < 400_000
         for _ in range(100):
             await session.call("add", {"a": 1, "b": 2})
-        assert session_bytes(session) > full + 20_000
+        assert session_bytes(live_session(session)) > full + 20_000
 
 
 async def test_o1_a_scrape_of_many_sessions_looks_at_a_few(monkeypatch: pytest.MonkeyPatch) -> None:

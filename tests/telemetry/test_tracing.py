@@ -17,6 +17,8 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls
 
 from callboard import RetryPolicy, Runtime, ToolContext, ToolError, telemetry, tool
 from callboard.sessions.conversation_scope import ConversationScope
+from callboard.sessions.live_session import LiveSession
+from callboard.sessions.session import live_session
 from callboard.telemetry import conventions as names
 from callboard.telemetry.traced_model import traced_model
 from callboard.telemetry.tracing import Tracing
@@ -249,7 +251,7 @@ async def test_o1_calls_of_a_turn_are_below_it_and_background_calls_linked_to_it
     runtime: Runtime, tracing: Tracing, exporter: InMemorySpanExporter
 ) -> None:
     session = await runtime.open("s", user_id="u")
-    seat = ConversationScope(session, session._services)
+    seat = ConversationScope(live_session(session))
 
     async def turn() -> str:
         seat.turn_began("t1")
@@ -282,7 +284,7 @@ async def test_o1_a_turn_that_waits_for_a_person_goes_on_with_a_span_of_its_own(
     runtime: Runtime, tracing: Tracing, exporter: InMemorySpanExporter
 ) -> None:
     session = await runtime.open("s", user_id="u")
-    seat = ConversationScope(session, session._services)
+    seat = ConversationScope(live_session(session))
     for status in ("paused", "failed"):
         seat.turn_began("t1")
         seat.turn_ended("t1", status)
@@ -309,14 +311,14 @@ async def test_o1_a_turn_that_a_late_result_wakes_is_linked_to_the_call(
     runtime: Runtime, tracing: Tracing, exporter: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = await runtime.open("s", user_id="u")
-    seat = ConversationScope(session, session._services)
+    seat = ConversationScope(live_session(session))
     woken: list[asyncio.Task[None]] = []
 
     async def turn() -> None:
         seat.turn_began("t2")
         seat.turn_ended("t2", "finished")
 
-    monkeypatch.setattr(type(session), "late", lambda *_: woken.append(asyncio.create_task(turn())))
+    monkeypatch.setattr(LiveSession, "late", lambda *_: woken.append(asyncio.create_task(turn())))
     outcome = await session.call("build")
     await session.result(outcome.execution_id)
     await asyncio.gather(*woken)
@@ -329,7 +331,7 @@ async def test_o1_an_observer_that_fails_harms_no_turn(
     runtime: Runtime, tracing: Tracing, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     session = await runtime.open("s", user_id="u")
-    seat = ConversationScope(session, session._services)
+    seat = ConversationScope(live_session(session))
     monkeypatch.setattr(tracing, "turn_began", lambda *_: 1 / 0)
     seat.turn_began("t1")
     seat.turn_ended("t1", "finished")

@@ -4,7 +4,7 @@ from typing import Annotated, assert_type
 
 import pytest
 
-from callboard import Registry, Tool, tool
+from callboard import OpenRequest, Outcome, Registry, Runtime, Session, Tool, tool
 
 pytestmark = pytest.mark.anyio
 
@@ -30,3 +30,10 @@ async def test_t1_a_tool_can_be_called_as_its_function_with_its_types() -> None:
 
 def test_t1_a_registry_gives_tools() -> None:
     assert_type(Registry([add, shout]).get("add"), Tool | None)
+
+
+async def test_m3_requests_of_a_session_are_values() -> None:
+    async with Runtime([add]) as runtime:
+        session = assert_type(await runtime.open("s", "u"), Session)
+        assert assert_type(await session.requests(), list[OpenRequest]) == []
+        assert assert_type(await session.call("add", {"a": 1}), Outcome).value == 3

@@ -21,6 +21,7 @@ from ..errors import ErrorCategory
 from ..events.kinds import TURN_ENDS, EventKind
 from ..execution.execution import Execution
 from ..sessions.conversation_scope import ConversationScope
+from ..sessions.posting import post_event
 from ..storage.change import Change
 from ..storage.errors import AlreadyWritten, Conflict, IdempotencyConflict, StoreUnavailable
 from ..storage.rows import IdempotencyRow, TurnRow
@@ -92,7 +93,7 @@ class Conversation:
 
     async def say(self, text: str) -> Turn:
         """Post an input. Returns when the turn that it starts or joins has finished or waits for a person."""
-        number = await self._session.post({"kind": EventKind.USER_INPUT, "text": text})
+        number = await post_event(self._session, {"kind": EventKind.USER_INPUT, "text": text})
         while True:
             turn = await asyncio.shield(self._running())
             deleted = turn is None and self._session.gone
@@ -348,7 +349,7 @@ class Conversation:
         """End an interrupted turn. Its open calls are cancelled, or go on in the background."""
         if self._config.cancel_on_interrupt:
             for call in self._history.open_calls():
-                await self._session.cancel_call(call.tool_call_id)
+                await self._session.calls.cancel_call(call.tool_call_id)
         answers, taken = await io.close(None)
         await self._lease.leave(TurnStatus.INTERRUPTED, {}, answers, taken)
 

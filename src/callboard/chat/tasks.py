@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from ..errors import ErrorCategory, ToolError
 from ..execution.lifecycle import Status
 from ..execution.outcome import QUEUED
-from ..sessions.session import Session
+from ..sessions.live_session import LiveSession
 from ..tools.context import ToolContext
 from ..tools.definition import RESERVED_NAMESPACE, Tool
 from ..tools.function import tool
@@ -17,10 +17,10 @@ from ..tools.function import tool
 ExecutionId = Annotated[str, "The execution id that the acknowledgement of the call gave"]
 
 
-def task_tools(find: Callable[[str], Session | None]) -> list[Tool]:
+def task_tools(find: Callable[[str], LiveSession | None]) -> list[Tool]:
     """Create the tools for the sessions of one runtime."""
 
-    def session_of(ctx: ToolContext) -> Session:
+    def session_of(ctx: ToolContext) -> LiveSession:
         if ctx.session_id is None or (session := find(ctx.session_id)) is None:
             raise ToolError("There is no session here.", category=ErrorCategory.CONFIGURATION)
         return session
@@ -28,14 +28,14 @@ def task_tools(find: Callable[[str], Session | None]) -> list[Tool]:
     @tool(namespace=RESERVED_NAMESPACE, idempotent=True)
     async def task_status(ctx: ToolContext, execution_id: ExecutionId) -> dict[str, Any]:
         """Tell how a call stands that was started earlier."""
-        outcome = await session_of(ctx).result(execution_id, timeout=0)
+        outcome = await session_of(ctx).calls.result(execution_id, timeout=0)
         status = QUEUED if outcome.queued else outcome.status.value
         return {"execution_id": execution_id, "tool": outcome.tool, "status": status}
 
     @tool(namespace=RESERVED_NAMESPACE, idempotent=True)
     async def task_list(ctx: ToolContext) -> list[dict[str, Any]]:
         """List the calls that go on, or wait for a person."""
-        records = await session_of(ctx).history(200, unfinished=True)
+        records = await session_of(ctx).calls.history(200, unfinished=True)
         return [
             {
                 "execution_id": each.id,
@@ -54,15 +54,15 @@ def task_tools(find: Callable[[str], Session | None]) -> list[Tool]:
     ) -> Any:
         """Read the result of a call that was started earlier, or how it stands."""
         session = session_of(ctx)
-        outcome = await session.result(execution_id, timeout=0)
+        outcome = await session.calls.result(execution_id, timeout=0)
         if outcome.error is not None:
             raise outcome.error
-        return session.shown(outcome, offset)
+        return session.render_for_model(outcome, offset)
 
     @tool(namespace=RESERVED_NAMESPACE, idempotent=True)
     async def cancel_task(ctx: ToolContext, execution_id: ExecutionId) -> dict[str, Any]:
         """Stop a call that goes on."""
-        stopped = await session_of(ctx).cancel(execution_id)
+        stopped = await session_of(ctx).calls.cancel(execution_id)
         return {"execution_id": execution_id, "cancelled": stopped}
 
     return [task_status, task_list, task_result, cancel_task]

@@ -15,7 +15,7 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
 
 from ..errors import ErrorCategory
-from ..sessions.session import Session
+from ..sessions.session import Session, live_session
 from ..tools.definition import Tool
 from ..types import Mode
 from .rendering import TASK_RESULT
@@ -58,7 +58,7 @@ class SessionToolset(AbstractToolset[Any]):
 def toolset(session: Session) -> SessionToolset:
     """The tools of a session, including the `task_…` tools, for your own agent."""
     if session.tools().get(TASK_RESULT) is None:  # the runtime has no model of its own
-        session.add_tools_for_sessions(task_tools)
+        live_session(session).add_tools_for_sessions(task_tools)
     return SessionToolset(session)
 
 

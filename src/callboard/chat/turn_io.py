@@ -177,7 +177,7 @@ class TurnIO:
         return await self._session.call_among(self._seen, name, arguments or "{}", call_id=call.tool_call_id)
 
     def _answer(self, call: ToolCallPart, outcome: Outcome) -> Answered:
-        content = self._session.shown(outcome)
+        content = self._session.render_for_model(outcome)
         return Answered(call.tool_call_id, call.tool_name, content, outcome.execution_id, outcome.error is not None)
 
     async def _late_among(self, outcomes: Sequence[Outcome]) -> list[str]:
@@ -199,7 +199,7 @@ class TurnIO:
             if not inputs and not ids:
                 return
             late = [
-                Late(each.execution_id, self._session.shown(each), each.error is not None)
+                Late(each.execution_id, self._session.render_for_model(each), each.error is not None)
                 for each in await self._session.results.outcomes(ids)
                 if self._session.wakes(each.tool) is not Wake.UI_ONLY
             ]

@@ -6,9 +6,14 @@ from typing import Any, NamedTuple
 from pydantic_core import from_json, to_json
 
 from ..errors import ToolError
+from ..tools.document import shorten
 
 QUEUED = "queued"
 """The status in the acknowledgement of a call that waits for a free slot."""
+
+
+MAX_REPR = 1_000
+"""How many characters of a value `repr(outcome)` shows."""
 
 
 class OutcomeStatus(StrEnum):
@@ -36,6 +41,12 @@ class Outcome(NamedTuple):
     result_json: bytes | None = None
     """The value as JSON."""
     error: ToolError | None = None
+
+    def __repr__(self) -> str:
+        result = f"value={shorten(repr(self.value), MAX_REPR)}" if self.error is None else f"error={self.error!r}"
+        return (
+            f"Outcome(status={self.status.value!r}, tool={self.tool!r}, execution_id={self.execution_id!r}, {result})"
+        )
 
     @property
     def value(self) -> Any:

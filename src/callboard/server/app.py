@@ -68,7 +68,7 @@ def create_app(
     """
     mounts = standard_mounts() if mounts is None else mounts
     services = AppServices(runtime, Streams(runtime.clock) if streams is None else streams, metrics, mounts)
-    runtime.sessions.deleted.append(lambda session: services.streams.end(session.id))
+    runtime.sessions.on_delete(lambda session: services.streams.end(session.id))
     sizes = {mount.path: mount.max_body_bytes for mount in mounts}
     middleware = [
         Middleware(SecurityHeaders, [mount.path for mount in mounts]),

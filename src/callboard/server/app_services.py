@@ -12,7 +12,7 @@ from ..protocols.mount import ProtocolMount
 from ..protocols.problem import Problem
 from ..runtime import Runtime
 from ..sessions.ids import SessionIdInvalid, SessionNotFound, check_id
-from ..sessions.session import Session
+from ..sessions.live_session import LiveSession
 from .byte_budget import MIB, ByteBudget
 from .problems import draining, not_found
 from .request_bodies import RequestBodies
@@ -31,7 +31,7 @@ class AppServices:
     """The protocols that the app serves beside its own routes."""
     draining: bool = False
     """Whether the server is shutting down and refuses new work."""
-    chat_sessions: "WeakSet[Session]" = field(default_factory=lambda: WeakSet[Session]())
+    chat_sessions: "WeakSet[LiveSession]" = field(default_factory=lambda: WeakSet[LiveSession]())
     """Sessions that received input through this app."""
     bodies: RequestBodies = field(default_factory=RequestBodies)
     """The large request bodies that are being read."""
@@ -45,7 +45,7 @@ class AppServices:
         """Bytes of large values in use: bodies that are read, responses that are sent, what sessions keep."""
         return self.bodies.budget.held + self.unsent_responses.held + self.runtime.sessions.budget.kept
 
-    async def find(self, session_id: str, user_id: str) -> Session:
+    async def find(self, session_id: str, user_id: str) -> LiveSession:
         """Return a session of a user without logging it in. Raises `Problem` (404)."""
         if not is_id(session_id):
             raise not_found("session")
@@ -54,7 +54,7 @@ class AppServices:
             raise not_found("session")
         return session
 
-    async def open(self, session_id: str, user_id: str) -> Session:
+    async def open(self, session_id: str, user_id: str) -> LiveSession:
         """Return an open session of a user; a session that was logged out is logged in. Raises `Problem` (404, 503)."""
         self.refuse_if_draining()
         session = await self.find(session_id, user_id)
@@ -62,11 +62,11 @@ class AppServices:
             session.touch()
             return session
         try:
-            return await self.runtime.open(session_id, user_id)
+            return await self.runtime.sessions.open(session_id, user_id)
         except SessionNotFound:
             raise not_found("session") from None
 
-    async def newest_seq(self, session: Session) -> int:
+    async def newest_seq(self, session: LiveSession) -> int:
         """Return the number of a session's newest event, including events of other processes."""
         if not session.durable:
             return session.board.last_seq
@@ -79,7 +79,7 @@ class AppServices:
 
     @property
     def has_model(self) -> bool:
-        return self.runtime.sessions.converse is not None
+        return self.runtime.sessions.conversations is not None
 
     @property
     def busy(self) -> bool:

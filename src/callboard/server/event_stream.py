@@ -7,7 +7,7 @@ from starlette.types import Receive, Scope, Send
 
 from ..events.event import Events
 from ..events.routing import Family
-from ..sessions.session import Session
+from ..sessions.live_session import LiveSession
 from .app_services import AppServices
 from .reader import Reader
 from .session_state import read_state
@@ -28,7 +28,7 @@ class EventStream:
 
     __slots__ = ("_after", "_family", "_services", "_session")
 
-    def __init__(self, services: AppServices, session: Session, after: int | None, family: Family | None) -> None:
+    def __init__(self, services: AppServices, session: LiveSession, after: int | None, family: Family | None) -> None:
         self._services = services
         self._session = session
         self._after = after

@@ -2,7 +2,7 @@
 
 from ..events.board import CursorExpired
 from ..events.event import Event
-from ..sessions.session import Session
+from ..sessions.live_session import LiveSession
 from .app_services import AppServices
 from .models import BoardEvent, EventPage
 
@@ -12,7 +12,7 @@ MAX_BYTES = 1 << 20
 """Bytes of a page, unless its first event alone is larger."""
 
 
-async def events_before(services: AppServices, session: Session, before: int | None, limit: int) -> EventPage:
+async def events_before(services: AppServices, session: LiveSession, before: int | None, limit: int) -> EventPage:
     """Return the newest events before a number, oldest first, and the cursor of the next page."""
     end = await services.newest_seq(session)
     if before is not None:
@@ -36,7 +36,9 @@ def _page(found: list[BoardEvent], *, more: bool = True) -> EventPage:
     return EventPage(events=found[::-1], next=found[-1].seq if found and more else None)
 
 
-async def _lines(services: AppServices, session: Session, after: int, end: int) -> tuple[int, list[tuple[int, bytes]]]:
+async def _lines(
+    services: AppServices, session: LiveSession, after: int, end: int
+) -> tuple[int, list[tuple[int, bytes]]]:
     """Return the number of the oldest stored event, and the stored events after a number."""
     if session.durable:
         page = await services.runtime.store.events(session.id, after, end - after)

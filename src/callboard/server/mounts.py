@@ -7,7 +7,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from ..protocols.mount import ProtocolMount
-from ..sessions.session import Session
+from ..sessions.session import Session, live_session
 from .app_services import AppServices
 from .endpoint import user_of
 
@@ -26,7 +26,7 @@ class MountedProtocol:
     async def open_session(self, request: Request, session_id: str) -> Session:
         self._services.refuse_if_draining()
         session = await self._services.runtime.open(session_id, user_of(request.scope))
-        self._services.chat_sessions.add(session)
+        self._services.chat_sessions.add(live_session(session))
         return session
 
     def read_body(self, request: Request) -> AbstractAsyncContextManager[bytes]:

@@ -4,7 +4,7 @@ from contextlib import ExitStack
 
 from ..events.event import Events
 from ..events.routing import Family
-from ..sessions.session import Session
+from ..sessions.live_session import LiveSession
 from .reader import Reader
 from .sse import chunks, live_frame
 
@@ -14,7 +14,7 @@ class SessionFanout:
 
     __slots__ = ("_readers", "_stack", "_subscription", "session")
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: LiveSession) -> None:
         self.session = session
         self._readers: dict[Reader, None] = {}
         self._stack = ExitStack()

@@ -15,9 +15,9 @@ from ..events.kinds import EventKind
 from ..events.routing import Family
 from ..execution.record import ExecutionRecord
 from ..sessions.answers import arguments_hash
-from ..sessions.services import Messages
-from ..sessions.session import Session
-from ..sessions.snapshot import BriefSnapshot
+from ..sessions.conversation_port import Messages
+from ..sessions.live_session import LiveSession
+from ..sessions.snapshot import BriefSnapshot, take_brief_snapshot
 from ..storage.brief import Cut
 from ..storage.rows import RequestRow
 from ..types import RequestPurpose
@@ -41,7 +41,7 @@ _SILENT = {kind.value.encode() for kind in (EventKind.TOOL_EXECUTING, EventKind.
 
 
 async def read_state(
-    services: AppServices, session: Session, after: int | None = None, limit: int = 100, messages: int = 100
+    services: AppServices, session: LiveSession, after: int | None = None, limit: int = 100, messages: int = 100
 ) -> State:
     """Read the state of a session, with the system events after a cursor, or the newest without one."""
     snapshot, window = await _consistent(services, session, messages)
@@ -69,21 +69,21 @@ async def read_state(
     )
 
 
-async def _consistent(services: AppServices, session: Session, most: int) -> tuple[BriefSnapshot, Messages]:
+async def _consistent(services: AppServices, session: LiveSession, most: int) -> tuple[BriefSnapshot, Messages]:
     """Read a snapshot and the newest messages as of the same event, so that later events complete them.
 
     If events are written all the time, the last attempt may contain the newest messages twice.
     """
-    snapshot = await session.brief_snapshot(MAX_ENTRIES, MAX_FIELD)
+    snapshot = await take_brief_snapshot(session, MAX_ENTRIES, MAX_FIELD)
     if not services.has_model:
         return snapshot, _NoMessages()
     for _ in range(SNAPSHOT_ATTEMPTS):
-        window = await session.latest_messages(most=most)
+        window = await session.conversation().window(most=most)
         if await services.newest_seq(session) == snapshot.last_seq or await _is_silent(session, snapshot.last_seq):
             break
-        snapshot = await session.brief_snapshot(MAX_ENTRIES, MAX_FIELD)
+        snapshot = await take_brief_snapshot(session, MAX_ENTRIES, MAX_FIELD)
     else:
-        window = await session.latest_messages(most=most)
+        window = await session.conversation().window(most=most)
     return snapshot, window
 
 
@@ -153,7 +153,7 @@ def _weight(entry: BaseModel) -> int:
 
 
 async def _system_events(
-    session: Session, after: int, last: int, limit: int, *, bounded: bool = False
+    session: LiveSession, after: int, last: int, limit: int, *, bounded: bool = False
 ) -> tuple[list[BoardEvent], int]:
     """Return events of the system family, and the number up to which they are complete.
 
@@ -185,7 +185,7 @@ async def _system_events(
     return found, max(cursor, after)
 
 
-async def _is_silent(session: Session, after: int) -> bool:
+async def _is_silent(session: LiveSession, after: int) -> bool:
     """Whether no event after a number changes messages or requests."""
     try:
         return all(name_of(line) in _SILENT for line in (await session.board.page(after, PAGE)).encoded)

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from ..clock import Clock, Timer
 from ..protocols.problem import Problem
-from ..sessions.session import Session
+from ..sessions.live_session import LiveSession
 from .reader import Reader
 from .session_fanout import SessionFanout
 
@@ -46,7 +46,7 @@ class Streams:
     def __len__(self) -> int:
         return self._count
 
-    def admit(self, session: Session) -> None:
+    def admit(self, session: LiveSession) -> None:
         """Raise `Problem` (503) if there are too many readers."""
         fanout = self._fanouts.get(session.id)
         full = self._count >= self._most or self._by_user[session.user_id] >= self._per_user
@@ -55,7 +55,7 @@ class Streams:
             raise Problem(503, "too_many_readers", "Not available", detail, {"retry-after": "5"})
 
     @contextmanager
-    def reading(self, session: Session, reader: Reader) -> Generator[None]:
+    def reading(self, session: LiveSession, reader: Reader) -> Generator[None]:
         """Deliver events and heartbeats to a reader until the end of the `with`."""
         fanout = self._fanouts.get(session.id)
         if fanout is None or fanout.closed or fanout.session is not session:

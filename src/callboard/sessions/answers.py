@@ -1,6 +1,6 @@
-"""Answers of people: what they have to look like, what is kept of them, and what they mean for the call that waits.
+"""Answers of people: their schemas, their validation, and their effect on the call that waits.
 
-Decisions only, over what is stored; `requests` acts on them.
+Pure decisions over stored rows; `Requests` acts on them.
 """
 
 import hashlib
@@ -25,15 +25,14 @@ from ..tools.problems import problems_of
 from ..types import RequestPurpose
 
 MAX_ANSWER_BYTES = 256 * 1024
-"""How large an answer may be, as JSON."""
-
+"""Largest answer, in bytes of JSON."""
 
 REJECTED = "rejected"
-"""The `decision` in the details of the error with which a call ends that a person refused."""
+"""Value of `decision` in the details of the error of a call that a person refused."""
 
 
 class AnswerInvalid(CallboardError, ValueError):
-    """An answer is not what the request asks for. `problems` lists path and message; the request stays open."""
+    """An answer does not fit the request. `problems` lists paths and messages; the request stays open."""
 
     code = "answer_invalid"
 
@@ -43,13 +42,13 @@ class AnswerInvalid(CallboardError, ValueError):
 
 
 class ArgumentsMismatch(CallboardError):
-    """An answer was given for other arguments than those that the request asks about. The request stays open."""
+    """An answer names another `arguments_hash` than the request has. The request stays open."""
 
     code = "arguments_mismatch"
 
 
 class Approval(BaseModel):
-    """How a person answers where a call is to be approved. Nothing but true is a yes."""
+    """Answer to a request for approval. Only `true` approves."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -59,7 +58,7 @@ class Approval(BaseModel):
 
 
 class WalletResponse(BaseModel):
-    """What became of a transaction that a wallet was asked to send."""
+    """Answer of a wallet: the fate of a transaction."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -68,18 +67,18 @@ class WalletResponse(BaseModel):
     detail: str | None = Field(default=None, max_length=10_000, description="More for the model")
 
 
-def judge(row: RequestRow, tool: Tool | None, answer: Any) -> tuple[str, bytes]:
-    """Whether an answer closes the request well, and what is kept of it. Raises `AnswerInvalid`."""
+def check_answer(row: RequestRow, tool: Tool | None, answer: Any) -> tuple[str, bytes]:
+    """Validate an answer. Returns the new status of the request and the answer to store. Raises `AnswerInvalid`."""
     try:
         document = encode(answer)
         if len(document) > MAX_ANSWER_BYTES:
-            raise AnswerInvalid(f"The answer is too large: at most {MAX_ANSWER_BYTES:,} bytes are taken.")
+            raise AnswerInvalid(f"The answer is too large: at most {MAX_ANSWER_BYTES:,} bytes are accepted.")
         if is_deeper(document, DEEPEST):
             raise AnswerInvalid("The answer is nested too deeply.")
         if row.purpose == RequestPurpose.WALLET:
-            given = WalletResponse.model_validate_json(document)
+            response = WalletResponse.model_validate_json(document)
             is_result = tool is not None and tool.handler is None
-            status = "answered" if is_result or given.status == "confirmed" else "refused"
+            status = "answered" if is_result or response.status == "confirmed" else "refused"
         elif row.purpose == RequestPurpose.APPROVAL:
             return _approval(Approval.model_validate_json(document), tool)
         else:
@@ -88,16 +87,16 @@ def judge(row: RequestRow, tool: Tool | None, answer: Any) -> tuple[str, bytes]:
             document = tool.result.write(tool.name, TypeAdapter(tool.answer).validate_json(document))
         return status, document
     except ValidationError as error:
-        raise AnswerInvalid("The answer is not what is asked for.", problems_of(error)) from None
+        raise AnswerInvalid("The answer does not fit the request.", problems_of(error)) from None
     except ToolError as error:
         raise AnswerInvalid(error.message, _problems(error)) from None
 
 
-def _approval(given: Approval, tool: Tool | None) -> tuple[str, bytes]:
-    """What is kept of an approval or a refusal. Raises `ToolError` for arguments that the tool does not take."""
-    if given.approved and given.arguments is not None and tool is not None:
-        tool.arguments.parse(tool.name, encode(given.arguments))
-    return "answered" if given.approved else "refused", given.model_dump_json(exclude_none=True).encode()
+def _approval(approval: Approval, tool: Tool | None) -> tuple[str, bytes]:
+    """Return the status and the answer to store. Raises `ToolError` for edited arguments that are not valid."""
+    if approval.approved and approval.arguments is not None and tool is not None:
+        tool.arguments.parse(tool.name, encode(approval.arguments))
+    return "answered" if approval.approved else "refused", approval.model_dump_json(exclude_none=True).encode()
 
 
 def _problems(error: ToolError) -> Sequence[Mapping[str, Any]]:
@@ -106,31 +105,31 @@ def _problems(error: ToolError) -> Sequence[Mapping[str, Any]]:
 
 
 def answer_schema(tool: Tool) -> dict[str, Any]:
-    """What an answer has to look like, as a JSON schema."""
+    """Return the JSON schema of the answers to a tool's requests."""
     if tool.handler is None:
         return TypeAdapter(tool.answer).json_schema()
-    asked = WalletResponse if tool.asks == EventKind.WALLET_TX_REQUEST else Approval
-    return asked.model_json_schema()
+    model = WalletResponse if tool.asks == EventKind.WALLET_TX_REQUEST else Approval
+    return model.model_json_schema()
 
 
 def binding(execution: Execution, payload: bytes) -> str:
-    """A hash of what would run and of what a person is shown of it: neither may be another afterwards."""
+    """Return a hash of the call and of what the person sees of it: neither may change before the call runs."""
     bound = [execution.name, fingerprint_of(execution.document), fingerprint_of(payload)]
     return hashlib.sha256(to_json(bound)).hexdigest()
 
 
 def arguments_hash(row: RequestRow) -> str:
-    """A hash of what a person is shown of a request: its tool, its call and the arguments, with secrets masked.
+    """Return a hash of what a person sees of a request: its tool, its call and the arguments, with secrets masked.
 
-    An answer can repeat it, to say what it was given for. Nothing that is not shown goes into it, so that a secret
-    cannot be guessed from it.
+    An answer can repeat it, which binds the answer to these arguments. It covers only what the person sees, so that a
+    secret cannot be guessed from it.
     """
-    shown = [row.kind, row.tool, row.execution_id, fingerprint_of(row.payload)]
-    return hashlib.sha256(to_json(shown)).hexdigest()
+    visible = [row.kind, row.tool, row.execution_id, fingerprint_of(row.payload)]
+    return hashlib.sha256(to_json(visible)).hexdigest()
 
 
-def shown_answer(row: RequestRow, tool: Tool | None) -> Any:
-    """An answer as people may see it: edited arguments without their secrets."""
+def display_answer(row: RequestRow, tool: Tool | None) -> Any:
+    """Return an answer as people may see it: secrets in edited arguments are masked."""
     answer = from_json(row.answer or b"null")
     approval = row.purpose == RequestPurpose.APPROVAL
     if tool is not None and tool.has_secrets and approval and "arguments" in answer:
@@ -138,27 +137,28 @@ def shown_answer(row: RequestRow, tool: Tool | None) -> Any:
     return answer
 
 
-def meaning(row: RequestRow, execution: Execution) -> HumanDecision:
-    """What a closed request means for the execution that waits for it."""
+def interpret_answer(row: RequestRow, execution: Execution) -> HumanDecision:
+    """Return the effect of a closed request on the execution that waits for it."""
     if row.status == "expired":
-        return _refusal("Nobody answered in time; the call did not run.", ErrorCategory.TIMEOUT, "expired")
+        return _refusal("There was no answer in time; the call did not run.", ErrorCategory.TIMEOUT, "expired")
     if row.status not in ("answered", "refused", "used"):
         return _refusal("The request was withdrawn; the call did not run.", ErrorCategory.CANCELLED)
     if row.fingerprint != binding(execution, row.payload):
-        return _refusal("What was asked is not what was to run; nothing was done.", ErrorCategory.PERMISSION)
+        return _refusal("The request does not match the call; nothing was done.", ErrorCategory.PERMISSION)
     tool, answer = execution.tool, from_json(row.answer or b"null")
     if tool.handler is None:
         try:
             return HumanDecision(value=TypeAdapter(tool.answer).validate_json(row.answer or b"null"))
-        except ValidationError:  # it was taken by a process that does not know the tool
-            return _refusal("The person's answer is not what was asked for.", ErrorCategory.VALIDATION)
-    said = cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
+        except ValidationError:  # a process without the tool accepted it
+            return _refusal("The person's answer does not fit the request.", ErrorCategory.VALIDATION)
+    fields = cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
     wallet = row.purpose == RequestPurpose.WALLET
-    if row.status == "refused" or not (said.get("status") == "confirmed" if wallet else said.get("approved") is True):
-        reason = said.get("reason") or said.get("detail")
+    approved = fields.get("status") == "confirmed" if wallet else fields.get("approved") is True
+    if row.status == "refused" or not approved:
+        reason = fields.get("reason") or fields.get("detail")
         why = f" The reason: {reason}" if reason else ""
         return _refusal(f"A person refused this call; it did not run.{why}", ErrorCategory.PERMISSION, REJECTED)
-    if wallet or (edited := said.get("arguments")) is None:
+    if wallet or (edited := fields.get("arguments")) is None:
         return HumanDecision()
     if tool.has_secrets:
         edited = _with_secrets(edited, from_json(row.payload), from_json(execution.document))
@@ -170,17 +170,18 @@ def meaning(row: RequestRow, execution: Execution) -> HumanDecision:
     return HumanDecision(document=document)
 
 
-def _with_secrets(edited: Any, shown: Any, original: Any) -> Any:
-    """Edited arguments in which a mask that the person left as it was shown stands for the secret behind it."""
-    if shown == MASK:
+def _with_secrets(edited: Any, masked: Any, original: Any) -> Any:
+    """Return edited arguments in which each mask that the person left unchanged is replaced by its secret."""
+    if masked == MASK:
         return original if edited == MASK else edited
-    if all(isinstance(each, dict) for each in (edited, shown, original)):
+    if all(isinstance(each, dict) for each in (edited, masked, original)):
         return {
-            name: _with_secrets(value, shown[name], original[name]) if name in shown and name in original else value
+            name: _with_secrets(value, masked[name], original[name]) if name in masked and name in original else value
             for name, value in edited.items()
         }
-    if all(isinstance(each, list) for each in (edited, shown, original)) and len(edited) == len(shown) == len(original):
-        return [_with_secrets(*each) for each in zip(edited, shown, original, strict=True)]
+    lists = all(isinstance(each, list) for each in (edited, masked, original))
+    if lists and len(edited) == len(masked) == len(original):
+        return [_with_secrets(*each) for each in zip(edited, masked, original, strict=True)]
     return edited
 
 

@@ -1,6 +1,6 @@
-"""Work that waits to be recovered, in a fair order: users take turns, and within a user, sessions do.
+"""Queue of work to recover, in a fair order: users take turns, and so do the sessions of a user.
 
-It only knows the order. `Recovery` acts on what it hands out.
+It decides the order only; `Recovery` does the work.
 """
 
 from collections import deque
@@ -10,11 +10,11 @@ from ..storage.owners import Claim
 from ..storage.rows import INPUT, TURN
 
 _Lane = tuple[deque[Claim], deque[Claim]]
-"""The claims of one session: its calls, and then its turns and inputs, which go on when the calls do."""
+"""Claims of one session: its calls, and then its turns and inputs, which need the calls."""
 
 
 class Backlog:
-    """Claims by user and session. Adding and taking one costs the same however many there are."""
+    """Claims by user and session. The cost of adding and taking one does not grow with their number."""
 
     def __init__(self) -> None:
         self._users: dict[str, dict[str, _Lane]] = {}
@@ -25,16 +25,16 @@ class Backlog:
         return self._count
 
     def add(self, claims: Iterable[Claim]) -> None:
-        """Put claims at the ends of their sessions."""
+        """Append claims to the queues of their sessions."""
         for claim in claims:
             calls, others = self._users.setdefault(claim.user_id, {}).setdefault(claim.session_id, (deque(), deque()))
             (others if claim.kind in (TURN, INPUT) else calls).append(claim)
             self._count += 1
 
-    def take(self, most: int) -> list[Claim]:
-        """Take the next claims, at most so many."""
+    def take(self, limit: int) -> list[Claim]:
+        """Take the next claims, at most `limit`."""
         taken: list[Claim] = []
-        while self._users and len(taken) < most:
+        while self._users and len(taken) < limit:
             user_id = next(iter(self._users))
             sessions = self._users.pop(user_id)
             session_id = next(iter(sessions))

@@ -1,14 +1,15 @@
-"""Boards with a store behind them: they are given what other processes wrote, when somebody looks at them."""
+"""Boards with a store behind them: they receive the events that other processes wrote."""
 
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Mapping
 
 from ..events.board import Board
 from ..events.event import Events
 from ..storage.event_log import EventLog
+from .background_tasks import BackgroundTasks
+from .live_session import LiveSession
 
 PAGE = 1_000
-"""How many events are read from the store at once when a board has fallen behind."""
+"""How many events are read from the store at once for a board that has fallen behind."""
 
 READ_BYTES = 1_048_576
 """About how many bytes of events are read at once for a reader that is behind."""
@@ -17,39 +18,33 @@ READ_BYTES = 1_048_576
 class Boards:
     """Keeps the boards of one process up to date."""
 
-    def __init__(
-        self,
-        store: EventLog,
-        find: Callable[[str], Board | None],
-        spawn: Callable[[Coroutine[Any, Any, None]], object],
-    ) -> None:
+    def __init__(self, store: EventLog, sessions: Mapping[str, LiveSession], background: BackgroundTasks) -> None:
         self._store = store
-        self._find = find
-        """The board of a session that somebody holds."""
-        self._spawn = spawn
+        self._sessions = sessions
+        self._background = background
         self._behind: dict[str, bool] = {}
-        """Boards that are being given what they miss, and whether they have come to miss more meanwhile."""
+        """Boards that are catching up, and whether they have fallen behind again meanwhile."""
 
     async def catch_up(self, session_id: str, board: Board) -> None:
-        """Give a board what it does not know yet."""
+        """Add to a board the stored events that it misses."""
         while True:
             page = await self._store.events(session_id, board.last_seq, PAGE)
             if page.lines:
-                if page.first > board.last_seq + 1:  # what lies between is not kept any more
+                if page.first > board.last_seq + 1:  # the events between are not kept any more
                     board.restart(page.first - 1)
                 board.receive(page.first + len(page.lines) - 1, page.lines)
             if not page.lines or page.first + len(page.lines) > page.last_seq:
                 return
 
     def behind(self, session_id: str) -> None:
-        """A board misses events that others wrote."""
+        """Start to catch up with events that other processes wrote."""
         if session_id in self._behind:
             self._behind[session_id] = True
-        elif (board := self._find(session_id)) is not None:
+        elif (session := self._sessions.get(session_id)) is not None:
             self._behind[session_id] = True
-            self._spawn(self._make_up(session_id, board))
+            self._background.run(self._catch_up_repeatedly(session_id, session.board))
 
-    async def _make_up(self, session_id: str, board: Board) -> None:
+    async def _catch_up_repeatedly(self, session_id: str, board: Board) -> None:
         try:
             while self._behind[session_id]:
                 self._behind[session_id] = False
@@ -58,11 +53,12 @@ class Boards:
             del self._behind[session_id]
 
     async def events(self, session_id: str, after: int, limit: int) -> tuple[int, Events]:
-        """Stored events after a number, and the number of the first one that is kept."""
+        """Return stored events after a number, and the number of the first one that is kept."""
         page = await self._store.events(session_id, after, limit, max_bytes=READ_BYTES)
         return page.first_seq, Events(page.first, page.lines)
 
     def archive(self, session_id: str) -> "Archive":
+        """Return the stored part of a session's board."""
         return Archive(self, session_id)
 
 

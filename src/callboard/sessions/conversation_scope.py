@@ -1,7 +1,7 @@
-"""The seat of a conversation at its session: what it needs of it beside what everybody has."""
+"""The part of a session that only its conversation uses: transcript, inputs, and events of turns."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..events.board import CursorExpired
 from ..events.event import Event
@@ -9,26 +9,23 @@ from ..events.kinds import EventKind
 from ..events.routing import Side, seen_by
 from ..storage.change import Change
 from ..storage.rows import InputRow, TurnRow
-from .services import Services
-
-if TYPE_CHECKING:
-    from .session import Session
+from .live_session import LiveSession
 
 _FOR_THE_MODEL = (EventKind.USER_INPUT, EventKind.SYSTEM_ERROR)
 
 
 class ConversationScope:
-    """Where a conversation reads what it is to tell the model, and writes what comes of it."""
+    """Reads the input of a conversation from its session, and writes its results."""
 
     __slots__ = ("_services", "session")
 
-    def __init__(self, session: "Session", services: Services) -> None:
+    def __init__(self, session: LiveSession) -> None:
         self.session = session
-        self._services = services
+        self._services = session.services
 
     @property
     def owner(self) -> str:
-        """The process that this is, as the store knows it."""
+        """Id of this process in the store."""
         return self._services.owner
 
     def now(self) -> float:
@@ -38,59 +35,58 @@ class ConversationScope:
         self._services.clock.call_later(seconds, call)
 
     async def transcript(self, after: int, limit: int) -> list[bytes]:
-        """The next entries that are stored of the conversation, after so many."""
+        """Return up to `limit` stored entries of the conversation after the first `after`."""
         return await self._services.store.transcript(self.session.id, after, limit)
 
     async def transcript_before(self, before: int | None, limit: int) -> tuple[int, list[bytes]]:
-        """The newest entries that are stored, or those before a place; and the place of the first."""
+        """Return the newest stored entries, or those before a position, and the position of the first."""
         return await self._services.store.transcript_before(self.session.id, before, limit)
 
     async def turn(self, number: int) -> TurnRow | None:
-        """The stored turn of a number."""
+        """Return the stored turn of a number."""
         return await self._services.store.turn(self.session.id, number)
 
     async def inputs(self, ids: Sequence[str]) -> list[InputRow]:
-        """Those of these inputs that are stored, delivered or not."""
+        """Return the stored rows of inputs, by their ids."""
         return await self._services.store.inputs(self.session.id, ids)
 
     async def write(self, change: Change) -> int:
-        """Write a change of the session, and know what it took."""
+        """Write a change of the session, and forget the late results that it took."""
         taken = tuple(change.taken)
         number = await self.session.ledger.write(change)
         self.session.results.forget(taken)
         return number
 
     async def written_after(self, seq: int) -> tuple[int, list[Event]]:
-        """What the user wrote after an event, and what the system wants the model to know; and up to where that is."""
+        """Return the inputs and the system errors for the model after an event, and the number up to which was read."""
         board = self.session.board
-        if self.session.durable:
-            await self._services.catch_up(self.session.id, board)
+        await self.session.catch_up()
         last = board.last_seq
         found: list[Event] = []
         while seq < last:
             try:
                 events = await board.page(seq)
-            except CursorExpired as expired:  # what lies before that is not kept any more
-                if expired.first <= seq + 1:  # nor is anything else: the session is deleted
+            except CursorExpired as expired:  # older events are not kept any more
+                if expired.first <= seq + 1:  # no events are kept: the session is deleted
                     break
                 seq = expired.first - 1
                 continue
-            told = (event for event, line in zip(events, events.encoded, strict=True) if _may_be_told(line))
-            found += [event for event in told if seen_by(event.kind, Side.MODEL, event.data)]
+            relevant = (event for event, line in zip(events, events.encoded, strict=True) if _may_concern_model(line))
+            found += [event for event in relevant if seen_by(event.kind, Side.MODEL, event.data)]
             seq = events.first + len(events) - 1
         return max(seq, last), [each for each in found if each.kind in _FOR_THE_MODEL]
 
     def turn_began(self, turn_id: str) -> None:
-        """Tell those who look on that a turn begins or goes on, from the task that runs it."""
-        for watcher in self._services.watchers:
-            watcher.turn_began(self.session, turn_id)
+        """Notify listeners that a turn begins or continues, from the task that runs it."""
+        for listener in self._services.turn_listeners:
+            listener.turn_began(self.session.id, turn_id)
 
     def turn_ended(self, turn_id: str, status: str, usage: Any = None) -> None:
-        """Tell them that it ended, or paused; and what all its parts have used."""
-        for watcher in self._services.watchers:
-            watcher.turn_ended(self.session, turn_id, status, usage)
+        """Notify listeners that a turn ended or paused, with the usage of all its parts."""
+        for listener in self._services.turn_listeners:
+            listener.turn_ended(self.session.id, turn_id, status, usage)
 
 
-def _may_be_told(line: bytes) -> bool:
-    """Whether an event may be one that the model is told of, before it is read: most are not."""
+def _may_concern_model(line: bytes) -> bool:
+    """Return whether an encoded event may be one for the model. It saves parsing the others."""
     return b"user_input" in line or b"system_error" in line

@@ -1,8 +1,8 @@
-"""The place of this process among those that share a store: its signs of life, and what it takes from dead ones.
+"""The heartbeat of this process among those that share a store, and its search for processes that died.
 
-A process that lives holds a lock and counts its beat up, from a thread of its own. Others decide by `liveness` whether
-it is dead; no process compares times of day. The process that finds one dead takes over its executions, in steps, each
-of them one transaction; no two processes ever both get one. What it took is handed to `Recovery`.
+A live process holds a lock and increments its beat, from a thread of its own. Others decide with `liveness` whether it
+is dead; no process compares times of day. A process that finds a dead one takes over its executions, in steps of one
+transaction each; an execution never goes to two processes. `Recovery` continues the claimed executions.
 """
 
 import asyncio
@@ -18,50 +18,50 @@ from ..storage.rows import OwnerRow
 from . import liveness
 from .liveness import Fate, fate_of, lives_here
 
-log = logging.getLogger("callboard.ownership")
+log = logging.getLogger("callboard.heartbeat")
 
 BEAT = 0.5
 """Seconds between two beats."""
 STEP = 1_000
-"""How many executions are taken over in one transaction."""
+"""How many executions are claimed in one transaction."""
 
 
 class Heartbeat:
-    """This process's place among those that share a store: from `join` on, and until `close`."""
+    """Keeps this process alive in the store, from `join` until `close`, and polls for the work of dead ones."""
 
     def __init__(
         self,
         store: Owners,
         me: OwnerRow,
         take_over: Callable[[list[Claim]], object],
-        robbed: Callable[[], Awaitable[None]],
-        died: Callable[[], object] = lambda: None,
+        lease_lost: Callable[[], Awaitable[None]],
+        owner_died: Callable[[], object] = lambda: None,
     ) -> None:
         self._store = store
         self._me = me
         self._take_over = take_over
-        """Called with what this process holds from now on. It must not wait."""
-        self._robbed = robbed
-        """Called when this process lost its lease, and its executions were given to another."""
-        self._died = died
-        """Called after all that a dead process held was handed to `take_over`."""
-        self._still: dict[str, tuple[int, float]] = {}
-        """The last beat of each other process, and for how many seconds it was seen to stand still."""
-        self._looked = 0.0
+        """Called with the claims of this process. It must not wait."""
+        self._lease_lost = lease_lost
+        """Called when this process lost its lease, and another process claimed its executions."""
+        self._owner_died = owner_died
+        """Called after all executions of a dead process were claimed."""
+        self._silence: dict[str, tuple[int, float]] = {}
+        """The last beat of each other process, and for how many seconds it has not changed while this one polled."""
+        self._polled_at = 0.0
         self._ended = threading.Event()
-        self._now = asyncio.Event()
+        self._poll_now = asyncio.Event()
         self._joining = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._thread: threading.Thread | None = None
 
     async def open(self) -> None:
-        """Join, and begin to look for work that was left behind. Returns before the first look."""
+        """Join, and start to poll for orphaned work. Returns before the first poll."""
         await self.join()
-        self._now.set()
-        self._task = asyncio.get_running_loop().create_task(self._watch(), name="callboard: ownership")
+        self._poll_now.set()
+        self._task = asyncio.get_running_loop().create_task(self._watch(), name="callboard: heartbeat")
 
     async def join(self) -> None:
-        """Enter this process and begin to beat. A process must do so before it carries anything out."""
+        """Register this process and start to beat. A process must do so before it runs any execution."""
         if self._thread is not None:
             return
         async with self._joining:
@@ -71,29 +71,29 @@ class Heartbeat:
                 self._thread = threading.Thread(target=self._beat, args=(loop,), name="callboard-beat", daemon=True)
                 self._thread.start()
 
-    async def stop_looking(self) -> None:
-        """Take nothing over any more. This process still beats."""
+    async def stop_polling(self) -> None:
+        """Stop claiming work. This process still beats."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
 
     async def close(self) -> None:
-        """Stop looking and beating, and leave."""
+        """Stop polling and beating, and leave."""
         self._ended.set()
-        await self.stop_looking()
+        await self.stop_polling()
         if self._thread is None:
             return
         await asyncio.to_thread(self._thread.join, 5.0)
         try:
             await self._store.leave(self._me.id)
         except StoreError as error:
-            log.warning("the store was not told that this process ends: %s", error)
+            log.warning("the end of this process was not stored: %s", error)
 
     def poll_soon(self) -> None:
-        """Look now instead of at the next beat: there may be an execution that no process holds."""
-        self._now.set()
+        """Poll now instead of at the next beat: there may be an execution that no process holds."""
+        self._poll_now.set()
 
-    # In the thread
+    # In the thread of the heartbeat
 
     def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
         while not self._ended.wait(BEAT):
@@ -111,39 +111,39 @@ class Heartbeat:
                 log.exception("the runtime failed during a beat")
 
     async def _rejoin(self) -> None:
-        """Enter again after this process lost its lease. What it begins from now on is its own again."""
-        await self._robbed()
+        """Register again after this process lost its lease, so that it can own new executions."""
+        await self._lease_lost()
         await self._store.join(self._me)
 
-    # On the loop
+    # On the event loop
 
     async def _watch(self) -> None:
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(BEAT):  # before 3.12, `wait_for` may overlook that it is cancelled
-                    await self._now.wait()
-            self._now.clear()
+                    await self._poll_now.wait()
+            self._poll_now.clear()
             try:
-                await self.look()
+                await self.poll()
             except Exception:
-                log.exception("the runtime failed while it looked for work that was left behind")
+                log.exception("the runtime failed while it polled for orphaned work")
 
-    async def look(self) -> None:
-        """Take over what dead processes left, and what no process holds and can go on, if the store answers."""
+    async def poll(self) -> None:
+        """Claim executions of dead processes, and those that no process holds and that can continue."""
         try:
-            await self._look()
+            await self._poll()
         except StoreError as error:
-            self._still.clear()  # no process could beat while the store was away
+            self._silence.clear()  # no process could beat while the store was away
             log.debug("the store was not reached: %s", error)
 
-    async def _look(self) -> None:
+    async def _poll(self) -> None:
         owners = await self._store.owners()
-        self._count(owners)
+        self._measure_silence(owners)
         others = [owner for owner in owners if owner.id != self._me.id]
-        silent = [owner.id for owner in others if self._stood_still(owner) >= liveness.LEASE]
+        silent = [owner.id for owner in others if self._silence_of(owner) >= liveness.LEASE]
         locked = await self._store.living(silent) if silent else {}
         for owner in others:
-            fate = fate_of(owner.beat, lives_here(owner), locked.get(owner.id), self._stood_still(owner))
+            fate = fate_of(owner.beat, lives_here(owner), locked.get(owner.id), self._silence_of(owner))
             if fate is not Fate.LIVES:
                 await self._recover(owner, fate)
         while (recovered := await self._store.recover(None, 0, self._me.id, limit=STEP)).claims:
@@ -151,20 +151,21 @@ class Heartbeat:
             if not recovered.more:
                 break
 
-    def _count(self, owners: list[OwnerRow]) -> None:
-        """Note for how long each beat has stood still while this process looked."""
+    def _measure_silence(self, owners: list[OwnerRow]) -> None:
+        """Note for how long each beat has not changed while this process polled."""
         now = time.monotonic()
-        watched, self._looked = min(now - self._looked, 2 * BEAT), now  # no longer: we may have been stopped ourselves
-        known, self._still = self._still, {}
+        # Not more than two beats count: this process may have been stopped itself.
+        watched, self._polled_at = min(now - self._polled_at, 2 * BEAT), now
+        known, self._silence = self._silence, {}
         for owner in owners:
-            beat, still = known.get(owner.id, (owner.beat, -watched))
-            self._still[owner.id] = (owner.beat, still + watched if beat == owner.beat else 0.0)
+            beat, silence = known.get(owner.id, (owner.beat, -watched))
+            self._silence[owner.id] = (owner.beat, silence + watched if beat == owner.beat else 0.0)
 
-    def _stood_still(self, owner: OwnerRow) -> float:
-        return self._still[owner.id][1]
+    def _silence_of(self, owner: OwnerRow) -> float:
+        return self._silence[owner.id][1]
 
     async def _recover(self, owner: OwnerRow, fate: Fate) -> None:
-        """Take over what a dead process held, in steps, so that no transaction is long."""
+        """Claim the executions of a dead process, in steps, so that no transaction is long."""
         beat, taken, waiting, found = owner.beat, 0, 0, False
         while True:
             recovered = await self._store.recover(owner.id, beat, self._me.id, limit=STEP)
@@ -176,16 +177,16 @@ class Heartbeat:
             beat = TAKEN
         if found:
             self._report(owner, fate, taken, waiting)
-            self._died()
+            self._owner_died()
 
     def _report(self, owner: OwnerRow, fate: Fate, taken: int, waiting: int) -> None:
-        left = f"{taken} executions are taken over, {waiting} wait for people"
+        left = f"{taken} executions are recovered, {waiting} wait for people"
         if fate is Fate.LEFT:
             log.info("the process %s ended and left work behind; %s", owner.id, left)
         elif fate is Fate.DIED:
             log.warning("the process %s died; %s", owner.id, left)
         elif fate is Fate.LAPSED:
-            silent = self._stood_still(owner)
+            silent = self._silence_of(owner)
             log.warning("the process %s lost its lease: no beat for %.0f seconds; %s", owner.id, silent, left)
         else:
             log.info("the rest of the work of %s is recovered; %s", owner.id, left)

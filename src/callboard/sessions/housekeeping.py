@@ -1,68 +1,123 @@
-"""What is too old: stored events that nobody wants to keep, and requests to people whose time is over."""
+"""Periodic clean-up: idle sessions, old events, old idempotency keys, and requests that have expired."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 
+from ..clock import Timer
 from ..storage.change import Change, RequestWrite
 from ..storage.errors import Conflict
 from ..storage.store import NO_LIMIT
+from .background_tasks import BackgroundTasks
+from .heartbeat import Heartbeat
+from .recovery import Recovery
 from .services import Services
-from .session import Session
+from .session_cache import SessionCache
+from .session_loader import Retention, SessionLoader
 
 AT_ONCE = 200
-"""How many of the stored sessions are looked at each time. All of them have their turn, also those nobody opens."""
-
-
+"""How many stored sessions are trimmed in one sweep. The sweeps take turns, so that all sessions are trimmed."""
 KEEP_KEYS = 86_400.0
-"""Seconds for which a client's idempotency key is kept: a request that is repeated later counts as a new one."""
+"""Seconds for which an idempotency key is kept: a request that is repeated later counts as a new one."""
+SOONEST = 0.1
+"""Least number of seconds between two polls for requests that expired."""
+SWEEP = 60.0
+"""Seconds between two sweeps."""
 
 
 class Housekeeping:
-    """Clears away, a little at a time."""
+    """Sweeps at regular intervals, from `open` until `close`."""
 
     def __init__(
         self,
         services: Services,
-        bring: Callable[[str], Awaitable[Session | None]],
+        cache: SessionCache,
+        loader: SessionLoader,
+        recovery: Recovery,
+        heartbeat: Heartbeat,
+        background: BackgroundTasks,
+        retention: Retention,
         *,
-        keep_events: int | None,
-        keep_for: float | None,
+        durable: bool,
+        recover: bool,
+        idle_after: float,
     ) -> None:
         self._services = services
         self._store = services.store
         self._clock = services.clock
-        self._bring = bring
-        """Gives a session, from memory or from the store, without logging anybody in."""
-        self._keep_events = keep_events
-        self._keep_for = keep_for
-        self._after = ""
-        """The last session that had its turn."""
+        self._cache = cache
+        self._loader = loader
+        self._recovery = recovery
+        self._heartbeat = heartbeat
+        self._background = background
+        self._retention = retention
+        self._durable = durable
+        self._recover = recover
+        self._idle_after = idle_after
+        self._trimmed_up_to = ""
+        """The last stored session that was trimmed."""
+        self._timer: Timer | None = None
+        self._expiry: Timer | None = None
+        self._closed = False
+
+    def open(self) -> None:
+        """Start to sweep."""
+        self._closed = False
+        if self._durable and self._recover:
+            self._background.run(self.expire_requests())
+        self._schedule()
+
+    def close(self) -> None:
+        """Stop to sweep."""
+        self._closed = True
+        for timer in (self._timer, self._expiry):
+            if timer is not None:
+                timer.cancel()
+
+    def _schedule(self) -> None:
+        self._timer = self._clock.call_later(min(self._idle_after, SWEEP), self._sweep)
+
+    def _sweep(self) -> None:
+        self._background.run(self._store.forget_keys(self._clock.time() - KEEP_KEYS))
+        if self._durable:
+            self._background.run(self.trim([session.id for session in self._cache]))
+            self._background.run(self._recovery.stop_cancelled())
+            if self._recover:
+                self._background.run(self.expire_requests())
+            self._cache.evict_idle(self._clock.monotonic() - self._idle_after)
+        self._schedule()
 
     async def trim(self, in_memory: Iterable[str]) -> None:
-        """Forget old events: of the sessions that are in use, and of some others."""
-        if self._keep_events is None and self._keep_for is None:
+        """Delete old events: of the sessions in memory, and of some others."""
+        keep, seconds = self._retention.events, self._retention.seconds
+        if keep is None and seconds is None:
             return
-        keep = NO_LIMIT if self._keep_events is None else self._keep_events
-        before = 0.0 if self._keep_for is None else self._clock.time() - self._keep_for
-        others = [row.id for row in await self._store.sessions(after=self._after, limit=AT_ONCE)]
-        self._after = others[-1] if others else ""
+        before = 0.0 if seconds is None else self._clock.time() - seconds
+        others = [row.id for row in await self._store.sessions(after=self._trimmed_up_to, limit=AT_ONCE)]
+        self._trimmed_up_to = others[-1] if others else ""
         for session_id in {*in_memory, *others}:
-            await self._store.trim(session_id, keep=keep, before=before)
+            await self._store.trim(session_id, keep=NO_LIMIT if keep is None else keep, before=before)
 
-    async def forget_keys(self) -> None:
-        """Forget idempotency keys that are too old."""
-        await self._store.forget_keys(self._clock.time() - KEEP_KEYS)
+    async def expire_requests(self) -> None:
+        """Close requests that have expired, and schedule the next expiry: no process may hold their executions."""
+        due = await self._close_expired()
+        if self._closed:
+            return
+        if self._expiry is not None:
+            self._expiry.cancel()
+            self._expiry = None
+        if due is not None and (delay := max(SOONEST, due - self._clock.time())) < SWEEP:
+            self._expiry = self._clock.call_later(delay, lambda: self._background.run(self.expire_requests()))
 
-    async def expire(self) -> float | None:
-        """Close requests whose time is over and for which no process waits. Returns when the next one expires."""
+    async def _close_expired(self) -> float | None:
+        """Close requests that have expired. Returns when the next one expires."""
         now = self._clock.time()
         for row in await self._store.requests(status="open", due=now):
-            session = await self._bring(row.session_id)
+            session = await self._loader.bring(row.session_id)
             closed = replace(row, status="expired", answered_at=now)
-            with suppress(Conflict):  # somebody answered, or closed it, in the same moment
+            with suppress(Conflict):  # it was answered or closed in the same moment
                 if session is not None:
                     await session.ledger.write(Change(session.id, requests=[RequestWrite(closed, "open")]))
-        await self._services.requests.look(None)
-        self._services.poll_orphans()
+        await self._services.requests.poll(None)
+        self._heartbeat.poll_soon()
         return await self._store.next_expiry()

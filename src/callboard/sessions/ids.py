@@ -1,9 +1,9 @@
-"""The ids that callers choose, of sessions, users and calls, and what can be wrong with them."""
+"""Ids that callers choose, for sessions, users and calls, and their errors."""
 
 from ..errors import CallboardError
 
 MAX_ID = 200
-"""How long they may be."""
+"""Largest number of characters of an id."""
 
 
 class CallIdInvalid(CallboardError, ValueError):
@@ -19,17 +19,22 @@ class SessionIdInvalid(CallboardError, ValueError):
 
 
 class SessionNotFound(CallboardError):
-    """There is no such session, or it belongs to somebody else: the two look the same."""
+    """A session does not exist, or belongs to another user: the two look the same."""
 
     code = "session_not_found"
 
 
-def is_call_id(given: str) -> bool:
-    """Whether a caller may choose that id for a call."""
-    return 0 < len(given) <= MAX_ID and given.isprintable()
+def not_found(session_id: str) -> SessionNotFound:
+    """Return the error for a session that does not exist, or that belongs to another user."""
+    return SessionNotFound(f"There is no session {session_id[:MAX_ID]!r}.")
+
+
+def is_call_id(text: str) -> bool:
+    """Return whether a text can be the id of a call."""
+    return 0 < len(text) <= MAX_ID and text.isprintable()
 
 
 def check_id(name: str, value: str) -> None:
-    """Refuse an id that cannot be one of a session or a user. Raises `SessionIdInvalid`."""
+    """Raise `SessionIdInvalid` for a text that cannot be the id of a session or a user."""
     if not is_call_id(value):
         raise SessionIdInvalid(f"{name} must have 1 to {MAX_ID} printable characters.")

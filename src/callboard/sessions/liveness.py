@@ -1,8 +1,8 @@
-"""Whether a process that shares a store is alive, as far as another process can tell.
+"""Liveness of processes that share a store, as far as another process can tell.
 
-There are three signs. The operating system knows about processes of the same machine. A lock, which the kernel or
-PostgreSQL holds for a process, proves that it lives even while its interpreter is held up or it is stopped. Where
-neither can tell, the beat decides: a counter that a living process keeps counting up. Decisions only; `Heartbeat` acts.
+There are three signs. The operating system knows the processes of the same machine. A lock, which the kernel or
+PostgreSQL holds for a process, proves that it lives even while its interpreter is blocked or it is stopped. Otherwise
+the beat decides: a counter that a live process keeps incrementing. Pure decisions; `Heartbeat` acts.
 """
 
 import os
@@ -17,17 +17,17 @@ from ..storage.rows import OwnerRow
 LEASE = 6.0
 """Seconds without a beat after which a process counts as dead whose lock is free."""
 LONG_LEASE = 20.0
-"""Seconds without a beat after which a process counts as dead if nothing else tells whether it lives, or if it lives on
-this machine without its lock. Longer than a handler is likely to hold the interpreter."""
+"""Seconds without a beat after which a process counts as dead if no other sign exists, or if it runs on this machine
+without its lock. Longer than a handler is likely to block the interpreter."""
 
 
 class Fate(Enum):
-    """What became of a process."""
+    """The fate of a process."""
 
     LIVES = "lives"
-    """It lives, or may live: its work is its own."""
+    """It lives, or may live: it keeps its work."""
     LEFT = "left"
-    """It ended in good order, and left executions behind."""
+    """It ended normally, and left executions behind."""
     TAKEN = "taken"
     """It was found dead before, and a part of its executions was recovered."""
     DIED = "died"
@@ -37,10 +37,10 @@ class Fate(Enum):
 
 
 def fate_of(beat: int, lives_here: bool | None, locked: bool | None, still: float) -> Fate:
-    """Decide what became of a process.
+    """Decide the fate of a process.
 
-    `lives_here` is what the operating system knows of it, `locked` whether its lock is held; None: not known. `still`
-    is for how many seconds its beat has stood still.
+    `lives_here` is the operating system's answer, `locked` whether its lock is held; None: not known. `still` is for
+    how many seconds its beat has not changed.
     """
     if beat < 0:
         return Fate.LEFT if beat == LEFT else Fate.TAKEN
@@ -60,7 +60,7 @@ def this_process() -> OwnerRow:
 
 
 def lives_here(owner: OwnerRow) -> bool | None:
-    """Whether a process of this machine exists. None where it runs elsewhere, or that cannot be known."""
+    """Return whether a process of this machine exists. None where it runs elsewhere, or where that is not known."""
     if owner.host != _machine():
         return None
     try:
@@ -76,7 +76,7 @@ def lives_here(owner: OwnerRow) -> bool | None:
 
 
 def is_dead(owner: OwnerRow) -> bool:
-    """Whether a process is known to be gone because it ran on this machine."""
+    """Return whether a process of this machine is known to be gone."""
     return lives_here(owner) is False
 
 
@@ -91,7 +91,7 @@ def _machine() -> str:
 
 
 def _started(pid: int) -> str | None:
-    """When a process was started. Empty where it has ended and was not waited for yet; None where it is not known."""
+    """Return when a process was started. Empty for a zombie; None where it is not known."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -1,4 +1,4 @@
-"""A logout: what becomes of the work of a session whose user leaves, as each tool says."""
+"""Logout: the running work of a session ends as the `logout` policy of each tool says."""
 
 from collections.abc import Iterable
 
@@ -8,18 +8,18 @@ from ..execution.execution import Execution
 from ..execution.lifecycle import Status
 from ..execution.manager import ExecutionManager
 from ..types import Logout
-from .session import Session
+from .live_session import LiveSession
 
 
-async def finish_work(session: Session, grace: float, manager: ExecutionManager, clock: Clock) -> None:
-    """Return when nothing runs that a logout ends or waits for, after the grace time at the latest.
+async def finish_work(session: LiveSession, grace: float, manager: ExecutionManager, clock: Clock) -> None:
+    """Cancel or wait for running work, at most the grace time.
 
-    What then still runs ends as failed (timeout), and people are told.
+    Work that still runs then ends as failed (timeout), with a notice.
     """
-    for execution in session.open_executions:
+    for execution in session.calls.unfinished:
         if execution.tool.logout is Logout.CANCEL:
             manager.cancel(execution)
-    waiting = [each for each in session.open_executions if _holds_up(each)]
+    waiting = [each for each in session.calls.unfinished if _is_awaited(each)]
     if waiting:
         await within(clock, grace, _all_ended(waiting, manager))
     if left := [each for each in waiting if not each.terminal]:
@@ -34,10 +34,10 @@ async def _all_ended(executions: Iterable[Execution], manager: ExecutionManager)
         await manager.wait(execution)
 
 
-def _holds_up(execution: Execution) -> bool:
-    """Whether a logout waits for it: not for what goes on anyway, nor for people."""
-    asked = execution.request is not None and execution.status is Status.WAITING
-    return execution.tool.logout is Logout.FINISH_FIRST and not asked
+def _is_awaited(execution: Execution) -> bool:
+    """Return whether a logout waits for an execution: not for `keep_running`, nor where a person is asked."""
+    waits_for_person = execution.request is not None and execution.status is Status.WAITING
+    return execution.tool.logout is Logout.FINISH_FIRST and not waits_for_person
 
 
 def _logged_out(execution: Execution) -> ToolError:

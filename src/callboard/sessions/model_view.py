@@ -1,4 +1,4 @@
-"""What a model is shown of an outcome: the acknowledgement, the error, or the result, rendered and cut."""
+"""Outcomes as a model reads them: the acknowledgement, the error, or the result, rendered and cut."""
 
 from typing import Any
 
@@ -10,26 +10,26 @@ from ..tools.definition import Tool
 from ..tools.result import as_text
 
 DEFAULT_RESULT_LIMIT = 50_000
-"""How many characters of a result a model is shown when its tool does not say."""
+"""Largest number of characters of a result that a model reads, where the tool sets no limit."""
 
 
-def shown_to_model(outcome: Outcome, tool: Tool | None, channel: str | None, offset: int = 0) -> Any:
-    """An outcome as a model is shown it.
+def render_for_model(outcome: Outcome, tool: Tool | None, channel: str | None, offset: int = 0) -> Any:
+    """Return an outcome as a model reads it.
 
-    A result is text: one that is a text already as it is, others as JSON, and of a long one a part. Acknowledgements
-    and errors are data.
+    A result is text: a string as it is, any other value as JSON, and a long one cut. Acknowledgements and errors are
+    data.
     """
     if outcome.error is not None:
         return outcome.error.to_model()
     if not outcome.done:
         return outcome.value
-    return shown_text(outcome, tool, channel, offset)
+    return render_text(outcome, tool, channel, offset)
 
 
-def shown_text(
+def render_text(
     outcome: Outcome, tool: Tool | None, channel: str | None, offset: int = 0, length: int | None = None
 ) -> str:
-    """The same, all of it as text: an excerpt where it is long, or the part that is asked for."""
+    """Return an outcome as text: an excerpt where it is long, or the part that `offset` and `length` select."""
     text, limit = _text(outcome, tool, channel), (tool and tool.result_limit) or DEFAULT_RESULT_LIMIT
     if offset or length is not None:
         start = max(0, offset)

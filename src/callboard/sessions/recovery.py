@@ -1,13 +1,13 @@
-"""What becomes of the work of processes that died, and of this one's if it lost its lease.
+"""Recovery of the work of processes that died, and the end of this one's work if it lost its lease.
 
-Executions that may run twice run again, others end honestly, and people's answers are used. A turn goes on, and an
-input that the model was not told of is told. `Heartbeat` says what there is to do; it is done in slices, in the
-background and in a fair order, so that neither the start of a process nor another user's work waits for it.
+Idempotent executions run again, others end as interrupted, and people's answers are used. A turn continues, and inputs
+that the model has not received start one. `Heartbeat` claims the work; it is done in slices, in the background and in a
+fair order, so that neither the start of a process nor another user's work waits for it.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -30,61 +30,64 @@ from ..tools.definition import Tool
 from ..turns import TurnStatus
 from ..types import Mode
 from .backlog import Backlog
+from .live_session import LiveSession
 from .services import Services
-from .session import Session
+from .session_cache import SessionCache
+from .session_loader import SessionLoader
 
 log = logging.getLogger("callboard.sessions")
 
 PAGE = 1_000
 """How many sessions are read at once."""
 SLICE = 32
-"""How many executions are read and taken over at once."""
+"""How many claims are read and handled at once."""
 PAUSE = 0.5
 """Seconds before the next attempt after the store did not answer."""
-_SAYS_NOTHING = {"title", "description"}
-"""What a schema may have that takes anything."""
+_ANNOTATIONS = {"title", "description"}
+"""Keywords of a schema that accepts any value."""
 
 
 class Recovery:
-    """Goes on with what others left behind, from `open` until `close`."""
+    """Continues the work that dead processes left behind, from `open` until `close`."""
 
     def __init__(
         self,
         services: Services,
-        bring: Callable[[str], Awaitable[Session | None]],
-        wake_all: Callable[[], object] = lambda: None,
+        cache: SessionCache,
+        loader: SessionLoader,
+        wake_all: Callable[[], object],
     ) -> None:
         self._services = services
         self._manager = services.manager
         self._store = services.store
         self._clock = services.clock
-        self._bring = bring
-        """Gives a session, from memory or from the store, without logging anybody in."""
+        self._cache = cache
+        self._loader = loader
         self._wake_all = wake_all
-        """Called when all is taken over that dead processes held. It must not wait."""
+        """Called when all work of dead processes is recovered. It must not wait."""
         self._found_dead = False
         self._backlog = Backlog()
         self._more = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     def open(self) -> None:
-        """Begin to take over what `add` hands in."""
+        """Start to handle the claims that `add` gets."""
         self._task = asyncio.get_running_loop().create_task(self._run(), name="callboard: recovery")
 
     async def close(self) -> None:
-        """Stop. What was not taken over yet is left to the next process."""
+        """Stop. The rest is left to the next process."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
 
     def add(self, claims: list[Claim]) -> None:
-        """Hand in what this process holds from now on."""
+        """Add claims of this process."""
         self._backlog.add(claims)
         if claims:
             self._more.set()
 
-    def died(self) -> None:
-        """Another process died: it may have left results of which the model was not told."""
+    def owner_died(self) -> None:
+        """Note that another process died: it may have left results that the model has not received."""
         self._found_dead = True
         self._more.set()
 
@@ -97,59 +100,59 @@ class Recovery:
                     await self.take_over(claims)
                 except StoreError as error:
                     log.debug("the store was not reached: %s", error)
-                    self._backlog.add(claims)  # those that were taken over are skipped
+                    self._backlog.add(claims)  # those that are recovered are skipped
                     await asyncio.sleep(PAUSE)
                 except Exception:
-                    log.exception("the runtime failed to take over %d executions", len(claims))
+                    log.exception("the runtime failed to recover %d executions", len(claims))
             self._more.clear()
             if self._found_dead:
                 self._found_dead = False
                 self._wake_all()
 
     async def take_over(self, claims: list[Claim]) -> None:
-        """Go on with what this process holds, or end it honestly. What has ended or is another's by now is skipped."""
-        sessions = {claim.session_id: await self._bring(claim.session_id) for claim in claims}
-        await self._take_executions_over(sessions, [claim for claim in claims if claim.kind not in (TURN, INPUT)])
+        """Continue claimed executions, or end them. Those that have ended or belong to another process are skipped."""
+        sessions = {claim.session_id: await self._loader.bring(claim.session_id) for claim in claims}
+        await self._recover_executions(sessions, [claim for claim in claims if claim.kind not in (TURN, INPUT)])
         turns = {claim.session_id for claim in claims if claim.kind == TURN}
         for row in await self._store.running_turns(turns) if turns else ():
             session = sessions[row.session_id]
             if row.owner == self._services.owner and session is not None and not session.gone:
                 with _logged(f"the turn {row.turn_id}"):
-                    await self._take_turn_over(session, row)
+                    await self._recover_turn(session, row)
         for session_id in {claim.session_id for claim in claims if claim.kind == INPUT}:
             session = sessions[session_id]
             if session is not None and not session.gone:
                 with _logged(f"an input of session {session_id}"):
                     self.wake(session)
 
-    async def _take_executions_over(self, sessions: Mapping[str, Session | None], claims: list[Claim]) -> None:
+    async def _recover_executions(self, sessions: Mapping[str, LiveSession | None], claims: list[Claim]) -> None:
         if not claims:
             return
         keys = [claim.key for claim in claims]
-        asked: dict[tuple[str, str], RequestRow] = {}
+        requests: dict[tuple[str, str], RequestRow] = {}
         for request in await self._store.requests(executions=keys, limit=NO_LIMIT):
             if request.status != "used":
-                asked.setdefault((request.session_id, request.execution_id), request)
-        # Last, and nothing waits until the calls are taken over: a cancellation is in the row, or finds the execution.
+                requests.setdefault((request.session_id, request.execution_id), request)
+        # Last, and without a wait before the calls are restored: a cancellation is in the row, or finds the execution.
         rows = await self._store.executions_by_key(keys)
-        mine = [row for row in rows if row.owner == self._services.owner and row.completed_at is None]
-        for row in mine:
+        owned = [row for row in rows if row.owner == self._services.owner and row.completed_at is None]
+        for row in owned:
             session = sessions[row.session_id]
             if session is not None and not session.gone and not session.index.holds(row.id):
                 with _logged(f"{row.id} of {row.tool}"):
-                    self._take_execution_over(session, row, asked.get((row.session_id, row.id)))
+                    self._recover_execution(session, row, requests.get((row.session_id, row.id)))
 
-    def _take_execution_over(self, session: Session, row: ExecutionRow, request: RequestRow | None) -> None:
+    def _recover_execution(self, session: LiveSession, row: ExecutionRow, request: RequestRow | None) -> None:
         find = self._services.workers.get if row.kind == WORKER else self._services.registry.get
         if Status(row.status) is not Status.WAITING:
             request = None
         tool = find(row.tool) or session.lent(row.tool) or _stand_in(row, request)
         execution = restored(row, tool or NO_TOOL, session, self._clock)
-        execution.set_request(request)  # if it is open and the execution ends, it is withdrawn
+        execution.set_request(request)  # it is withdrawn if the execution ends
         began = execution.status is Status.EXECUTING
         if row.cancelling and row.parent_id is None:
             self._manager.end(execution, cancelled())
-        elif tool is None and execution.request is not None:  # another process may know the tool, and people can wait
+        elif tool is None and execution.request is not None:  # another process may have the tool
             self._manager.release(execution)
         elif row.parent_id is not None or tool is None or row.document is None or (began and not tool.idempotent):
             self._manager.interrupt(execution)
@@ -158,9 +161,9 @@ class Recovery:
                 execution.ask_again()
             self._manager.resume(execution)
 
-    async def _take_turn_over(self, session: Session, row: TurnRow) -> None:
-        """Go on with a turn; without a model, end it: the next one goes on where it was cut off."""
-        if (conversation := self._services.conversation(session)) is not None:
+    async def _recover_turn(self, session: LiveSession, row: TurnRow) -> None:
+        """Continue a turn; without a model, end it: the next turn continues where it stopped."""
+        if (conversation := session.find_conversation()) is not None:
             await conversation.go_on(row)
             return
         now = self._clock.time()
@@ -169,24 +172,24 @@ class Recovery:
         turns = [TurnWrite(ended, self._services.owner)]
         await session.ledger.write(Change(session.id, turns=turns, events=(event,)))
 
-    def wake(self, session: Session) -> None:
-        """Let the model be told of what it was not told."""
-        if (conversation := self._services.conversation(session)) is not None:
+    def wake(self, session: LiveSession) -> None:
+        """Start a turn if there are results or inputs that the model has not received."""
+        if (conversation := session.find_conversation()) is not None:
             conversation.wake()
 
     async def wake_all(self) -> None:
-        """Have the model told of all results of which it was not told, in all sessions."""
+        """Start turns in all sessions that have results which the model has not received."""
         after = ""
         while rows := await self._store.sessions(after=after, limit=PAGE):
             after = rows[-1].id
             for row in rows:
-                if row.open and row.unconsumed and (session := await self._bring(row.id)) is not None:
+                if row.open and row.unconsumed and (session := await self._loader.bring(row.id)) is not None:
                     self.wake(session)
 
-    async def stop_cancelled(self, find: Callable[[str], Session | None]) -> None:
-        """Stop what another process asked this one to stop. It takes one query, however much runs here."""
+    async def stop_cancelled(self) -> None:
+        """Stop executions and turns that other processes cancelled. It takes one query, however much runs here."""
         for session_id, stopping_id, kind in await self._store.stopping(self._services.owner):
-            if (session := find(session_id)) is None:
+            if (session := self._cache.known.get(session_id)) is None:
                 continue
             if kind == TURN:
                 if session.current_conversation is not None:
@@ -194,13 +197,13 @@ class Recovery:
             elif (execution := session.index.by_id.get(stopping_id)) is not None and not execution.lost:
                 self._manager.cancel(execution)
 
-    async def robbed(self) -> None:
-        """Stop what this process does not hold any more after it lost its lease to another process."""
-        log.error("this process lost its lease; it stops what was given to another process")
-        here: dict[str, list[Execution]] = {}
+    async def lease_lost(self) -> None:
+        """Stop the executions that another process claimed after this one lost its lease."""
+        log.error("this process lost its lease; it stops the executions that another process claimed")
+        by_session: dict[str, list[Execution]] = {}
         for execution in self._manager.live:
-            here.setdefault(execution.scope.id, []).append(execution)
-        for session_id, executions in here.items():
+            by_session.setdefault(execution.scope.id, []).append(execution)
+        for session_id, executions in by_session.items():
             ids = [execution.id for execution in executions]
             held = {
                 row.id: row.owner == self._services.owner
@@ -223,10 +226,10 @@ def _logged(what: str) -> Generator[None]:
 
 
 def _stand_in(row: ExecutionRow, request: RequestRow | None) -> Tool | None:
-    """For a tool that only the dead process knew, a page's for instance, if nothing of it is needed: a person's answer
-    is the call's result, whatever it is. Where arguments are secret, only the tool knows which.
+    """Return a stand-in for a tool that only the dead process had, such as a page's, where a person's answer is the
+    result of the call. None where the answer has a schema, or where arguments are secret, which only the tool can mask.
     """
-    if request is None or from_json(request.schema).keys() - _SAYS_NOTHING:
+    if request is None or from_json(request.schema).keys() - _ANNOTATIONS:
         return None
     if fingerprint_of(row.shown) != row.fingerprint:
         return None

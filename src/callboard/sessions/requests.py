@@ -1,8 +1,8 @@
-"""What people are asked: requests of human tools, their answers, and when they expire.
+"""Requests to people: requests of human tools, their answers, and their expiry.
 
 A request is stored with the execution that waits for it. The answer may come from any process; it closes the request in
-one transaction with its event, and is used in one transaction with the beginning of the run. So it is never lost, never
-used twice, and what runs is what was approved.
+one transaction with its event, and is used in one transaction with the beginning of the run. So it is never lost and
+never used twice, and the call that runs is the call that was approved.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic_core import from_json, to_json
 
@@ -30,30 +30,36 @@ from ..storage.request_records import RequestRecords
 from ..storage.rows import IdempotencyRow, RequestRow
 from ..tools.definition import Tool
 from ..tools.document import shorten
-from .answers import ArgumentsMismatch, answer_schema, arguments_hash, binding, judge, meaning, shown_answer
-
-if TYPE_CHECKING:
-    from .session import Session
-
+from .answers import (
+    ArgumentsMismatch,
+    answer_schema,
+    arguments_hash,
+    binding,
+    check_answer,
+    display_answer,
+    interpret_answer,
+)
+from .background_tasks import BackgroundTasks
+from .session_scope import SessionScope
 
 AT_ONCE = 1_000
-"""How many requests are looked for with one query."""
+"""How many requests are read with one query."""
 
 
 class RequestClosed(CallboardError):
-    """A request does not wait for an answer any more."""
+    """A request is not open any more."""
 
     code = "request_closed"
 
 
 class _Waiting(NamedTuple):
-    session: "Session"
+    session: SessionScope
     execution: Execution
     future: "asyncio.Future[HumanDecision]"
 
 
 class Requests:
-    """The requests of one process's executions, and the answers to anybody's."""
+    """Requests of the executions of this process, and answers to those of any process."""
 
     def __init__(
         self,
@@ -61,30 +67,30 @@ class Requests:
         clock: Clock,
         owner: str,
         find: Callable[[str], Tool | None],
-        expired: Callable[[str], None],
+        background: BackgroundTasks,
     ) -> None:
         self._store = store
         self._clock = clock
         self._owner = owner
         self._find = find
-        self._expired = expired
-        """Called with the id of a request whose time is over."""
+        self._background = background
         self._waiting: dict[str, _Waiting] = {}
         self._by_session: dict[str, dict[str, None]] = {}
-        """The same requests, by the sessions that they are asked in."""
-        self._closing: set[asyncio.Task[int]] = set()
+        """Ids of the same requests, by session."""
+        self._closing = BackgroundTasks()
 
     async def close(self) -> None:
-        """Return when those that were being closed are."""
-        if self._closing:
-            await asyncio.wait(self._closing)
+        """Wait until the requests that are being closed are."""
+        await self._closing.finish()
 
-    # The asking side
+    # Asking
 
-    async def ask(self, session: "Session", execution: Execution, disown: Callable[[Execution], None]) -> HumanDecision:
-        """Ask a person, or go on waiting where one was asked already. Whoever stops waiting withdraws the request."""
+    async def ask(
+        self, session: SessionScope, execution: Execution, disown: Callable[[Execution], None]
+    ) -> HumanDecision:
+        """Ask a person, or wait on where the request exists. Cancelling the wait withdraws the request."""
         try:
-            answer = await self._asked(session, execution, disown)
+            answer = await self._wait_for_answer(session, execution, disown)
         except asyncio.CancelledError:
             row = execution.request
             if row is not None and row.status == "open" and not execution.lost:
@@ -94,16 +100,16 @@ class Requests:
             self.use(session, execution)
         return answer
 
-    def use(self, session: "Session", execution: Execution) -> None:
-        """The answer is used by what is told next. What is secret in it is not needed any more."""
+    def use(self, session: SessionScope, execution: Execution) -> None:
+        """Mark the answer of an execution as used, in one change with the next events. Secrets in it are masked."""
         row = execution.request
         if row is not None and row.status == "answered":
-            used = replace(row, status="used", answer=to_json(shown_answer(row, execution.tool)))
+            used = replace(row, status="used", answer=to_json(display_answer(row, execution.tool)))
             execution.set_request(used)
             session.ledger.use(used)
 
-    async def _asked(
-        self, session: "Session", execution: Execution, disown: Callable[[Execution], None]
+    async def _wait_for_answer(
+        self, session: SessionScope, execution: Execution, disown: Callable[[Execution], None]
     ) -> HumanDecision:
         known = execution.request
         row = known or self._new(execution)
@@ -119,7 +125,7 @@ class Requests:
                     session.id,
                     executions=[ExecutionWrite(row_of(execution, self._owner), self._owner, new=not execution.stored)],
                     requests=[RequestWrite(row)],
-                    events=(*events, _asking(row, execution, self._clock.time())),
+                    events=(*events, _request_event(row, execution, self._clock.time())),
                 )
                 execution.mark_stored()
                 try:
@@ -127,7 +133,7 @@ class Requests:
                 except Conflict:
                     disown(execution)
             else:
-                await self._look_at([row.id])
+                await self._poll([row.id])
             return await future
         finally:
             self._forget(session.id, row.id)
@@ -158,42 +164,44 @@ class Requests:
     def _timer(self, row: RequestRow, tool: Tool) -> Timer | None:
         if row.expires_at is None or tool.expires is None:  # the deadline of the execution is watched already
             return None
-        return self._clock.call_later(max(0.0, row.expires_at - self._clock.time()), lambda: self._expired(row.id))
+        return self._clock.call_later(
+            max(0.0, row.expires_at - self._clock.time()), lambda: self._background.run(self.expire(row.id))
+        )
 
     def _forget(self, session_id: str, request_id: str) -> None:
         del self._waiting[request_id]
-        asked = self._by_session[session_id]
-        del asked[request_id]
-        if not asked:
+        ids = self._by_session[session_id]
+        del ids[request_id]
+        if not ids:
             del self._by_session[session_id]
 
-    async def look(self, session_ids: Iterable[str] | None) -> None:
-        """See whether another process closed requests that executions wait for here: in these sessions, or in all."""
+    async def poll(self, session_ids: Iterable[str] | None) -> None:
+        """Check whether another process closed requests of this process: of these sessions, or of all."""
         if session_ids is None:
-            await self._look_at([*self._waiting])
+            await self._poll([*self._waiting])
         else:
-            await self._look_at([each for session_id in session_ids for each in self._by_session.get(session_id, ())])
+            await self._poll([each for session_id in session_ids for each in self._by_session.get(session_id, ())])
 
-    async def _look_at(self, request_ids: Sequence[str]) -> None:
+    async def _poll(self, request_ids: Sequence[str]) -> None:
         for start in range(0, len(request_ids), AT_ONCE):
             for row in await self._store.closed_requests(request_ids[start : start + AT_ONCE]):
-                self._tell(row)
+                self._deliver(row)
 
-    def _tell(self, row: RequestRow) -> None:
+    def _deliver(self, row: RequestRow) -> None:
         waiting = self._waiting.get(row.id)
         if waiting is None or waiting.future.done():
             return
         waiting.execution.set_request(row)
         try:
-            waiting.future.set_result(meaning(row, waiting.execution))
-        except Exception as error:  # a fault of ours must not leave the call waiting for ever
+            waiting.future.set_result(interpret_answer(row, waiting.execution))
+        except Exception as error:  # an internal error must not leave the call waiting
             waiting.future.set_exception(error)
 
-    # The answering side
+    # Answering
 
     async def answer(
         self,
-        session: "Session",
+        session: SessionScope,
         request_id: str,
         answer: Any,
         *,
@@ -202,45 +210,45 @@ class Requests:
     ) -> int:
         """Close a request with an answer. Returns the number of its event, once it is stored.
 
-        `seen` is the `arguments_hash` of what the person was shown. Raises `ToolError` (not_found), `RequestClosed`,
-        or `ArgumentsMismatch` and `AnswerInvalid`, after which it is still open.
+        `seen` is the `arguments_hash` of the request that the person saw. Raises `ToolError` (not_found),
+        `RequestClosed`, or `ArgumentsMismatch` and `AnswerInvalid`, after which it is still open.
         """
         row = await self._row(session, request_id)
         if seen is not None and seen != arguments_hash(row):
             raise ArgumentsMismatch(
-                "The answer was given for other arguments than those that the request asks about. Read the request "
-                "again, and answer what it shows."
+                "The answer was given for other arguments than those of the request. Read the request again, and "
+                "answer what it shows."
             )
         tool = self._find(row.tool)
-        status, value = judge(row, tool, answer)
+        status, value = check_answer(row, tool, answer)
         closed = replace(row, status=status, answer=value, answered_at=self._clock.time())
-        return await self._close(session, closed, _answered(closed, tool, self._clock.time()), idempotency)
+        return await self._close(session, closed, _answer_event(closed, tool, self._clock.time()), idempotency)
 
     async def expire(self, request_id: str) -> None:
-        """Close a request to which nobody answered in time, unless somebody just did."""
+        """Close a request that has expired, unless it was answered just now."""
         if (waiting := self._waiting.get(request_id)) is not None and waiting.execution.request is not None:
             closed = replace(waiting.execution.request, status="expired", answered_at=self._clock.time())
             try:
                 await self._close(waiting.session, closed, None)
             except RequestClosed:
-                await self._look_at([request_id])
+                await self._poll([request_id])
 
-    async def withdraw(self, session: "Session", row: RequestRow) -> None:
+    async def withdraw(self, session: SessionScope, row: RequestRow) -> None:
         """Close a request whose execution has ended."""
         closed = replace(row, status="withdrawn", answered_at=self._clock.time())
-        with suppress(Conflict):  # it was answered in the same moment, and nobody needs the answer
+        with suppress(Conflict):  # it was answered in the same moment, and the answer is not needed
             await session.ledger.write(Change(session.id, requests=[RequestWrite(closed, "open")]))
 
-    async def open(self, session: "Session") -> list[RequestRow]:
-        """What people of a session are asked, and can still answer."""
+    async def open(self, session: SessionScope) -> list[RequestRow]:
+        """Return the rows of the requests of a session that can still be answered."""
         rows = await self._store.requests(session_id=session.id, user_id=session.user_id, status="open")
-        return [row for row in rows if not self._is_over(row)]
+        return [row for row in rows if not self._has_expired(row)]
 
-    async def _row(self, session: "Session", request_id: str) -> RequestRow:
+    async def _row(self, session: SessionScope, request_id: str) -> RequestRow:
         row = await self._store.request(request_id)
-        if row is None or (row.session_id, row.user_id) != (session.id, session.user_id):  # ids change hands
+        if row is None or (row.session_id, row.user_id) != (session.id, session.user_id):  # ids are used again
             raise ToolError(f"There is no request {shorten(request_id, 80)!r}.", category=ErrorCategory.NOT_FOUND)
-        if row.status == "open" and self._is_over(row):
+        if row.status == "open" and self._has_expired(row):
             row = replace(row, status="expired", answered_at=self._clock.time())
             try:
                 await self._close(session, row, None)
@@ -253,13 +261,13 @@ class Requests:
             raise RequestClosed(f"The request is not open any more: it is {row.status}.")
         return row
 
-    def _is_over(self, row: RequestRow) -> bool:
+    def _has_expired(self, row: RequestRow) -> bool:
         return row.expires_at is not None and row.expires_at <= self._clock.time()
 
     async def _close(
-        self, session: "Session", row: RequestRow, event: bytes | None, idempotency: IdempotencyRow | None = None
+        self, session: SessionScope, row: RequestRow, event: bytes | None, idempotency: IdempotencyRow | None = None
     ) -> int:
-        """Close it and tell the execution that waits, also if whoever closes it does not wait for that."""
+        """Close a request and deliver it to its execution, also if the caller stops waiting."""
         change = Change(
             session.id,
             requests=[RequestWrite(row, "open")],
@@ -267,15 +275,7 @@ class Requests:
             idempotency=idempotency,
         )
         written = session.ledger.write(change, lasting=True)
-        closing = asyncio.get_running_loop().create_task(self._closed(row, written))
-        self._closing.add(closing)
-        closing.add_done_callback(self._let_go)
-        return await patience.confirmed(closing)
-
-    def _let_go(self, closing: "asyncio.Task[int]") -> None:
-        self._closing.discard(closing)
-        if not closing.cancelled():
-            closing.exception()  # whoever wanted to know it may be gone
+        return await patience.confirmed(self._closing.start(self._closed(row, written)))
 
     async def _closed(self, row: RequestRow, written: "asyncio.Future[int]") -> int:
         try:
@@ -283,20 +283,20 @@ class Requests:
         except (AlreadyWritten, IdempotencyConflict):
             raise
         except Conflict:
-            raise RequestClosed("The request is not open any more: somebody else was faster.") from None
-        self._tell(row)
+            raise RequestClosed("The request is not open any more: it was closed in the same moment.") from None
+        self._deliver(row)
         return number
 
 
 def _expiry(execution: Execution, now: float) -> float | None:
-    """When a request expires: as its tool says, and not after the execution must have ended."""
+    """Return when a request expires: as its tool says, and at the deadline of the execution at the latest."""
     times = [] if execution.tool.expires is None else [now + execution.tool.expires]
     if execution.deadline is not None:
         times.append(execution.queued_at + execution.deadline - execution.queued)
     return min(times, default=None)
 
 
-def _asking(row: RequestRow, execution: Execution, at: float) -> bytes:
+def _request_event(row: RequestRow, execution: Execution, at: float) -> bytes:
     data: dict[str, Any] = {
         "request_id": row.id,
         "execution_id": execution.id,
@@ -308,12 +308,12 @@ def _asking(row: RequestRow, execution: Execution, at: float) -> bytes:
         "arguments_hash": arguments_hash(row),
     }
     arguments = from_json(row.payload)
-    asked = arguments if row.kind == EventKind.WALLET_TX_REQUEST else {"payload": arguments}
-    return encode_event(row.kind, at, to_json({**asked, **data}))
+    content = arguments if row.kind == EventKind.WALLET_TX_REQUEST else {"payload": arguments}
+    return encode_event(row.kind, at, to_json({**content, **data}))
 
 
-def _answered(row: RequestRow, tool: Tool | None, at: float) -> bytes:
-    answer = shown_answer(row, tool)
+def _answer_event(row: RequestRow, tool: Tool | None, at: float) -> bytes:
+    answer = display_answer(row, tool)
     if row.kind == EventKind.WALLET_TX_REQUEST:
         return encode_event(EventKind.WALLET_TX_RESPONSE, at, to_json({**answer, "request_id": row.id}))
     return encode_event(EventKind.HUMAN_ANSWER, at, to_json({"request_id": row.id, "answer": answer}))

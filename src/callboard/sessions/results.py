@@ -1,4 +1,4 @@
-"""Results that came late, until somebody takes them: once, in order, whoever and wherever it is."""
+"""Late results: they wait until they are taken, once and in order, by any process."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ log = logging.getLogger("callboard.sessions")
 
 
 class LateResults:
-    """Those of one session. The store knows all of them; this process knows those that it has seen."""
+    """Late results of one session. The store has all of them, this process those that it has seen."""
 
     __slots__ = ("_elsewhere", "_index", "_known", "_ledger", "_session_id", "_store", "_warned")
 
@@ -27,26 +27,26 @@ class LateResults:
         self._store = store
         self._known: dict[str, None] = {}
         self._elsewhere: tuple[str, ...] = ()
-        """What other processes carried out, or what waited for a person, when this was last looked at."""
+        """Executions of other processes, and those that waited for a person, at the last poll."""
         self._warned = False
         if not ledger.durable:
             index.waiting, index.dropped = self, self.drop
 
     def __contains__(self, execution_id: str) -> bool:
-        """Whether a result waits, as far as this process knows."""
+        """Return whether a result waits, as far as this process knows."""
         return execution_id in self._known
 
     def __len__(self) -> int:
-        """How many wait, as far as this process knows."""
+        """Return how many results wait, as far as this process knows."""
         return len(self._known)
 
     @property
     def expected(self) -> bool:
-        """Whether other processes may bring some, as it was when this was last looked at."""
+        """Whether other processes may add results, as of the last poll."""
         return any(not self._index.holds(each) for each in self._elsewhere)
 
     def add(self, execution_id: str) -> None:
-        """One came."""
+        """Add a late result."""
         self._known[execution_id] = None
         if len(self._known) > self._index.retain and not self._ledger.durable:  # in memory only so many are kept
             self.drop(next(iter(self._known)))
@@ -63,14 +63,14 @@ class LateResults:
             )
 
     def forget(self, ids: tuple[str, ...]) -> None:
-        """They were taken."""
+        """Forget results that were taken."""
         for execution_id in ids:
             self._known.pop(execution_id, None)
         if ids and self._elsewhere:
             self._elsewhere = tuple(each for each in self._elsewhere if each not in ids)
 
     async def waiting(self) -> tuple[str, ...]:
-        """The executions whose results wait, oldest first."""
+        """Return the executions whose results wait, oldest first."""
         if not self._ledger.durable:
             return tuple(self._known)
         await self._ledger.settle()
@@ -78,7 +78,7 @@ class LateResults:
         return () if row is None else row.unconsumed
 
     async def outcomes(self, ids: tuple[str, ...]) -> list[Outcome]:
-        """How executions ended: as it is stored, which this process knows by itself only of ends that it has stored."""
+        """Return the outcomes of executions: from memory where their ends are stored, otherwise from the store."""
         durable = self._ledger.durable
         known = {each: self._index.by_id[each] for each in ids if self._index.holds(each)}
         found = {
@@ -93,7 +93,7 @@ class LateResults:
         return [found[each] for each in ids if each in found]
 
     async def take(self) -> list[Outcome]:
-        """All that nobody has taken yet, oldest first. Nobody gets them again."""
+        """Take all results that wait, oldest first. See `Session.take_results`."""
         if not self._ledger.durable:
             taken, self._known = tuple(self._known), {}
             return await self.outcomes(taken)
@@ -101,7 +101,7 @@ class LateResults:
             known = tuple(self._known)
             await self._ledger.settle()
             if self._elsewhere:
-                await self._look()
+                await self._poll_elsewhere()
             row = await self._store.session(self._session_id)
             unconsumed = () if row is None else row.unconsumed
             outcomes = await self.outcomes(unconsumed)
@@ -111,7 +111,7 @@ class LateResults:
             return outcomes
 
     async def _take(self, ids: tuple[str, ...]) -> bool:
-        """Take results; False where somebody else took one in the same moment. If the taker leaves, they go back."""
+        """Take results. False where one was taken in the same moment. If the caller is cancelled, they go back."""
         taking = asyncio.ensure_future(self._ledger.write(Change(self._session_id, taken=ids)))
         try:
             await asyncio.shield(taking)
@@ -125,13 +125,13 @@ class LateResults:
         return True
 
     async def restore(self, row: SessionRow | None) -> None:
-        """See how things stand, after nobody looked for a while; the row is read, if it is not given."""
+        """Read the state of a session that comes into memory; without a row, the row too."""
         if not self._ledger.durable:
             return
         row = row or await self._store.session(self._session_id)
         self._known.update(dict.fromkeys(() if row is None else row.unconsumed))
-        await self._look()
+        await self._poll_elsewhere()
 
-    async def _look(self) -> None:
+    async def _poll_elsewhere(self) -> None:
         rows = await self._store.executions(self._session_id, unfinished=True)
         self._elsewhere = tuple(row.id for row in rows if not self._index.holds(row.id))

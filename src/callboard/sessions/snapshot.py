@@ -1,52 +1,46 @@
-"""How a session stands at one moment: where a reader begins, or begins again."""
+"""Snapshots: the state of a session at one moment, from which a reader starts, or starts again."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ..execution.record import ExecutionRecord
 from ..execution.storing import record_of
 from ..storage.brief import Brief
 from ..storage.rows import RequestRow
-from .services import Services
-
-if TYPE_CHECKING:
-    from .calls import BriefRecord
-    from .session import Session
+from .calls import BriefRecord
+from .live_session import LiveSession
+from .open_request import OpenRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSnapshot:
-    """What is known of a session, up to an event."""
+    """The state of a session up to an event."""
 
     last_seq: int
-    """The number of the newest event that it has taken in."""
+    """Number of the newest event that the snapshot includes."""
     executions: tuple[ExecutionRecord, ...]
-    """What runs or waits, oldest first."""
-    requests: tuple[RequestRow, ...]
-    """What people are asked, oldest first."""
+    """Executions that run or wait, oldest first."""
+    requests: tuple[OpenRequest, ...]
+    """Requests that wait for a person, oldest first."""
     unconsumed: tuple[str, ...]
-    """The executions whose late results wait to be taken, oldest first."""
+    """Executions whose late results wait to be taken, oldest first."""
     is_processing: bool
-    """Whether a turn runs, in whatever process."""
+    """Whether a turn runs, in any process."""
 
 
-async def take_snapshot(session: "Session", services: Services) -> SessionSnapshot:
-    """How a session stands now."""
+async def take_snapshot(session: LiveSession) -> SessionSnapshot:
+    """Return the state of a session now."""
+    last_seq = await _newest(session)
+    store, processing = session.services.store, session.is_processing
     if session.durable:
-        await session.ledger.settle()
-        await services.catch_up(session.id, session.board)
-    last_seq = session.board.last_seq  # first: whatever comes while the rest is read, is read after this
-    now, processing = services.clock.time(), session.is_processing
-    if session.durable:
-        rows = await services.store.executions(session.id, unfinished=True)
+        rows, now = await store.executions(session.id, unfinished=True), session.services.clock.time()
         executions = [record_of(row, now) for row in rows]
-        processing = processing or bool(await services.store.running_turns([session.id]))
+        processing = processing or bool(await store.running_turns([session.id]))
     else:
-        executions = await session.history(unfinished=True)
+        executions = await session.calls.history(unfinished=True)
     return SessionSnapshot(
         last_seq=last_seq,
         executions=tuple(executions),
-        requests=tuple(await session.requests()),
+        requests=tuple(OpenRequest.from_row(row) for row in await session.requests()),
         unconsumed=await session.results.waiting(),
         is_processing=processing,
     )
@@ -54,35 +48,44 @@ async def take_snapshot(session: "Session", services: Services) -> SessionSnapsh
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BriefSnapshot:
-    """What is known of a session, up to an event; of what there may be much, only the first or the newest."""
+    """The state of a session up to an event, with a limited number of executions and requests."""
 
     last_seq: int
-    """The number of the newest event that it has taken in."""
-    executions: "tuple[BriefRecord, ...]"
-    """The newest that run or wait, oldest first."""
+    """Number of the newest event that the snapshot includes."""
+    executions: tuple[BriefRecord, ...]
+    """The newest executions that run or wait, oldest first."""
     requests: tuple[Brief[RequestRow], ...]
-    """The first that people are asked, oldest first."""
+    """The oldest requests that wait for a person, oldest first."""
     is_processing: bool
-    """Whether a turn runs, in whatever process."""
+    """Whether a turn runs, in any process."""
 
 
-async def take_brief_snapshot(session: "Session", services: Services, limit: int, longest: int) -> BriefSnapshot:
-    """How a session stands now, with at most `limit` executions and requests, and nothing in them over `longest`."""
-    if session.durable:
-        await session.ledger.settle()
-        await services.catch_up(session.id, session.board)
-    last_seq = session.board.last_seq  # first: whatever comes while the rest is read, is read after this
-    processing = session.is_processing
-    store, now = services.store, services.clock.time()
+async def take_brief_snapshot(session: LiveSession, limit: int, longest: int) -> BriefSnapshot:
+    """Return the state of a session now, with at most `limit` executions and requests.
+
+    Values in them that are longer than `longest` are left out.
+    """
+    session.touch()
+    last_seq = await _newest(session)
+    store, processing = session.services.store, session.is_processing
     if session.durable and not processing:
         processing = bool(await store.running_turns([session.id]))
     executions = await session.calls.page(unfinished=True, limit=limit, longest=longest)
     requests = await store.brief_requests(
         user_id=session.user_id, session_id=session.id, status="open", limit=limit, longest=longest
     )
+    now = session.services.clock.time()
     return BriefSnapshot(
         last_seq=last_seq,
         executions=tuple(executions),
         requests=tuple(each for each in requests if each.row.expires_at is None or each.row.expires_at > now),
         is_processing=processing,
     )
+
+
+async def _newest(session: LiveSession) -> int:
+    """Bring the board up to date. Returns its last number: later events may be in the rest of the snapshot already."""
+    if session.durable:
+        await session.ledger.settle()
+        await session.catch_up()
+    return session.board.last_seq

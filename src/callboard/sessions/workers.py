@@ -1,14 +1,14 @@
-"""System workers: they answer what people ask of the system, which the model never sees.
+"""System workers: they answer requests of people to the system, which the model never sees.
 
 A worker is a tool that is registered under the kind of request that it answers. Its executions take the path of every
-call (validation, retries, timeouts, limits, deduplication by the request's id, recovery after a crash); only what is
-told of them differs: nothing but the answer.
+call (validation, retries, timeouts, limits, deduplication by the request's id, recovery after a crash); of their
+events, only the answer is written.
 """
 
 import asyncio
 import secrets
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic_core import to_json
 
@@ -28,9 +28,8 @@ from ..storage.rows import WORKER, IdempotencyRow
 from ..tools.definition import Tool
 from ..tools.document import encode, shorten
 from ..types import Mode
-
-if TYPE_CHECKING:
-    from .session import Session
+from .background_tasks import BackgroundTasks
+from .session_scope import SessionScope
 
 
 class Workers:
@@ -40,30 +39,29 @@ class Workers:
         self._by_kind: dict[str, Tool] = {}
         for worker in workers:
             if worker.mode is Mode.HUMAN:
-                raise RegistrationError(f"{worker.name} asks a person, so it cannot answer one.")
+                raise RegistrationError(f"{worker.name} asks a person, so it cannot be a worker.")
             if worker.name in self._by_kind:
                 raise RegistrationError(f"There are two workers for {worker.name!r} requests.")
             self._by_kind[worker.name] = worker
         self._manager = manager
         self._clock = clock
         self._owner = owner
-        self._beginning: set[asyncio.Task[int]] = set()
+        self._beginning = BackgroundTasks()
 
     async def close(self) -> None:
-        """Return when those that were about to begin have."""
-        if self._beginning:
-            await asyncio.wait(self._beginning)
+        """Wait until the executions that are being stored have begun."""
+        await self._beginning.finish()
 
     def get(self, kind: str) -> Tool | None:
         return self._by_kind.get(kind)
 
     async def handle(
-        self, session: "Session", request: Mapping[str, Any], idempotency: IdempotencyRow | None = None
+        self, session: SessionScope, request: Mapping[str, Any], idempotency: IdempotencyRow | None = None
     ) -> int:
-        """Post a request and have it answered. Returns the number of its event, once it is stored.
+        """Post a request and start its worker. Returns the number of its event, once it is stored.
 
-        The same request id again is the same request: it is neither posted nor carried out a second time, and the
-        number is that of the newest event. Raises `EventInvalid` where the id was used for something else.
+        The same request id again is the same request: it is neither posted nor run a second time, and the number is
+        that of the newest event. Raises `EventInvalid` where the id was used for another request.
         """
         at = self._clock.time()
         request_id, kind = request["request_id"] or f"q{secrets.token_hex(8)}", request["request_kind"]
@@ -71,43 +69,37 @@ class Workers:
         event = encode_event(EventKind.USER_REQUEST, at, to_json(posted))
         worker = self._by_kind.get(kind)
         if worker is None:
-            error = ToolError(f"Nobody handles {shorten(kind, 80)!r} requests.", category=ErrorCategory.NOT_FOUND)
+            error = ToolError(
+                f"There is no worker for {shorten(kind, 80)!r} requests.", category=ErrorCategory.NOT_FOUND
+            )
             refusal = response_event(at, request_id, kind, b"null", to_json(error.to_model()))
             written = Change(session.id, events=(event, refusal), idempotency=idempotency)
             return await session.ledger.write(written) - 1
         document = encode({} if request["payload"] is None else request["payload"])
         if (known := session.index.by_call(request_id)) is not None:
-            await session.ledger.settle()  # it may have been posted in this very moment
+            await session.ledger.settle()  # it may be on its way to the store
             used = _Use(known.kind, known.name, known.fingerprint or fingerprint_of(known.document))
-            return _again(session, request_id, used, _Use(WORKER, kind, fingerprint_of(document)))
+            return _repeated(session, request_id, used, _Use(WORKER, kind, fingerprint_of(document)))
         execution = self._manager.prepare(session, worker, document, request_id, Priority[request["priority"].upper()])
         begun = ExecutionWrite(row_of(execution, self._owner), self._owner, new=True)
-        execution.mark_stored()  # or it will be, before anything else is told of it: it may be stopped at once
+        execution.mark_stored()  # by this change, before any other: the execution may be stopped at once
         change = Change(session.id, executions=[begun], events=(event,), idempotency=idempotency)
         written = session.ledger.write(change, lasting=True)
-        beginning = asyncio.get_running_loop().create_task(self._begin(session, execution, written))
-        self._beginning.add(beginning)
-        beginning.add_done_callback(self._let_go)
-        # Once it is stored it is carried out, whether its poster waits or not.
-        return await patience.confirmed(beginning)
+        # Once it is stored it runs, whether its poster still waits or not.
+        return await patience.confirmed(self._beginning.start(self._begin(session, execution, written)))
 
-    def _let_go(self, beginning: "asyncio.Task[int]") -> None:
-        self._beginning.discard(beginning)
-        if not beginning.cancelled():
-            beginning.exception()  # its poster may not wait for it any more
-
-    async def _begin(self, session: "Session", execution: Execution, written: "asyncio.Future[int]") -> int:
+    async def _begin(self, session: SessionScope, execution: Execution, written: "asyncio.Future[int]") -> int:
         try:
             number = await written
         except (AlreadyWritten, IdempotencyConflict):
             self._manager.disown(execution)
             raise
-        except Conflict:  # the same id was used before, in another process or an earlier time
+        except Conflict:  # the id was used before, perhaps in another process
             self._manager.disown(execution)
             row = await session.calls.stored_call(execution.call_id)
             used = None if row is None else _Use(row.kind, row.tool, row.fingerprint)
             wanted = _Use(WORKER, execution.name, fingerprint_of(execution.document))
-            return _again(session, execution.call_id, used, wanted)
+            return _repeated(session, execution.call_id, used, wanted)
         except BaseException:
             self._manager.disown(execution)
             raise
@@ -116,17 +108,17 @@ class Workers:
 
 
 class _Use(NamedTuple):
-    """What an id was used for."""
+    """The request that an id was used for."""
 
     kind: str
     name: str
     fingerprint: str
 
 
-def _again(session: "Session", request_id: str, used: _Use | None, wanted: _Use) -> int:
-    """An id comes a second time. Raises `EventInvalid` where it is for something else."""
+def _repeated(session: SessionScope, request_id: str, used: _Use | None, wanted: _Use) -> int:
+    """Return the newest number for a repeated id. Raises `EventInvalid` where it was used for another request."""
     if used != wanted:
         raise EventInvalid(
-            problem(("request_id",), "It was used before, for something else. Use a new one.", request_id)
+            problem(("request_id",), "It was used before, for another request. Use a new one.", request_id)
         )
     return session.board.last_seq

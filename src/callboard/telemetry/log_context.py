@@ -10,7 +10,6 @@ from typing import NamedTuple
 from ..errors import ToolError
 from ..execution.execution import Execution
 from ..runtime import Runtime
-from ..sessions.session import Session
 from .turn_watch import TurnEnd, TurnWatch
 
 
@@ -56,9 +55,9 @@ class _ContextSetter:
     def ended(self, execution: Execution) -> None:
         pass
 
-    def turn_began(self, session: Session, turn_id: str) -> None:
-        _current.set(LogContext(session.id))
+    def turn_began(self, session_id: str, turn_id: str) -> None:
+        _current.set(LogContext(session_id))
 
-    def turn_ended(self, session: Session, turn_id: str, end: TurnEnd) -> None:
-        if log_context() == LogContext(session.id):
+    def turn_ended(self, session_id: str, turn_id: str, end: TurnEnd) -> None:
+        if log_context() == LogContext(session_id):
             _current.set(NO_CONTEXT)

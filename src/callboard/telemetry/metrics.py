@@ -10,7 +10,6 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from ..runtime import Runtime
-from ..sessions.session import Session
 from ..tools.histogram import Histogram
 from ..turns import TurnStatus
 from .collector import RuntimeCollector, buckets
@@ -65,10 +64,10 @@ class Metrics(Collector):
 
     # Turns
 
-    def turn_began(self, session: Session, turn_id: str) -> None:
+    def turn_began(self, session_id: str, turn_id: str) -> None:
         """Do nothing: a turn is counted when it ends."""
 
-    def turn_ended(self, session: Session, turn_id: str, end: TurnEnd) -> None:
+    def turn_ended(self, session_id: str, turn_id: str, end: TurnEnd) -> None:
         self._durations[end.status].add(end.seconds)
         if end.status in (TurnStatus.PAUSED, LOST):  # the usage is counted at the end of the whole turn
             return

@@ -3,13 +3,13 @@
 from sys import getsizeof
 
 from ..execution.execution import Execution
-from ..sessions.session import Session
+from ..sessions.live_session import LiveSession
 
 SAMPLE = 50
 """Events and executions of a session that are measured; the others count as their mean."""
 
 
-def session_bytes(session: Session) -> int:
+def session_bytes(session: LiveSession) -> int:
     """Estimate the bytes of a session, its events and its executions, without those of handlers, models and readers.
 
     It measures a sample, so its cost is bounded.

@@ -21,7 +21,6 @@ from ..execution.execution import Execution
 from ..execution.lifecycle import Status
 from ..execution.manager import NO_TOOL
 from ..runtime import Runtime
-from ..sessions.session import Session
 from ..turns import TurnStatus
 from ..types import Mode
 from . import conventions as names
@@ -165,10 +164,10 @@ class Tracing:
     # Turns
 
     @_harmless
-    def turn_began(self, session: Session, turn_id: str) -> None:
+    def turn_began(self, session_id: str, turn_id: str) -> None:
         before = contexts.get_current()
         ours = _is_ours(trace.get_current_span())
-        attributes = {names.OPERATION: names.INVOKE_AGENT, names.CONVERSATION: session.id, names.TURN: turn_id}
+        attributes = {names.OPERATION: names.INVOKE_AGENT, names.CONVERSATION: session_id, names.TURN: turn_id}
         span = self._tracer.start_span(
             names.INVOKE_AGENT,
             Context() if ours else before,
@@ -179,7 +178,7 @@ class Tracing:
         contexts.attach(trace.set_span_in_context(span))
 
     @_harmless
-    def turn_ended(self, session: Session, turn_id: str, end: TurnEnd) -> None:
+    def turn_ended(self, session_id: str, turn_id: str, end: TurnEnd) -> None:
         span, before = self._turns.pop(turn_id)
         span.set_attribute(names.STATUS, end.status)
         span.set_attribute(names.INPUT_TOKENS, end.input_tokens)

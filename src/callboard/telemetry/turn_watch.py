@@ -7,7 +7,6 @@ from time import monotonic
 from typing import Any, Protocol
 
 from ..runtime import Runtime
-from ..sessions.session import Session
 from ..turns import TurnStatus
 
 log = logging.getLogger("callboard.telemetry")
@@ -36,9 +35,9 @@ class TurnEnd:
 class TurnObserver(Protocol):
     """Receives the start and end of turns, in their task. A paused turn starts again under the same id."""
 
-    def turn_began(self, session: Session, turn_id: str) -> None: ...
+    def turn_began(self, session_id: str, turn_id: str) -> None: ...
 
-    def turn_ended(self, session: Session, turn_id: str, end: TurnEnd) -> None: ...
+    def turn_ended(self, session_id: str, turn_id: str, end: TurnEnd) -> None: ...
 
 
 class TurnWatch:
@@ -54,18 +53,18 @@ class TurnWatch:
         """The number of running turns."""
         return len(self._began)
 
-    def turn_began(self, session: Session, turn_id: str) -> None:
+    def turn_began(self, session_id: str, turn_id: str) -> None:
         self._began[turn_id] = monotonic()
-        _notify(self._observer.turn_began, session, turn_id)
+        _notify(self._observer.turn_began, session_id, turn_id)
 
-    def turn_ended(self, session: Session, turn_id: str, status: str, usage: Any) -> None:
+    def turn_ended(self, session_id: str, turn_id: str, status: str, usage: Any) -> None:
         if (began := self._began.pop(turn_id, None)) is not None:
             end = TurnEnd(
                 status if status in STATUSES else TurnStatus.FAILED,
                 monotonic() - began,
                 **{name: getattr(usage, name, None) or 0 for name in _USED},
             )
-            _notify(self._observer.turn_ended, session, turn_id, end)
+            _notify(self._observer.turn_ended, session_id, turn_id, end)
 
 
 def _notify(observer: Callable[..., None], *args: Any) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from callboard.sessions.session import live_session
 from tests.server.agui.real_client import front_end
 from tests.server.agui.stage import site
 
@@ -71,7 +72,7 @@ async def test_h3_assistant_ui_carries_out_tools_of_the_page(assistant_ui_folder
         assert page["errors"] == []
         assert [each["result"] for each in calls(page)] == [{"sure": True}]
         assert "sure" in texts(page)[-1][1]
-        session = await s.session()
+        session = live_session(await s.session())
         assert session.client is not None
         assert session.client.context[0].value == "The user looks at report.md."
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from callboard.sessions.session import live_session
 from tests.server.agui.real_client import front_end
 from tests.server.agui.stage import site
 
@@ -32,13 +33,13 @@ async def test_h3_copilotkit_talks_and_calls(copilotkit_folder: Path) -> None:
         done = await ui.do(messages=user('add {"a": 1, "b": 2}'), context=[{"description": "d", "value": "v"}])
         assert done["error"] is None
         assert said(done) == [("user", 'add {"a": 1, "b": 2}'), ("tool", "3"), ("assistant", "add gives 3.")]
-        session = await s.session()
+        session = live_session(await s.session())
         assert session.client is not None
         assert [tuple(each) for each in session.client.context] == [("d", "v")]
         for word in ("yes", "no", "yes"):
             done = await ui.do(messages=user(word))
             assert done["error"] is None
-        heard = [each["text"] for each in await session.messages() if each["role"] == "user"]
+        heard = [each["text"] for each in await session.conversation().messages() if each["role"] == "user"]
         assert heard == ['add {"a": 1, "b": 2}', "yes", "no", "yes"]
         assert [text for role, text in said(done) if role == "user"] == heard
 

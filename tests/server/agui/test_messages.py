@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from callboard.sessions.session import live_session
 from tests.server.agui.stage import Page, Site, site
 
 pytestmark = pytest.mark.anyio
@@ -150,14 +151,14 @@ async def test_h3_many_messages_are_taken_in_one_write(tmp_path: Path, monkeypat
     async with site(f"sqlite:///{tmp_path / 'callboard.db'}") as s:
         session = await s.session()
         writes: list[int] = []
-        write = session.ledger.write
+        write = live_session(session).ledger.write
 
         def counted(_: Any, change: Any, **options: Any) -> Any:
             if any(b'"user_input"' in event for event in change.events):
                 writes.append(len(change.events))
             return write(change, **options)
 
-        monkeypatch.setattr(type(session.ledger), "write", counted)
+        monkeypatch.setattr(type(live_session(session).ledger), "write", counted)
         end = await Page(s).run(*[user(f"u{n}", f"message {n}") for n in range(50)])
         assert end["outcome"] == {"type": "success"}
         assert writes == [50]

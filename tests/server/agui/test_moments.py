@@ -13,6 +13,7 @@ from callboard import Runtime, Session
 from callboard.protocols.agui.run import Run
 from callboard.protocols.agui.run_request import parse_run_request
 from callboard.protocols.agui.thread import Thread, Threads
+from callboard.sessions.session import live_session
 from tests.server.agui.stage import Page, Site, site
 
 pytestmark = pytest.mark.anyio
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.anyio
 def begin(s: Site, thread: Thread, session: Session, *messages: Any, **more: Any) -> AsyncGenerator[bytes]:
     """A run without a connection, which goes on when its next frames are asked for."""
     run_request = parse_run_request(RunAgentInput.model_validate(s.input(*messages, thread=session.id, **more)))
-    return Run(session, thread, run_request).stream()
+    return Run(live_session(session), thread, run_request).stream()
 
 
 def take(page: Page, frames: bytes) -> None:
@@ -171,7 +172,7 @@ async def test_h3_a_message_that_was_told_is_known_by_its_id_alone(tmp_path: Pat
 async def test_e1_a_thread_keeps_no_session() -> None:
     threads = Threads()
     async with Runtime() as runtime:
-        session = await runtime.open("s", user_id="u")
+        session = live_session(await runtime.open("s", user_id="u"))
         thread = threads.of(session)
         with thread.lending(session, []):
             assert threads.of(session) is thread

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from callboard.sessions.session import live_session
 from tests.server.agui.real_client import Done, real_client
 from tests.server.agui.stage import site
 
@@ -215,7 +216,7 @@ async def test_h3_m4_progress_acknowledgement_and_late_result(client_folder: Pat
             if (
                 event.kind == "turn_finished"
                 and event.seq > session.board.last_seq - 1
-                and not await session.results.waiting()
+                and not await live_session(session).results.waiting()
             ):
                 break
         done = await client.run('add {"a": 1, "b": 1}')

@@ -8,6 +8,7 @@ import pytest
 
 from callboard.chat.conversation import Conversation
 from callboard.protocols.agui import run
+from callboard.sessions.session import live_session
 from tests.server.agui.stage import Page, site
 
 pytestmark = pytest.mark.anyio
@@ -255,7 +256,7 @@ async def test_h3_an_answer_to_an_unknown_tool_ends_the_run_and_is_stored(
             async for event in session.events(0):
                 if event.kind == "tool_result" and event.data["call_id"] == call_id:
                     break
-        row = await session.calls.stored_call(call_id)
+        row = await live_session(session).calls.stored_call(call_id)
         assert row is not None
         assert (row.status, row.value, row.document) == ("succeeded", b'"open"', None), "the secret is forgotten"
 

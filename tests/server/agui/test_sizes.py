@@ -11,6 +11,7 @@ from callboard.chat import rendering
 from callboard.chat.transcript import Answered, Began, Input, Said, encode_entry
 from callboard.protocols.agui import frames
 from callboard.protocols.agui.thread_messages import MAX_WINDOW, WINDOW, ThreadReader
+from callboard.sessions.session import live_session
 from callboard.storage.change import Change
 from tests.server.agui.stage import Page, Site, site
 
@@ -33,8 +34,8 @@ async def grow(s: Site, turns: int, thread: str, text: str = "add gives 3.") -> 
             yield encode_entry(Said(ModelResponse(parts=[TextPart(text)])))
 
     session = await s.session(thread)
-    await session.ledger.write(Change(session.id, transcript=list(entries())))
-    await session.conversation().entries()  # which any turn must have read
+    await live_session(session).ledger.write(Change(session.id, transcript=list(entries())))
+    await live_session(session).conversation().entries()  # which any turn must have read
 
 
 class Work:
@@ -141,8 +142,8 @@ async def test_h3_a_long_transcript_is_read_without_holding_the_loop() -> None:
                 await asyncio.sleep(0)
 
         lines = [encode_entry(Input(f"{n}")) for n in range(2_000)]
-        await session.ledger.write(Change(session.id, transcript=lines))
+        await live_session(session).ledger.write(Change(session.id, transcript=lines))
         beside = asyncio.ensure_future(others())
-        await session.conversation().entries()
+        await live_session(session).conversation().entries()
         beside.cancel()
         assert turns >= 30, "others run between two slices"

@@ -185,7 +185,7 @@ class _Script:
 
     async def _show_late_result(self, tool: str) -> None:
         """Show events until the model has reported the late result of a tool."""
-        if any(execution.tool.name == tool for execution in self._session.open_executions):
+        if any(record.tool == tool for record in await self._session.history(unfinished=True)):
             await self._show_until(lambda event: event.kind == EventKind.TOOL_RESULT and event.data["tool"] == tool)
             await self._show_until(lambda event: event.kind in _TURN_ENDS)
 

@@ -16,7 +16,7 @@ from ...events.kinds import EventKind
 from ...execution.outcome import Outcome
 from ...execution.record import ExecutionRecord
 from ...runtime import Runtime
-from ...sessions.session import Session
+from ...sessions.session import Session, live_session
 from ...settings import GATE_PREFIX
 from ...tools.definition import Tool
 from ...tools.gates import gate_label, is_open
@@ -131,7 +131,7 @@ async def _run(
                 session = await runtime.open(SESSION, user_id=SESSION)
 
                 def stop() -> None:
-                    if (execution := session.index.by_call(CALL)) is None:
+                    if (execution := live_session(session).index.by_call(CALL)) is None:
                         task.cancel()
                     elif runtime.manager.cancel(execution):  # false if it has ended
                         view.note("Cancelling, and waiting for the clean-up. Press Ctrl-C again to exit at once.")

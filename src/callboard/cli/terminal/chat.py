@@ -11,7 +11,7 @@ from rich.text import Text
 from ...errors import CallboardError
 from ...events.event import Event
 from ...events.kinds import EventKind
-from ...sessions.answers import AnswerInvalid, arguments_hash
+from ...sessions.answers import AnswerInvalid
 from ...sessions.session import Session
 from ..interrupts import Interrupts, alongside
 from ..process import Exit
@@ -55,10 +55,10 @@ class Chat:
                     request.id,
                     request.execution_id,
                     request.tool,
-                    from_json(request.payload),
-                    from_json(request.schema),
+                    request.payload,
+                    request.answer_schema,
                     request.purpose,
-                    arguments_hash(request),
+                    request.arguments_hash,
                 )
             async with alongside(self._show_events(last_seq)), alongside(self._stop_turns()):
                 while (line := await self._keyboard.next()) is not None:

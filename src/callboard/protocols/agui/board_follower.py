@@ -13,7 +13,7 @@ from pydantic_core import from_json
 
 from ...events.board import CursorExpired
 from ...events.event import Event, Events
-from ...sessions.session import Session
+from ...sessions.live_session import LiveSession
 
 PAGE = 500
 """Events per read."""
@@ -30,7 +30,7 @@ class TextDelta(NamedTuple):
 class BoardFollower:
     """One reader of a session, from the newest event on."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: LiveSession) -> None:
         self._session = session
         self._board = session.board
         self.cursor = session.board.last_seq

@@ -11,7 +11,7 @@ from starlette.routing import request_response
 from starlette.types import ASGIApp
 
 from ...census import has_more_values
-from ...sessions.session import Session
+from ...sessions.session import Session, live_session
 from ..mount import ProtocolHost
 from ..problem import Problem, body_too_large, json_invalid, media_type_not_json, too_many_values, violations
 from .input_parsing import MAX_BODY_BYTES, MAX_VALUES, NotJSON, read_input
@@ -62,7 +62,7 @@ def endpoint(
             run_request = await _run_request(request, reading)
         except Problem as problem:
             return problem.response()
-        session = await open_session(request, run_request.thread_id)
+        session = live_session(await open_session(request, run_request.thread_id))
         run = Run(session, threads.of(session), run_request)
         if runs is not None:
             runs.add(run)

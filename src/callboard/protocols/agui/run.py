@@ -12,7 +12,7 @@ from typing import Any, cast
 from ...errors import CallboardError, ToolError
 from ...events.event import Event
 from ...events.kinds import TURN_ENDS, EventKind
-from ...sessions.session import Session
+from ...sessions.live_session import LiveSession
 from ...storage.errors import StoreError
 from ...storage.patience import PATIENCE, patience
 from . import frames
@@ -48,7 +48,7 @@ _FAULT = ("The server failed; its log has details.", "internal")
 class Run:
     """The events between RUN_STARTED and RUN_FINISHED."""
 
-    def __init__(self, session: Session, thread: Thread, run_request: RunRequest) -> None:
+    def __init__(self, session: LiveSession, thread: Thread, run_request: RunRequest) -> None:
         self._session = session
         self._thread = thread
         self._request = run_request
@@ -118,7 +118,7 @@ class Run:
         if self._session.is_processing:
             return True
         for execution_id in tuple(self._effects.running):
-            outcome = await self._session.result(execution_id, timeout=0)
+            outcome = await self._session.calls.result(execution_id, timeout=0)
             if outcome.done:
                 self._effects.running.discard(execution_id)
             elif await has_owner(self._session, outcome.call_id):

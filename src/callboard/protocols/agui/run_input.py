@@ -13,8 +13,8 @@ from ...errors import ErrorCategory, ToolError
 from ...events.kinds import EventKind
 from ...events.posting import accept
 from ...events.routing import Side
+from ...sessions.live_session import LiveSession
 from ...sessions.requests import RequestClosed
-from ...sessions.session import Session
 from ...storage.rows import RequestRow
 from ...types import Wake
 from . import new_messages
@@ -45,15 +45,15 @@ class InputEffects:
         return self.turn or bool(self.running)
 
 
-async def call_id_of(session: Session, row: RequestRow) -> str | None:
+async def call_id_of(session: LiveSession, row: RequestRow) -> str | None:
     """Return the model's id of the call of a request."""
     try:
-        return (await session.result(row.execution_id, timeout=0)).call_id
+        return (await session.calls.result(row.execution_id, timeout=0)).call_id
     except ToolError:
         return None
 
 
-async def has_owner(session: Session, call_id: str) -> bool:
+async def has_owner(session: LiveSession, call_id: str) -> bool:
     """Whether a process runs an open call. It has no owner if its tool is unknown to every process."""
     row = await session.calls.stored_call(call_id) if session.durable else None
     return row is None or row.owner is not None
@@ -62,7 +62,7 @@ async def has_owner(session: Session, call_id: str) -> bool:
 class RunInput:
     """The intake of one run."""
 
-    def __init__(self, session: Session, thread: Thread, run_request: RunRequest, reader: ThreadReader) -> None:
+    def __init__(self, session: LiveSession, thread: Thread, run_request: RunRequest, reader: ThreadReader) -> None:
         self._session = session
         self._thread = thread
         self._request = run_request
@@ -185,7 +185,7 @@ class RunInput:
         running.add(row.execution_id)
         try:
             if said is None:
-                await self._session.cancel(row.execution_id)
+                await self._session.calls.cancel(row.execution_id)
             else:
                 self._effects.since = await self._session.answer(row.id, said)
         except RequestClosed:

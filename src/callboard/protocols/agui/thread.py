@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from ...sessions.session import Session
+from ...sessions.live_session import LiveSession
 from ...tools.definition import Tool
 
 T = TypeVar("T")
@@ -36,7 +36,7 @@ class Thread:
         """Serializes the intake of runs."""
 
     @contextmanager
-    def lending(self, session: Session, tools: Sequence[Tool]) -> Generator[None]:
+    def lending(self, session: LiveSession, tools: Sequence[Tool]) -> Generator[None]:
         """Add the tools of a run to its session, together with those of other open runs. Raises `RegistrationError`.
 
         They stay until the next run, because a call may still wait for its page.
@@ -44,7 +44,7 @@ class Thread:
         run = object()
         if tools or self._lent:
             others = {tool.name: tool for given in self._tools.values() for tool in given}
-            session.lend({**others, **{tool.name: tool for tool in tools}}.values())
+            session.toolbox.lend({**others, **{tool.name: tool for tool in tools}}.values())
             self._lent = bool(others or tools)
         self._tools[run] = tools
         try:
@@ -82,9 +82,9 @@ class Threads:
     """The threads of one endpoint, while their sessions are in memory."""
 
     def __init__(self) -> None:
-        self._known: WeakKeyDictionary[Session, Thread] = WeakKeyDictionary()
+        self._known: WeakKeyDictionary[LiveSession, Thread] = WeakKeyDictionary()
 
-    def of(self, session: Session) -> Thread:
+    def of(self, session: LiveSession) -> Thread:
         """Return the thread of a session."""
         if (thread := self._known.get(session)) is None:
             thread = self._known[session] = Thread()

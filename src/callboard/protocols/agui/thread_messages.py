@@ -15,7 +15,7 @@ from pydantic_core import to_json
 from ...chat.rendering import TASK_RESULT, late_id
 from ...chat.transcript import Answered, Entry, Input, Late, Noted, Said
 from ...execution.masking import shown_arguments
-from ...sessions.session import Session
+from ...sessions.live_session import LiveSession
 from ...tools.definition import Tool
 
 WINDOW = 200
@@ -90,7 +90,7 @@ class MessageIds:
     and created again has different ones.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: LiveSession) -> None:
         made = f"{session.id}\0{session.created_at!r}".encode(errors="surrogatepass")
         self._prefix = f"cb-{hashlib.sha256(made).hexdigest()[:10]}-"
 
@@ -125,7 +125,7 @@ class MessageWindow:
 class ThreadReader:
     """Reads the messages of a session: a window of the newest, then added ones."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: LiveSession) -> None:
         self._session = session
         self.ids = MessageIds(session)
         self._read = 0

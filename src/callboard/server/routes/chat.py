@@ -5,7 +5,8 @@ from starlette.types import ASGIApp
 from ...events.kinds import EventKind
 from ...events.routing import Family
 from ...protocols.problem import Problem
-from ...sessions.session import Session
+from ...sessions.live_session import LiveSession
+from ...sessions.posting import post_event
 from ...storage.rows import IdempotencyRow
 from ..app_services import AppServices
 from ..endpoint import LARGE_BODY, WRITES, ApiCall, Nothing, endpoint
@@ -38,7 +39,7 @@ async def send_message(call: ApiCall[ChatMessage, Nothing]) -> Queued:
             detail = "This server has no model. Start it with one: callboard serve --model …"
             raise Problem(409, "no_model", "No model", detail)
         event = {"kind": EventKind.USER_INPUT, "text": wanted.message, "message_id": key}
-        seq = await session.post(event, idempotency=row)
+        seq = await post_event(session, event, idempotency=row)
         call.services.chat_sessions.add(session)
         return Queued(seq=seq)
 
@@ -72,7 +73,7 @@ async def list_messages(call: ApiCall[Nothing, MessagesQuery]) -> MessageList:
     session = await call.services.find(call.query.session_id, call.user_id)
     if not call.services.has_model:
         return MessageList(messages=[], next=None)
-    window = await session.latest_messages(call.query.before, call.query.limit)
+    window = await session.conversation().window(call.query.before, call.query.limit)
     return MessageList(messages=window.messages, next=window.before)
 
 
@@ -98,7 +99,7 @@ def _last_event_id(header: str | None, after: int | None) -> int | None:
     return int(header)
 
 
-async def _check(services: AppServices, session: Session, after: int) -> None:
+async def _check(services: AppServices, session: LiveSession, after: int) -> None:
     """Refuse a cursor after the newest event, which belongs to another session or store."""
     if after > session.board.last_seq and after > (last := await services.newest_seq(session)):
         detail = f"The newest event is {last}, so there is nothing after {after}. Read again without a cursor."

@@ -1,6 +1,7 @@
 """Events of the board: posted by clients, as far as the routing table allows, and listed."""
 
 from ...events.routing import Side
+from ...sessions import posting
 from ...storage.rows import IdempotencyRow
 from ..endpoint import LARGE_BODY, WRITES, ApiCall, Nothing, endpoint
 from ..history import events_before
@@ -14,7 +15,7 @@ async def post_event(call: ApiCall[PostEvent, Nothing]) -> EventQueued:
 
     async def post_it(row: IdempotencyRow | None) -> EventQueued:
         session = await call.services.open(call.body.session_id, call.user_id)
-        seq = await session.post(call.body.event, side=Side.PEOPLE, idempotency=row)
+        seq = await posting.post_event(session, call.body.event, side=Side.PEOPLE, idempotency=row)
         call.services.chat_sessions.add(session)
         return EventQueued(event_type=str(call.body.event["kind"]), seq=seq)
 

@@ -7,7 +7,7 @@ from ...execution.failures import CallIdConflict
 from ...execution.record import ExecutionRecord
 from ...execution.storing import record_of
 from ...sessions.calls import BriefRecord
-from ...sessions.session import Session
+from ...sessions.live_session import LiveSession
 from ...storage.errors import IdempotencyConflict
 from ...storage.rows import IdempotencyRow
 from ..app_services import AppServices, is_id
@@ -77,7 +77,7 @@ async def cancel_execution(call: ApiCall[SessionRef, Nothing]) -> Cancelled:
 
     async def stop(row: IdempotencyRow | None) -> Cancelled:
         session = await call.services.open(call.body.session_id, call.user_id)
-        return Cancelled(cancelled=await session.cancel(execution_id, idempotency=row))
+        return Cancelled(cancelled=await session.calls.cancel(execution_id, idempotency=row))
 
     async def again(row: IdempotencyRow) -> Cancelled:
         return Cancelled(cancelled=stored_answer(row).get("cancelled") is True)
@@ -90,7 +90,7 @@ def _weight(each: BriefRecord) -> int:
     return len(to_json([each.record.arguments, each.record.value, each.record.error], inf_nan_mode="null")) + 1_000
 
 
-async def _record(services: AppServices, session: Session, execution_id: str) -> ExecutionRecord:
+async def _record(services: AppServices, session: LiveSession, execution_id: str) -> ExecutionRecord:
     """Return the record of an execution, including finished ones and those of other processes."""
     if not is_id(execution_id):
         raise not_found("execution")
@@ -101,7 +101,7 @@ async def _record(services: AppServices, session: Session, execution_id: str) ->
             raise not_found("execution")
         return record_of(row, services.runtime.clock.time())
     try:
-        return session.execution(execution_id)
+        return session.calls.record(execution_id)
     except ToolError:
         raise not_found("execution") from None
 

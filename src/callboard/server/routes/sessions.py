@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from ...protocols.problem import Problem
 from ...sessions.ids import check_id
-from ...sessions.session import Session
+from ...sessions.live_session import LiveSession
 from ...storage.rows import IdempotencyRow, SessionRow
 from ..app_services import AppServices
 from ..endpoint import WRITES, ApiCall, Nothing, endpoint
@@ -85,20 +85,20 @@ async def delete_session(call: ApiCall[Nothing, Nothing]) -> Deleted:
     return Deleted(deleted=await _deleted(call.services, session))
 
 
-async def _deleted(services: AppServices, session: Session) -> bool:
+async def _deleted(services: AppServices, session: LiveSession) -> bool:
     """Stop all work of a session and delete it. Returns False if another process has deleted it."""
     await session.interrupt()
     if await session.is_gone():  # a new session with the same id is not deleted
         return False
-    await session.cancel_all()
+    await session.calls.cancel_all()
     services.chat_sessions.discard(session)
-    services.runtime.sessions.close(session)
+    services.runtime.sessions.delete(session)
     await session.settle()
     return await services.runtime.store.delete(session.id, session.created_at)
 
 
-def _live(session: Session) -> SessionInfo:
-    view = session.view
+def _live(session: LiveSession) -> SessionInfo:
+    view = session.toolbox.view
     return SessionInfo(
         session_id=session.id,
         open=session.open,

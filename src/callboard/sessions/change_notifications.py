@@ -1,0 +1,110 @@
+"""Notifications of changes that other processes wrote, and the polls that they cause.
+
+Notifications arrive as fast as all other processes commit. Those that arrive during a poll are gathered for the next
+one: a poll takes a fixed number of queries, however many sessions are open or busy here.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from ..storage.errors import StoreError
+from ..storage.store import Store
+from .background_tasks import BackgroundTasks
+from .boards import Boards
+from .heartbeat import Heartbeat
+from .live_session import LiveSession
+from .recovery import Recovery
+from .requests import Requests
+from .session_cache import SessionCache
+from .session_loader import SessionLoader
+
+log = logging.getLogger("callboard.sessions")
+
+AGAIN = 0.5
+"""Seconds to wait before a poll that the store did not answer is repeated."""
+WORK = 0.25
+"""Seconds between two polls for orphaned executions that notifications cause."""
+
+
+class ChangeNotifications:
+    """Gathers notifications and handles them in polls, one at a time."""
+
+    def __init__(
+        self,
+        store: Store,
+        cache: SessionCache,
+        loader: SessionLoader,
+        boards: Boards,
+        requests: Requests,
+        recovery: Recovery,
+        heartbeat: Heartbeat | None,
+        background: BackgroundTasks,
+    ) -> None:
+        self._store = store
+        self._cache = cache
+        self._loader = loader
+        self._boards = boards
+        self._requests = requests
+        self._recovery = recovery
+        self._heartbeat = heartbeat
+        """Polls for orphaned executions; None where this process recovers none."""
+        self._background = background
+        self._ids: set[str] = set()
+        self._all = False
+        """Whether any session may have been written."""
+        self._polling = False
+        self._orphans_polled_at: float | None = None
+
+    def add(self, session_id: str | None) -> None:
+        """Note that another process wrote to a session; with None, to any of them."""
+        self._poll_orphans()
+        if session_id is None:
+            self._all = bool(self._cache.known)
+        elif session_id in self._cache.known:
+            self._ids.add(session_id)
+        if (self._all or self._ids) and not self._polling:
+            self._polling = True
+            self._background.run(self._run())
+
+    def _poll_orphans(self) -> None:
+        """Poll for orphaned executions, unless that was done just now: the heartbeat also does so regularly."""
+        now = asyncio.get_running_loop().time()
+        if self._orphans_polled_at is None or now - self._orphans_polled_at >= WORK:
+            self._orphans_polled_at = now
+            if self._heartbeat is not None:
+                self._heartbeat.poll_soon()
+
+    async def _run(self) -> None:
+        try:
+            while self._all or self._ids:
+                everything, self._all = self._all, False
+                ids, self._ids = self._ids, set()
+                try:
+                    await self._poll(None if everything else ids)
+                except StoreError as error:
+                    log.warning("the store was not reached: %s", error)
+                    self._all, self._ids = self._all or everything, self._ids | ids
+                    await asyncio.sleep(AGAIN)
+        finally:
+            self._polling = False
+
+    async def _poll(self, ids: set[str] | None) -> None:
+        await self._recovery.stop_cancelled()
+        await self._requests.poll(ids)
+        sessions = [*self._cache.known.values()] if ids is None else self._cache.select(ids)
+        for session in sessions:
+            if session.current_conversation is not None and session.is_processing:
+                session.current_conversation.poll_orphans()
+        if watched := [session for session in sessions if session.board.watched]:
+            await self._refresh(watched)
+
+    async def _refresh(self, sessions: Sequence[LiveSession]) -> None:
+        """Bring sessions that have readers up to date."""
+        heads = await self._store.heads([session.id for session in sessions])
+        for session in sessions:
+            head, last_seq = heads.get(session.id), session.board.last_seq
+            if head is None or head.made_at != session.created_at or head.last_seq < last_seq:
+                await self._loader.reconcile(session)
+            elif head.last_seq > last_seq:
+                self._boards.behind(session.id)

@@ -1,0 +1,400 @@
+"""The live state of a session in this process, which the public `Session` wraps.
+
+It is the scope of the session's calls for the execution manager. Above it stand the session manager, the conversation,
+the server and the protocols, which use it directly. Below it are `SessionTools` (the tools it sees), `Calls` (the state
+of its calls), `LateResults` (results that wait to be taken) and the ledger (everything it writes).
+"""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from contextlib import aclosing
+from typing import Any, Protocol
+
+from pydantic_core import to_json
+
+from ..errors import CallboardError, ErrorCategory, RuntimeNotOpen, ToolError
+from ..events.board import Board, Subscription
+from ..events.event import Event, Events, encode_event
+from ..events.kinds import EventKind
+from ..events.routing import Family
+from ..events.routing import family as family_of
+from ..execution.execution import Execution, Priority
+from ..execution.index import ExecutionIndex
+from ..execution.outcome import Outcome
+from ..execution.scope import HumanDecision
+from ..storage import patience
+from ..storage.change import Change
+from ..storage.errors import StoreUnavailable, StoreUnconfirmed
+from ..storage.rows import IdempotencyRow, RequestRow, SessionRow
+from ..tools.context import ClientContext
+from ..tools.definition import Tool
+from ..tools.document import shorten
+from ..tools.snapshot import Snapshot
+from ..tools.view import View
+from ..types import Wake
+from .call_arguments import encode_arguments, parse_priority
+from .calls import Calls, StoreSync
+from .conversation_port import ConversationPort
+from .ids import MAX_ID, CallIdInvalid, is_call_id
+from .ledger import Ledger
+from .model_view import render_for_model
+from .results import LateResults
+from .services import Services
+from .session_tools import SessionTools
+
+_NORMAL = Priority.NORMAL
+_LOUD_TO_QUIET = (Wake.WAKE, Wake.WAIT, Wake.UI_ONLY)
+
+
+class SessionHost(StoreSync, Protocol):
+    """The session manager as a live session sees it."""
+
+    def find(self, session_id: str) -> "LiveSession | None":
+        """Return a session that is in memory."""
+        ...
+
+    def converse(self, session: "LiveSession") -> ConversationPort | None:
+        """Make the conversation of a session; None where the runtime has no model."""
+        ...
+
+    async def log_out(self, session: "LiveSession", grace: float, idempotency: IdempotencyRow | None = None) -> None:
+        """Log a session out. See `Session.close`."""
+        ...
+
+
+class LiveSession:
+    """One session in memory. There is at most one per id and process."""
+
+    __slots__ = (
+        "__weakref__",
+        "_host",
+        "_manager",
+        "_registry",
+        "_touched_at",
+        "board",
+        "calls",
+        "client",
+        "created_at",
+        "current_conversation",
+        "durable",
+        "gone",
+        "id",
+        "index",
+        "ledger",
+        "open",
+        "results",
+        "running",
+        "services",
+        "tell",
+        "toolbox",
+        "user",
+        "user_id",
+        "wake",
+        "writes",
+    )
+
+    def __init__(
+        self,
+        session_id: str,
+        user_id: str,
+        view: View,
+        *,
+        services: Services,
+        host: SessionHost,
+        board: Board,
+        index: ExecutionIndex,
+        ledger: Ledger,
+        created_at: float,
+    ) -> None:
+        self.id = session_id
+        self.user_id = user_id
+        self.user = services.usage.of(user_id)
+        """Usage of all sessions of the user in this process."""
+        self.toolbox = SessionTools(services.registry, view)
+        self.running = 0
+        self.board = board
+        self.index = index
+        self.ledger = ledger
+        self.durable = ledger.durable
+        self.tell = ledger.tell
+        self.calls = Calls(session_id, services.manager, services.store, services.clock, host, board, index, ledger)
+        self.results = LateResults(session_id, index, ledger, services.store)
+        self.created_at = created_at
+        self.writes = 0
+        """Version of the stored row that this state was read from."""
+        self.wake: Wake | None = None
+        """Effect of late results on the idle session; None: as their tools say."""
+        self.current_conversation: ConversationPort | None = None
+        """Its conversation, once there was a reason to make one."""
+        self.client: ClientContext | None = None
+        """Context that the user's client sent with its newest run. Kept in memory only."""
+        self.open = True
+        """False between a logout and the next login."""
+        self.gone = False
+        """Whether the session was deleted, as far as this process knows."""
+        self._touched_at = services.clock.monotonic()
+        self.services = services
+        self._host = host
+        self._registry = services.registry
+        self._manager = services.manager
+
+    def check_running(self) -> None:
+        """Raise `RuntimeNotOpen` after the runtime has ended."""
+        if not self.services.running:
+            raise RuntimeNotOpen(
+                f"The runtime of session {self.id!r} has ended. Open the session in a new `async with Runtime(…)`."
+            )
+
+    # Tools
+
+    def tools(self) -> Snapshot:
+        """Return the tools that this session sees now, pinned."""
+        seen, lent = self.toolbox.visible(), self.toolbox.lent
+        kept = [tool for tool in seen if not self._manager.hides(self, tool)]
+        return seen if not lent and len(kept) == len(seen) else Snapshot([*kept, *lent.values()])
+
+    def find(self, name: str) -> Tool:
+        """Return a tool that this session sees. Raises `ToolError` (not_found)."""
+        return self.toolbox.find(name)
+
+    def lent(self, name: str) -> Tool | None:
+        """Return a tool that only this session has."""
+        return self.toolbox.lent.get(name)
+
+    def add_tools_for_sessions(self, make: "Callable[[Callable[[str], LiveSession | None]], Iterable[Tool]]") -> None:
+        """Register tools that look up the session of their call, unless the registry has them already.
+
+        `make` gets the function that finds a live session by its id. All sessions of the runtime have the tools.
+        """
+        for tool in make(self._host.find):
+            if self._registry.get(tool.name) is None:
+                self._registry.register(tool)
+
+    # Calls
+
+    def call(
+        self, name: str, arguments: Any = None, call_id: str | None = None, priority: Priority | str = _NORMAL
+    ) -> Awaitable[Outcome]:
+        """Call a tool. See `Session.call`."""
+        if not self.services.running:
+            self.check_running()
+        if call_id is not None and not is_call_id(call_id):
+            raise CallIdInvalid(f"A call id has 1 to {MAX_ID} printable characters.")
+        if priority is not _NORMAL and isinstance(priority, str):
+            priority = parse_priority(priority)
+        try:
+            document = arguments if isinstance(arguments, bytes) else encode_arguments(arguments)
+            tool = self.toolbox.find(name)
+        except ToolError as error:
+            return self._manager.refuse(self, shorten(name, 80), call_id, error)
+        return self._manager.call(self, tool, document, call_id, priority)
+
+    def call_among(self, tools: Snapshot | None, name: str, arguments: str, call_id: str) -> Awaitable[Outcome]:
+        """Call a tool of a pinned snapshot, whatever was registered since; any other tool as `call` does."""
+        tool = None if tools is None else tools.get(name)
+        if tool is None:
+            return self.call(name, arguments, call_id)
+        try:
+            return self._manager.call(self, tool, encode_arguments(arguments), call_id, _NORMAL)
+        except ToolError as error:
+            return self._manager.refuse(self, name, call_id, error)
+
+    def render_for_model(self, outcome: Outcome, offset: int = 0) -> Any:
+        """Return an outcome as a model reads it: the acknowledgement, the error, or the result from an offset on."""
+        tool = self.lent(outcome.tool) or self._registry.get(outcome.tool)
+        return render_for_model(outcome, tool, self.toolbox.view.channel, offset)
+
+    @property
+    def has_pending_work(self) -> bool:
+        """Whether anything runs, waits for a person, or waits to be taken. See `Session.has_pending_work`."""
+        return bool(self.results or self.calls.unfinished or self.results.expected)
+
+    def wakes(self, tool_name: str) -> Wake:
+        """Return the effect of a tool's late result on the idle session: the quieter of the tool's and its own."""
+        tool = self._registry.get(tool_name)
+        effects = (Wake.WAKE if tool is None else tool.wake, self.wake or Wake.WAKE)
+        return max(effects, key=_LOUD_TO_QUIET.index)
+
+    # People and the system
+
+    async def answer(
+        self,
+        request_id: str,
+        answer: Any,
+        *,
+        arguments_hash: str | None = None,
+        idempotency: IdempotencyRow | None = None,
+    ) -> int:
+        """Answer a request to a person. See `Session.answer`; `idempotency` is as in `post_event`."""
+        self.touch()
+        try:
+            return await self.services.requests.answer(
+                self, request_id, answer, seen=arguments_hash, idempotency=idempotency
+            )
+        finally:
+            if self.durable:
+                self._host.poll_orphans()  # no process may hold the execution that waits for the answer
+
+    async def requests(self) -> list[RequestRow]:
+        """Return the stored rows of the open requests to people, oldest first."""
+        self.touch()
+        await self.ledger.settle()
+        return await self.services.requests.open(self)
+
+    async def notice(self, message: str, **details: Any) -> int:
+        """Post a notice for the people of this session. Returns the event's number."""
+        return await self.write_event(EventKind.SYSTEM_NOTICE, {"message": message, **details})
+
+    async def write_event(self, kind: str, data: Mapping[str, Any], idempotency: IdempotencyRow | None = None) -> int:
+        """Write one event to the board. Returns its number, once it is stored."""
+        self.touch()
+        event = encode_event(kind, self.services.clock.time(), to_json(data))
+        return await self.ledger.write(Change(self.id, events=(event,), idempotency=idempotency))
+
+    # The conversation
+
+    @property
+    def is_processing(self) -> bool:
+        """Whether a turn runs in this process."""
+        return self.current_conversation is not None and self.current_conversation.is_processing
+
+    def find_conversation(self) -> ConversationPort | None:
+        """Return the conversation with the model; None where the runtime has no model."""
+        if self.current_conversation is None:
+            self.current_conversation = self._host.converse(self)
+        return self.current_conversation
+
+    def conversation(self) -> ConversationPort:
+        """Return the conversation with the model. Raises `CallboardError` where the runtime has no model."""
+        if (conversation := self.find_conversation()) is None:
+            raise CallboardError(
+                "There is no model to talk to. Give one: Runtime(…, model='anthropic:…' or 'offline')."
+            )
+        return conversation
+
+    async def interrupt(self, idempotency: IdempotencyRow | None = None) -> bool:
+        """Stop the turn that runs or waits for a person. See `Session.interrupt`."""
+        conversation = self.find_conversation()
+        return conversation is not None and await conversation.interrupt(idempotency)
+
+    # The board
+
+    async def catch_up(self) -> None:
+        """Add to the board the events that other processes wrote."""
+        if self.durable:
+            await self._host.catch_up(self.id, self.board)
+
+    async def events(self, after: int = 0, family: Family | str | None = None) -> AsyncGenerator[Event]:
+        """Yield every event after a cursor, stored and new ones. See `Session.events`."""
+        wanted = None if family is None else Family(family)
+        with self.board.attended():  # before the first read, so that no event is missed
+            self.touch()
+            await self.catch_up()
+            async with aclosing(self.board.follow(after)) as events:
+                async for event in events:
+                    if wanted is None or family_of(event.kind, event.data) is wanted:
+                        yield event
+
+    def subscribe(
+        self,
+        callback: Callable[[Events], Any],
+        after: int | None = None,
+        ended: Callable[[Exception], Any] | None = None,
+    ) -> Subscription:
+        """Deliver events in batches to a callback, until the subscription is closed. See `Board.subscribe`."""
+        self.touch()
+        subscription = self.board.subscribe(callback, after, ended)
+        self.board.refresh()
+        return subscription
+
+    # Lifetime
+
+    async def close(self, grace: float = 30.0, *, idempotency: IdempotencyRow | None = None) -> None:
+        """Log out. See `Session.close`; `idempotency` is as in `post_event`."""
+        await self._host.log_out(self, grace, idempotency)
+
+    @property
+    def last_used(self) -> float:
+        """Monotonic time of the last use, calls included."""
+        if not self.index.entries:
+            return self._touched_at
+        newest = self.index.entries[-1]
+        return max(self._touched_at, newest.queued, newest.ended or 0.0)
+
+    def touch(self) -> None:
+        """Note that the session is in use, which keeps it in memory."""
+        self._touched_at = self.services.clock.monotonic()
+
+    def row(self) -> SessionRow:
+        """Return the row to store for this session now."""
+        view = self.toolbox.view
+        return SessionRow(
+            id=self.id,
+            user_id=self.user_id,
+            namespaces=None if view.namespaces is None else tuple(sorted(view.namespaces)),
+            channel=view.channel,
+            allow=None if view.allow is None else tuple(sorted(view.allow)),
+            tools=tuple(tool.name for tool in self.tools()),
+            open=self.open,
+            wake=self.wake,
+            created_at=self.created_at,
+            updated_at=self.services.clock.time(),
+        )
+
+    def apply(self, row: SessionRow) -> None:
+        """Apply a stored row to this live session."""
+        self.toolbox.view = View.of(row.namespaces, row.channel, row.allow)
+        self.open, self.wake, self.writes = row.open, None if row.wake is None else Wake(row.wake), row.writes
+
+    async def is_gone(self) -> bool:
+        """Return whether the session is deleted, also where its id belongs to a new session."""
+        if self.durable and not self.gone:
+            row = await self.services.store.session(self.id)
+            self.gone = row is None or row.created_at != self.created_at
+        return self.gone
+
+    # The scope of the execution manager
+
+    async def settle(self) -> None:
+        await self.ledger.settle()
+
+    async def begun(self, execution: Execution, *, again: bool = False) -> None:
+        if patience.writer() is not None:
+            await self.stored(execution, again=again)
+
+    async def stored(self, execution: Execution, *, again: bool = False) -> None:
+        try:
+            await self.ledger.settle()
+        except StoreUnavailable as error:
+            if patience.writer() is None:
+                raise
+            if again or execution.lost:
+                raise StoreUnconfirmed("The call goes on; the store does not answer at the moment.") from error
+            raise self.ledger.withdraw(execution) from error
+
+    def late(self, execution: Execution) -> None:
+        self.results.add(execution.id)
+        if (conversation := self.find_conversation()) is not None:
+            conversation.came_late(execution)
+        self.ledger.late(execution)
+
+    async def ask(self, execution: Execution) -> HumanDecision:
+        user, limit = self.user, self._registry.settings.max_user_requests
+        if execution.request is None and user.requests >= limit:
+            message = f"{user.requests:,} calls of this user already wait for a person; the limit is {limit:,}."
+            error = ToolError(f"{message} Nothing was done.", category=ErrorCategory.RESOURCE, retryable=False)
+            return HumanDecision(error=error)
+        user.requests += 1
+        try:
+            return await self.services.requests.ask(self, execution, self._manager.disown)
+        finally:
+            user.requests -= 1
+
+    def use(self, execution: Execution) -> None:
+        self.services.requests.use(self, execution)
+
+    async def elsewhere(self, execution: Execution) -> Outcome:
+        if (outcome := await self.calls.elsewhere(execution)) is not None:
+            return outcome
+        if await self.is_gone():
+            raise ToolError("The session was deleted.", category=ErrorCategory.NOT_FOUND)
+        raise ToolError("The call was lost.", category=ErrorCategory.UNKNOWN)

@@ -1,0 +1,201 @@
+"""Creates live sessions, reads them from the store, and keeps them equal to their stored rows."""
+
+from dataclasses import dataclass
+
+from ..budget import Budget
+from ..events.board import Board
+from ..execution.index import ExecutionIndex
+from ..storage.change import Change
+from ..storage.errors import AlreadyWritten, Conflict, IdempotencyConflict, StoreError
+from ..storage.rows import IdempotencyRow, SessionRow
+from ..storage.writer import Writer
+from ..tools.view import View
+from ..types import Wake
+from .boards import Boards
+from .ids import not_found
+from .ledger import DirectLedger, Ledger
+from .live_session import LiveSession, SessionHost
+from .services import Services
+from .session_cache import SessionCache
+from .store_ledger import StoreLedger
+
+IN_MEMORY, TAIL = 10_000, 500
+"""How many events of a session are held in memory: without a store, and with one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retention:
+    """How much of a session is kept."""
+
+    events: int | None
+    """Newest events to keep; None: 10,000 in memory, and all in a store."""
+    seconds: float | None
+    """Age up to which events are kept; None: no limit."""
+    executions: int
+    """Ended executions to keep in memory."""
+
+
+class SessionLoader:
+    """Makes the live sessions of one process."""
+
+    def __init__(
+        self,
+        services: Services,
+        host: SessionHost,
+        cache: SessionCache,
+        boards: Boards,
+        writer: Writer,
+        budget: Budget,
+        retention: Retention,
+        *,
+        durable: bool,
+    ) -> None:
+        self._services = services
+        self._host = host
+        self._cache = cache
+        self._boards = boards
+        self._writer = writer
+        self._budget = budget
+        self._retention = retention
+        self._durable = durable
+        self._store = services.store
+        self.restored = self.restore_failures = 0
+        """How many sessions were read from the store, and how many reads failed."""
+
+    async def bring(self, session_id: str) -> LiveSession | None:
+        """Return a session as it is now, from memory or from the store, without logging its user in."""
+        session = self._cache.known.get(session_id)
+        if session is not None and self._cache.is_stale(session_id) and not await self.reconcile(session):
+            session = None
+        if session is None:
+            return await self.load(session_id)
+        if self._cache.get(session_id) is None:
+            await self._restore(session)  # it was evicted, and is still referenced
+            self._cache.add(session)
+        session.touch()
+        return session
+
+    async def load(self, session_id: str) -> LiveSession | None:
+        """Read a session from the store, without logging its user in."""
+        try:
+            row = await self._store.session(session_id)
+        except StoreError:
+            self.restore_failures += 1
+            raise
+        if row is None:
+            return None
+        if (known := self._cache.known.get(session_id)) is not None:
+            if known.created_at == row.created_at:  # it was loaded meanwhile
+                return await self.bring(session_id)
+            self._cache.delete(known)
+        session = self._make(session_id, row.user_id, View.of(row.namespaces, row.channel, row.allow), row)
+        session.apply(row)
+        await self._restore(session, row)
+        return session
+
+    async def create(
+        self, session_id: str, user_id: str, view: View, wake: Wake | None, idempotency: IdempotencyRow | None
+    ) -> LiveSession:
+        """Make and store a new session. Raises `SessionNotFound` where another process made it for another user."""
+        session = self._make(session_id, user_id, view, None)
+        session.wake = wake
+        try:
+            await session.ledger.write(Change(session_id, session=session.row(), idempotency=idempotency))
+        except (Conflict, StoreError) as error:
+            self._cache.discard(session)
+            if isinstance(error, StoreError | IdempotencyConflict):
+                raise
+            other = await self.load(session_id)  # another process was faster
+            if other is None or other.user_id != user_id:
+                raise not_found(session_id) from None
+            return other
+        if self._durable and (row := await self._store.session(session_id)) is not None:
+            # Another process of the same user may have been faster.
+            session.created_at = row.created_at
+            session.ledger.pin_session(row.created_at)
+            session.apply(row)
+        return session
+
+    async def write(self, session: LiveSession, idempotency: IdempotencyRow | None = None) -> None:
+        """Store the row of a session, and apply the stored one, which another process may have written meanwhile."""
+        try:
+            await session.ledger.write(Change(session.id, session=session.row(), idempotency=idempotency))
+        except (Conflict, StoreError):
+            self._doubt(session)
+            raise
+        if self._durable:
+            await self.reconcile(session)
+
+    async def write_closed(self, session: LiveSession, idempotency: IdempotencyRow | None = None) -> None:
+        """Store that a session is logged out."""
+        session.open = False
+        closed = Change(session.id, session=session.row(), made_at=session.created_at, idempotency=idempotency)
+        try:
+            await session.ledger.write(closed)
+        except (AlreadyWritten, IdempotencyConflict):
+            session.open = True
+            self._cache.mark_stale(session.id)  # another process wrote it in the same moment
+            raise
+        except Conflict:  # it is deleted, and must not be created again
+            self._cache.delete(session)
+        except StoreError:
+            self._doubt(session)
+            raise
+
+    async def reconcile(self, session: LiveSession) -> bool:
+        """Apply the stored row of a session. False where the session is deleted, also where its id is used again."""
+        self._cache.mark_fresh(session.id)
+        try:
+            row = await self._store.session(session.id)
+        except BaseException:
+            self._cache.mark_stale(session.id)
+            raise
+        if row is None or row.created_at != session.created_at:
+            self._cache.delete(session)
+            return False
+        if row.writes > session.writes:
+            session.apply(row)
+        return True
+
+    def _doubt(self, session: LiveSession) -> None:
+        """Have a session whose row may not be stored read again before it is used."""
+        session.writes = -1
+        self._cache.mark_stale(session.id)
+
+    async def _restore(self, session: LiveSession, row: SessionRow | None = None) -> None:
+        try:
+            await session.results.restore(row)
+        except StoreError:
+            self.restore_failures += 1
+            raise
+        self.restored += 1
+
+    def _make(self, session_id: str, user_id: str, view: View, row: SessionRow | None) -> LiveSession:
+        services, keep = self._services, self._retention.events or IN_MEMORY
+        board = Board(
+            min(keep, TAIL) if self._durable else keep,
+            after=0 if row is None else row.last_seq,
+            archive=self._boards.archive(session_id) if self._durable else None,
+            budget=self._budget,
+            user_id=user_id,
+        )
+        created_at = services.clock.time() if row is None else row.created_at
+        ledger: Ledger
+        if self._durable:
+            ledger = StoreLedger(session_id, created_at, board, self._writer, services.owner, services.manager.disown)
+        else:
+            ledger = DirectLedger(session_id, board, self._store)
+        index = ExecutionIndex(self._retention.executions, budget=self._budget, user_id=user_id, stored=self._durable)
+        session = LiveSession(
+            session_id,
+            user_id,
+            view,
+            services=services,
+            host=self._host,
+            board=board,
+            index=index,
+            ledger=ledger,
+            created_at=created_at,
+        )
+        self._cache.add(session)
+        return session

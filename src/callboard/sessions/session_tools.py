@@ -1,0 +1,68 @@
+"""Tools of one session: those of the registry that its view shows, and those that only this session has."""
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from ..errors import RegistrationError, ToolError
+from ..tools.definition import Tool
+from ..tools.document import shorten
+from ..tools.registry import Registry
+from ..tools.snapshot import Snapshot
+from ..tools.view import View
+
+_NO_TOOLS: Mapping[str, Tool] = MappingProxyType({})
+
+
+class SessionTools:
+    """Finds the tools that a session may call. Lookups are cached until the registry or the view changes."""
+
+    __slots__ = ("_cache", "_cached_at", "_lent", "_registry", "_view")
+
+    def __init__(self, registry: Registry, view: View) -> None:
+        self._registry = registry
+        self._view = view
+        self._lent = _NO_TOOLS
+        self._cache: dict[str, Tool] = {}
+        self._cached_at = -1
+
+    @property
+    def view(self) -> View:
+        """Namespaces, channel and allow-list of the session."""
+        return self._view
+
+    @view.setter
+    def view(self, view: View) -> None:
+        self._view = view
+        self._cached_at = -1
+
+    def visible(self) -> Snapshot:
+        """Return the registry's tools that the view shows now, pinned."""
+        return self._registry.look(self._view)
+
+    @property
+    def lent(self) -> Mapping[str, Tool]:
+        """Tools that only this session has, by name."""
+        return self._lent
+
+    def lend(self, tools: Iterable[Tool]) -> None:
+        """Replace the tools that only this session has. Raises `RegistrationError` for a name that the registry has."""
+        lent = {tool.name: tool for tool in tools}
+        if taken := sorted(name for name in lent if self._registry.get(name) is not None):
+            raise RegistrationError(f"The registry already has tools with these names: {', '.join(taken)}.")
+        self._lent = lent
+        self._cached_at = -1
+
+    def find(self, name: str) -> Tool:
+        """Return a visible tool. Raises `ToolError` (not_found), also for a tool that only other sessions see."""
+        if self._cached_at == self._registry.version and (tool := self._cache.get(name)) is not None:
+            return tool
+        if self._cached_at != self._registry.version:
+            self._cache, self._cached_at = {}, self._registry.version
+        if (tool := self._lent.get(name)) is not None:
+            return tool
+        tool = self._registry.get(name)
+        if tool is None or not self._view.shows(tool, self._registry.settings.gates):
+            raise ToolError(f"There is no tool {shorten(name, 80)!r}.", category="not_found")
+        if tool.gate is None:  # a gate may close at any time
+            self._cache[name] = tool
+        return tool

@@ -1,0 +1,158 @@
+"""Changes of one session that are staged for the writer: events of executions, and changes that a caller waits for."""
+
+import asyncio
+from collections.abc import Container, Iterator
+
+from ..execution.execution import Execution
+from ..execution.storing import row_of
+from ..storage import patience
+from ..storage.change import Change, ExecutionWrite, RequestWrite
+from ..storage.errors import Conflict, StoreError
+from ..storage.rows import ExecutionRow, RequestRow
+
+
+class StagedEvents:
+    """Events of executions, with their states, which are written as one change."""
+
+    __slots__ = ("_rows", "events", "executions", "is_split", "late", "new", "used", "waiters", "withdrawn")
+
+    def __init__(self) -> None:
+        self.new: set[Execution] = set()
+        """Executions that the store does not know yet."""
+        self.events: list[tuple[Execution, bytes]] = []
+        self.executions: dict[Execution, None] = {}
+        self.late: list[Execution] = []
+        """Executions whose results wait to be taken."""
+        self.used: list[RequestRow] = []
+        """Requests whose answers are used."""
+        self.withdrawn: list[RequestRow] = []
+        """Requests that are withdrawn, unless they were answered."""
+        self.waiters: list[asyncio.Future[None]] = []
+        self.is_split = False
+        """Whether it holds one call tree of a batch that the store refused."""
+        self._rows: dict[Execution, ExecutionRow] | None = None
+
+    @property
+    def frozen(self) -> bool:
+        """Whether nothing can be added any more."""
+        return self._rows is not None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to write."""
+        return not (self.executions or self.late or self.events or self.used or self.withdrawn)
+
+    def freeze(self, owner: str) -> dict[Execution, ExecutionRow]:
+        """Fix the states to write: those that the last of the events describe."""
+        if self._rows is None:
+            self._rows = {each: row_of(each, owner) for each in self.executions}
+        return self._rows
+
+    def mark_settled(self, owner: str) -> None:
+        """Mark as settled the executions whose ends are written by this."""
+        rows = self.freeze(owner)
+        for execution in self.executions:
+            if not execution.settled and rows[execution].completed_at is not None:
+                execution.mark_settled()
+                execution.scope.index.weigh(execution)
+
+    def to_change(self, session_id: str, owner: str) -> Change:
+        """Return the change that writes all of it."""
+        rows = self.freeze(owner)
+        return Change(
+            session_id,
+            executions=[ExecutionWrite(rows[each], owner, new=each in self.new) for each in self.executions],
+            requests=[
+                *(RequestWrite(each, "answered") for each in self.used),
+                *(RequestWrite(each, "open") for each in self.withdrawn),
+            ],
+            late=[each.id for each in self.late],
+            events=[line for _, line in self.events],
+        )
+
+    def split(self) -> "list[StagedEvents]":
+        """Return one part per call tree: a tree belongs to one process as a whole."""
+        members: dict[Execution, dict[str, None]] = {}
+        for execution in (*self.executions, *self.late):
+            members.setdefault(_root(execution, self.executions), {})[execution.id] = None
+        parts = [self._part(ids) for ids in members.values()]
+        if parts:
+            parts[-1].waiters = self.waiters
+        return parts
+
+    def remove(self, gone: Container[Execution]) -> None:
+        """Remove executions, and the calls that they made."""
+        found = (*self.executions, *self.late)
+        if any(_is_within(each, gone) for each in found):
+            kept = self._part({each.id for each in found if not _is_within(each, gone)})
+            self.executions, self.new, self.events, self.late = kept.executions, kept.new, kept.events, kept.late
+            self.used, self.withdrawn = kept.used, kept.withdrawn
+
+    def begins(self, execution: Execution) -> bool:
+        """Return whether this stores an execution for the first time."""
+        return execution in self.new
+
+    def _part(self, ids: Container[str]) -> "StagedEvents":
+        part = StagedEvents()
+        part.is_split = True
+        part.executions = {each: None for each in self.executions if each.id in ids}
+        part.new = {each for each in self.new if each.id in ids}
+        part.events = [(each, line) for each, line in self.events if each.id in ids]
+        part.late = [each for each in self.late if each.id in ids]
+        part.used = [each for each in self.used if each.execution_id in ids]
+        part.withdrawn = [each for each in self.withdrawn if each.execution_id in ids]
+        part._rows = self._rows
+        return part
+
+
+class StagedChange:
+    """A change that a caller waits for."""
+
+    __slots__ = ("caller", "change", "expiry", "future", "is_lasting", "is_withdrawn", "waiters")
+
+    def __init__(self, change: Change, future: "asyncio.Future[int]", *, is_lasting: bool) -> None:
+        self.change = change
+        self.future = future
+        self.is_lasting = is_lasting
+        """Whether the future ends only when the outcome is known."""
+        self.waiters: list[asyncio.Future[None]] = []
+        self.caller: patience.Patience | None = None
+        self.expiry: asyncio.TimerHandle | None = None
+        """Ends the wait of a caller with limited patience."""
+        self.is_withdrawn = False
+        """Whether its caller got the error that it is not written, or may not be."""
+
+    def begins(self, execution: Execution) -> bool:
+        """Return whether this stores an execution for the first time."""
+        return any(write.new and write.row.id == execution.id for write in self.change.executions)
+
+    def end(self, result: int | Conflict | StoreError) -> None:
+        """Give the caller the result, unless its wait has ended before."""
+        if self.expiry is not None and self.caller is not None:
+            self.caller.left = min(self.caller.left, max(0.0, self.expiry.when() - self.future.get_loop().time()))
+            self.expiry.cancel()
+        if self.future.done():
+            return
+        if isinstance(result, int):
+            self.future.set_result(result)
+        else:
+            self.future.set_exception(result)
+
+
+def descendants(execution: Execution) -> Iterator[Execution]:
+    """Yield all calls below an execution, the deepest first, and the execution itself."""
+    for child in execution.children or ():
+        yield from descendants(child)
+    yield execution
+
+
+def _root(execution: Execution, known: Container[Execution]) -> Execution:
+    """Return the outermost caller of an execution among those known."""
+    while execution.parent is not None and execution.parent in known:
+        execution = execution.parent
+    return execution
+
+
+def _is_within(execution: Execution, gone: Container[Execution]) -> bool:
+    """Return whether an execution is one of these, or was called by one."""
+    return execution in gone or (execution.parent is not None and _is_within(execution.parent, gone))

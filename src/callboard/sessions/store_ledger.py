@@ -1,0 +1,260 @@
+"""The ledger of a session with a store.
+
+It stages events with the states that they describe, and other changes, in order. The writer commits them; events reach
+the board, with their numbers, after the commit.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from ..events.board import Board
+from ..execution.execution import Execution
+from ..storage import patience
+from ..storage.change import Change
+from ..storage.errors import Conflict, StoreError, StoreUnavailable, StoreUnconfirmed
+from ..storage.rows import RequestRow
+from ..storage.writer import Writer
+from .staged_changes import StagedChange, StagedEvents, descendants
+
+
+class StoreLedger:
+    """Stages the changes of one session for the writer. See `Ledger`."""
+
+    __slots__ = (
+        "_board",
+        "_disown",
+        "_in_flight",
+        "_made_at",
+        "_owner",
+        "_queue",
+        "_session_id",
+        "_unwanted",
+        "_writer",
+    )
+
+    durable = True
+
+    def __init__(
+        self,
+        session_id: str,
+        made_at: float,
+        board: Board,
+        writer: Writer,
+        owner: str,
+        disown: Callable[[Execution], None],
+    ) -> None:
+        self._session_id = session_id
+        self._made_at = made_at
+        self._board = board
+        self._writer = writer
+        self._owner = owner
+        self._disown = disown
+        """Called for an execution that the store refused: another process owns it."""
+        self._queue: list[StagedEvents | StagedChange] = []
+        self._in_flight: list[StagedEvents | StagedChange] = []
+        """Changes that the writer has taken."""
+        self._unwanted: dict[Execution, None] = {}
+        """Calls in flight that are not to be written, if they are not yet."""
+
+    @property
+    def idle(self) -> bool:
+        return not self._queue and not self._in_flight
+
+    def pin_session(self, created_at: float) -> None:
+        self._made_at = created_at
+
+    def tell(self, events: tuple[bytes, ...], execution: Execution) -> None:
+        ended = execution.ended is not None
+        if ended and (execution.lost or execution.unloaded):  # later reports of its handler are discarded
+            return
+        staged = self._staged_events()
+        staged.executions[execution] = None
+        if not execution.stored:
+            execution.mark_stored()
+            staged.new.add(execution)
+        staged.events += [(execution, line) for line in events]
+        if ended and execution.request is not None and execution.request.status == "open":
+            withdrawn = replace(execution.request, status="withdrawn")
+            execution.set_request(withdrawn)
+            staged.withdrawn.append(withdrawn)
+        self._writer.add(self)
+
+    def late(self, execution: Execution) -> None:
+        self._staged_events().late.append(execution)
+        self._writer.add(self)
+
+    def use(self, request: RequestRow) -> None:
+        self._staged_events().used.append(request)
+
+    def write(self, change: Change, *, lasting: bool = False) -> "asyncio.Future[int]":
+        loop = asyncio.get_running_loop()
+        if self._queue and isinstance(last := self._queue[-1], StagedEvents):
+            last.freeze(self._owner)
+        staged = StagedChange(change, loop.create_future(), is_lasting=lasting)
+        self._queue.append(staged)
+        self._writer.add(self)
+        if (caller := patience.writer()) is not None:
+            staged.caller = caller
+            staged.expiry = loop.call_later(caller.left, self._expire, staged)
+        return staged.future
+
+    async def settle(self) -> None:
+        if self.idle:
+            return
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        (self._queue or self._in_flight)[-1].waiters.append(future)
+        caller = patience.writer()
+        if caller is not None and not await patience.within(caller, future):
+            future.cancel()
+            raise StoreUnavailable("The store did not answer in time.")
+        await future
+
+    # Callers whose patience has ended
+
+    def withdraw(self, execution: Execution) -> StoreUnavailable:
+        if any(each.begins(execution) for each in self._queue):
+            self._take_back(execution, self._queue)
+            return _withdrawn()
+        if any(each.begins(execution) for each in self._in_flight):
+            self._unwanted[execution] = None
+            if self._writer.withdraw():
+                self._disown(execution)
+                return _withdrawn()
+        return StoreUnconfirmed("The store did not confirm in time whether the call is stored.")
+
+    def _take_back(self, execution: Execution, *lists: "list[StagedEvents | StagedChange]") -> None:
+        """Stop a call, and write nothing of it or of the calls below it."""
+        self._disown(execution)
+        gone = dict.fromkeys(descendants(execution))
+        for items in lists:
+            for each in tuple(items):
+                if isinstance(each, StagedEvents):
+                    each.remove(gone)
+                    if each.is_empty:
+                        self._drop(items, each)
+                elif any(each.begins(execution) for execution in gone):
+                    each.end(_withdrawn())
+                    self._drop(items, each)
+
+    def _expire(self, staged: StagedChange) -> None:
+        """Withdraw a change whose caller's patience has ended."""
+        if staged in self._queue:
+            self._drop(self._queue, staged)
+            staged.end(_withdrawn())
+        elif staged in self._in_flight:
+            staged.is_withdrawn = True
+            if self._writer.withdraw():
+                staged.end(_withdrawn())
+            elif not staged.is_lasting:
+                staged.end(StoreUnconfirmed("The store did not confirm in time whether this is stored."))
+
+    def _drop(self, items: "list[StagedEvents | StagedChange]", dropped: "StagedEvents | StagedChange") -> None:
+        """Remove a change that is not to be written. Its waiters wait for the change before it."""
+        position = items.index(dropped)
+        before = [*(self._in_flight if items is self._queue else ()), *items[:position]]
+        del items[position]
+        if before:
+            before[-1].waiters += dropped.waiters
+        else:
+            _resolve(dropped.waiters)
+
+    def _staged_events(self) -> StagedEvents:
+        if self._queue and isinstance(last := self._queue[-1], StagedEvents) and not last.frozen:
+            return last
+        staged = StagedEvents()
+        self._queue.append(staged)
+        return staged
+
+    # The source of the writer
+
+    def take(self) -> Sequence[Change]:
+        """Take changes up to the first staged events: if those are refused, nothing after them may be written yet."""
+        first = next((n for n, each in enumerate(self._queue) if isinstance(each, StagedEvents)), len(self._queue))
+        end = first + 1
+        while end < len(self._queue) and _is_split(self._queue[end - 1]) and _is_split(self._queue[end]):
+            end += 1
+        self._in_flight, self._queue = self._queue[:end], self._queue[end:]
+        return self._changes()
+
+    def take_again(self) -> Sequence[Change]:
+        """Return the changes in flight, of which none is written, without those that were withdrawn."""
+        for staged in [each for each in self._in_flight if isinstance(each, StagedChange) and each.is_withdrawn]:
+            self._drop(self._in_flight, staged)
+            staged.end(_withdrawn())
+        unwanted, self._unwanted = self._unwanted, {}
+        for execution in unwanted:
+            self._take_back(execution, self._in_flight, self._queue)
+        return self._changes()
+
+    def _changes(self) -> Sequence[Change]:
+        changes = [
+            each.change if isinstance(each, StagedChange) else each.to_change(self._session_id, self._owner)
+            for each in self._in_flight
+        ]
+        for change in changes:
+            if change.session is None:  # otherwise it may create the session
+                change.made_at = self._made_at
+        return changes
+
+    def written(self, results: Sequence[int | Conflict]) -> None:
+        written, self._in_flight = self._in_flight, []
+        self._unwanted.clear()
+        again: list[StagedEvents | StagedChange] = []
+        for each, result in zip(written, results, strict=True):
+            if isinstance(each, StagedChange):
+                if not isinstance(result, Conflict):
+                    self._board.receive(result, each.change.events)
+                each.end(result)
+            elif not isinstance(result, Conflict):
+                each.mark_settled(self._owner)
+                self._board.receive(result, [line for _, line in each.events])
+            elif len(parts := each.split()) > 1:
+                again += parts  # another process owns one of these call trees: write each alone
+                continue
+            elif each.withdrawn:  # or a request was answered in the same moment
+                each.withdrawn = []
+                again.append(each)
+                continue
+            else:
+                self._let_go(each.executions)
+            _resolve(each.waiters)
+        self._queue[:0] = again
+        if self._queue:
+            self._writer.add(self)
+
+    def _let_go(self, executions: Iterable[Execution]) -> None:
+        """Disown executions that the store refused, with the calls below them: another process owns them."""
+        gone = {each: None for execution in executions for each in descendants(execution)}
+        for execution in gone:
+            self._disown(execution)
+        for each in self._queue:
+            if isinstance(each, StagedEvents):
+                each.remove(gone)
+
+    def lost(self, error: StoreError) -> None:
+        lost, self._in_flight = self._in_flight, []
+        self._unwanted.clear()
+        for each in lost:
+            if isinstance(each, StagedChange):
+                each.end(error)
+            _resolve(each.waiters, error)
+        if self._queue:
+            self._writer.add(self)
+
+
+def _resolve(waiters: "list[asyncio.Future[None]]", error: StoreError | None = None) -> None:
+    for future in waiters:
+        if not future.done():
+            if error is None:
+                future.set_result(None)
+            else:
+                future.set_exception(error)
+
+
+def _withdrawn() -> StoreUnavailable:
+    return StoreUnavailable("The store did not answer in time. This was withdrawn, and is not written.")
+
+
+def _is_split(each: StagedEvents | StagedChange) -> bool:
+    return isinstance(each, StagedEvents) and each.is_split
