@@ -6,7 +6,7 @@ from typing import Any
 
 from ..events.event import Event
 from ..events.kinds import EventKind
-from ..tools.document import shorten
+from ..shortening import shorten
 
 MAX_VALUE = 2_000
 """How many characters of a partial result or an unknown event are shown."""

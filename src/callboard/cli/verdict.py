@@ -9,8 +9,8 @@ from ..events.kinds import EventKind
 from ..runtime import Runtime
 from ..sessions.answers import AnswerInvalid
 from ..sessions.ids import SessionNotFound
+from ..shortening import shorten
 from ..storage.rows import RequestRow
-from ..tools.document import shorten
 from ..tools.problems import Problem, path_of, shown
 from ..tools.schema_arguments import validator
 

@@ -8,8 +8,8 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from ..categories import members
 from ..errors import CATEGORIES, ErrorCategory, ToolError
-from ..nesting import DEEPEST, is_deeper
-from ..readable import check_readable
+from ..jsonrules.depth import MAX_DEPTH, exceeds_depth
+from ..jsonrules.readability import check_readability
 from .execution import Execution
 from .outcome import Outcome, OutcomeStatus
 
@@ -97,9 +97,9 @@ def presentable(error: ToolError) -> tuple[ToolError, bytes]:
     """An error and what is shown of it. One that cannot be written as JSON loses what is in the way of that."""
     try:
         shown = to_json(error.to_model(), inf_nan_mode="null")
-        if is_deeper(shown, DEEPEST):
+        if exceeds_depth(shown, MAX_DEPTH):
             raise ValueError("nested too deeply")
-        check_readable(shown)
+        check_readability(shown)
         return error, shown
     except (PydanticSerializationError, ValueError, RecursionError):
         message = str(error.message).encode(errors="replace").decode()

@@ -15,7 +15,7 @@ from ..events.kinds import EventKind
 from ..execution.execution import Answer, Execution
 from ..execution.masking import shown_arguments
 from ..execution.storing import fingerprint_of
-from ..nesting import DEEPEST, is_deeper
+from ..jsonrules.depth import MAX_DEPTH, exceeds_depth
 from ..schemas.secrets import MASK
 from ..storage.rows import RequestRow
 from ..tools.definition import Tool
@@ -72,7 +72,7 @@ def judge(row: RequestRow, tool: Tool | None, answer: Any) -> tuple[str, bytes]:
         document = encode(answer)
         if len(document) > MAX_ANSWER_BYTES:
             raise AnswerInvalid(f"The answer is too large: at most {MAX_ANSWER_BYTES:,} bytes are taken.")
-        if is_deeper(document, DEEPEST):
+        if exceeds_depth(document, MAX_DEPTH):
             raise AnswerInvalid("The answer is nested too deeply.")
         if row.kind == EventKind.WALLET_TX_REQUEST:
             given = WalletResponse.model_validate_json(document)

@@ -18,10 +18,10 @@ from ..execution.lifecycle import Status
 from ..execution.outcome import Outcome, OutcomeStatus
 from ..execution.record import ExecutionRecord
 from ..execution.storing import fingerprint_of, outcome_of, record_of, row_of
+from ..shortening import shorten
 from ..storage.brief import Cut, brief
 from ..storage.port import Change, Conflict, StoreUnavailable, StoreUnconfirmed
 from ..storage.rows import ExecutionRow
-from ..tools.document import shorten
 from .ledger import Ledger
 from .services import Services
 

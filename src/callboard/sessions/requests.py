@@ -22,11 +22,11 @@ from ..events.kinds import EventKind
 from ..execution.execution import Answer, Execution
 from ..execution.lifecycle_events import opening
 from ..execution.storing import fingerprint_of, row_of
+from ..shortening import shorten
 from ..storage import patience
 from ..storage.port import AlreadyWritten, Change, Conflict, ExecutionWrite, IdempotencyConflict, RequestWrite, Store
 from ..storage.rows import IdempotencyRow, RequestRow
 from ..tools.definition import Tool
-from ..tools.document import shorten
 from .answers import ArgumentsMismatch, answer_schema, arguments_hash, binding, judge, meaning, shown_answer
 
 if TYPE_CHECKING:

@@ -23,12 +23,13 @@ from ..execution.execution import Answer, Execution, Priority
 from ..execution.index import ExecutionIndex
 from ..execution.outcome import Outcome
 from ..execution.record import ExecutionRecord
+from ..shortening import shorten
 from ..storage import patience
 from ..storage.port import Change, StoreUnavailable, StoreUnconfirmed
 from ..storage.rows import IdempotencyRow, RequestRow, SessionRow
 from ..tools.context import ClientContext
 from ..tools.definition import Tool
-from ..tools.document import encode, shorten
+from ..tools.document import encode
 from ..tools.snapshot import Snapshot
 from ..tools.view import View
 from ..turns import Turn

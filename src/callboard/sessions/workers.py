@@ -20,11 +20,12 @@ from ..events.problems import EventInvalid, problem
 from ..execution.execution import Execution, Priority
 from ..execution.manager import ExecutionManager
 from ..execution.storing import fingerprint_of, row_of
+from ..shortening import shorten
 from ..storage import patience
 from ..storage.port import AlreadyWritten, Change, Conflict, ExecutionWrite, IdempotencyConflict
 from ..storage.rows import WORKER, IdempotencyRow
 from ..tools.definition import Tool
-from ..tools.document import encode, shorten
+from ..tools.document import encode
 from ..types import Mode
 
 if TYPE_CHECKING:

@@ -11,12 +11,13 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import CoreSchema, SchemaValidator, from_json, to_json
 
 from ..errors import ToolError
+from ..jsonrules.duplicate_keys import check_keys_and_numbers, max_key_count
+from ..jsonrules.key_counter import Counter, key_counter
 from ..schemas.clean import clean
 from ..schemas.secrets import has_secrets, names_shown
 from ..types import JSONSchema
 from .coercion import Fault, coerced
-from .counting import Counter, counter_of
-from .document import check_depth, check_text, most_keys
+from .document import check_depth
 from .input_schema import InputSchema
 from .problems import MANY_PROBLEMS, REQUIRED, Problem, excerpt_of, problems_of, validation_error
 from .strictness import strict_validator
@@ -90,7 +91,7 @@ class TypedArguments:
         except ValidationError as error:
             check_depth(data)
             value = self._put_right(tool, data, error)
-            check_text(data)
+            check_keys_and_numbers(data)
         else:
             # Where the numbers agree, each key is one that the type knows, and none is there twice.
             if self._counter is None or self._counter(value) != data.count(b":"):
@@ -99,9 +100,9 @@ class TypedArguments:
 
     def _check(self, value: Any, data: bytes) -> None:
         """Refuse a document that gives a key twice. It has colons in its texts, or keys that its type does not know."""
-        if self._counter is None or self._counter(value) != most_keys(data):
+        if self._counter is None or self._counter(value) != max_key_count(data):
             check_depth(data)
-            check_text(data)
+            check_keys_and_numbers(data)
 
     def _validate_first(self, data: bytes) -> Any:
         """Look at the type, and validate. Not done when the tool is made: there may be thousands never called."""
@@ -109,7 +110,7 @@ class TypedArguments:
         facts = _facts_of(schema)
         validator = self._adapter.validator
         if facts.countable:
-            self._counter = counter_of(schema)
+            self._counter = key_counter(schema)
         if facts.texts or facts.floats:
             validator = strict_validator(schema)
         elif self.closed and issubclass(self.model, BaseModel):

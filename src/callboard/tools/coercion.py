@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, cast
 
 from pydantic_core import from_json
 
+from ..jsonrules.duplicate_keys import check_keys_and_numbers
 from ..types import JSONSchema
-from .document import check_text
 
 
 class Fault(NamedTuple):
@@ -99,7 +99,7 @@ def _parsed(text: str) -> Any:
         value: Any = from_json(text, allow_inf_nan=False)
     except ValueError:
         return None
-    check_text(text.encode())
+    check_keys_and_numbers(text.encode())
     return value
 
 

@@ -10,7 +10,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from ..errors import ToolError
 from ..schemas.secrets import MASK
-from .document import shorten
+from ..shortening import shorten
 
 MAX_PROBLEMS = 20
 """How many problems are shown."""

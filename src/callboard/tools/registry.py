@@ -20,11 +20,12 @@ from pydantic_core import from_json
 from ..categories import DEFAULT_ERRORS, ErrorTable
 from ..errors import CATEGORIES, RegistrationError, ToolError
 from ..settings import Settings
+from ..shortening import shorten
 from .changes import Change, ChangeKind, Subscription
 from .context import ToolContext
 from .definition import RESERVED_NAMESPACE, Tool
 from .descriptions import undescribed, undescribed_in_schema
-from .document import Size, encode, encode_text, shorten, too_large
+from .document import Size, encode, encode_text, too_large
 from .function import StatefulTool
 from .function import tool as make_tool
 from .inclusion import Inclusion

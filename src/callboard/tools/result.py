@@ -9,12 +9,12 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, SchemaSerializer, from_json, to_json
 
 from ..errors import ToolError
-from ..nesting import DEEPEST, is_deeper
-from ..readable import LONGEST, check_readable
+from ..jsonrules.depth import MAX_DEPTH, exceeds_depth
+from ..jsonrules.readability import MAX_DIGITS, check_readability
 from ..types import JSONSchema
 from .problems import problems_of
 
-_FLAT = 2 * DEEPEST
+_FLAT = 2 * MAX_DEPTH
 """A shorter text cannot have more levels: each needs two brackets."""
 
 
@@ -55,13 +55,13 @@ class Result:
         """The value as JSON. Raises `ToolError` (execution) where it is not what the tool promises, or not JSON."""
         try:
             if value.__class__ is self._exact and (written := self._serialize(value)).find(b"null") < 0:
-                if self._open or len(written) > LONGEST:
+                if self._open or len(written) > MAX_DIGITS:
                     self._check(tool, written)
                 return written
             if self._validate is not None:
                 value = self._validate(value)
             written = self._serialize(value)
-            if self._open or len(written) > LONGEST:
+            if self._open or len(written) > MAX_DIGITS:
                 self._check(tool, written)
             if self._dump is None:
                 if self._fits is not None and not self._fits(from_json(written)):
@@ -78,17 +78,17 @@ class Result:
             ) from error
 
     def _check(self, tool: str, written: bytes) -> None:
-        if self._open and len(written) > _FLAT and is_deeper(written, DEEPEST):
+        if self._open and len(written) > _FLAT and exceeds_depth(written, MAX_DEPTH):
             raise _too_deep(tool)
-        check_readable(written)
+        check_readability(written)
 
     def encode(self, value: Any) -> bytes:
         """A part of a result as JSON, whatever its type. Raises `ToolError` (execution) where it is not JSON."""
         try:
             written = to_json(value, inf_nan_mode="null")
-            if is_deeper(written, DEEPEST):
+            if exceeds_depth(written, MAX_DEPTH):
                 raise ToolError("A partial result is nested too deeply.", report=_DEPTH)
-            check_readable(written)
+            check_readability(written)
         except (PydanticSerializationError, RecursionError, ValueError) as error:
             raise ToolError("A partial result cannot be written as JSON.", report=str(error)) from error
         return written
@@ -141,7 +141,7 @@ def _traits_of(adapter: TypeAdapter[Any]) -> _Traits:
     return _Traits(aliased, open=not (bounded and alike))
 
 
-_DEPTH = f"the result is nested more than {DEEPEST} levels deep"
+_DEPTH = f"the result is nested more than {MAX_DEPTH} levels deep"
 
 
 def _too_deep(tool: str) -> ToolError:

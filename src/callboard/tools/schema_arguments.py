@@ -13,12 +13,14 @@ from typing import Any, NoReturn, cast
 from pydantic_core import from_json, to_json
 
 from ..errors import MissingExtraError, RegistrationError
+from ..jsonrules.duplicate_keys import check_keys_and_numbers
 from ..schemas.clean import clean
 from ..schemas.secrets import MASK, has_secrets, names_shown
+from ..shortening import shorten
 from ..types import JSONSchema
 from .arguments import ROUNDS
 from .coercion import Fault, coerced
-from .document import check_depth, check_text, shorten
+from .document import check_depth
 from .problems import MANY_PROBLEMS, MAX_PROBLEMS, REQUIRED, Problem, path_of, shown, validation_error
 
 _COMPOSED = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"})
@@ -70,7 +72,7 @@ class SchemaArguments:
                 break
         if found:
             raise validation_error(tool, [problem for _, problem in first])
-        check_text(data)
+        check_keys_and_numbers(data)
         return cast("dict[str, Any]", value)
 
     def schema(self) -> JSONSchema:

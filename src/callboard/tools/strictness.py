@@ -10,7 +10,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, SchemaValidator, from
 from pydantic_core.core_schema import no_info_before_validator_function
 
 from ..errors import ToolError
-from .document import check_text
+from ..jsonrules.duplicate_keys import check_keys_and_numbers
 
 
 def strict_validator(schema: CoreSchema) -> SchemaValidator:
@@ -38,7 +38,7 @@ def _looked_at(text: Any) -> Any:
         except ValueError:  # the type says it better
             return text
         try:
-            check_text(bytes(data))
+            check_keys_and_numbers(bytes(data))
         except ToolError as error:
             raise PydanticCustomError("json_text", "{reason}", {"reason": error.message}) from error
     return text
