@@ -212,7 +212,7 @@ def test_t2_a_class_shows_its_summary_not_its_constructor() -> None:
 
 @pytest.mark.parametrize("options", [{"tags": "chain"}, {"channels": "text"}])
 def test_t2_a_text_is_not_a_list_of_texts(options: Any) -> None:
-    with pytest.raises(RegistrationError, match="a list of texts"):
+    with pytest.raises(RegistrationError, match="a list of strings"):
         tool(**options)(anything)
 
 

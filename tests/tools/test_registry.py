@@ -28,8 +28,8 @@ from callboard import (
     tool,
 )
 from callboard.errors import ErrorCategory
-from callboard.tools.changes import Change
 from callboard.tools.stats import _BUFFER, ToolStats
+from callboard.tools.subscription import Change
 
 pytestmark = pytest.mark.anyio
 

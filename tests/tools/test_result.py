@@ -506,4 +506,4 @@ class Shown(BaseModel):
     ],
 )
 def test_t5_where_the_type_says_how_deep_a_result_is_nobody_looks(kind: Any, open_: bool) -> None:
-    assert Result(kind, TypeAdapter(kind))._open is open_
+    assert Result(kind, TypeAdapter(kind))._unbounded is open_

@@ -7,7 +7,7 @@ import pytest
 
 from callboard import LocalToolset, RegistrationError, Registry, Tool, Toolset, tool
 from callboard.tools.transforms import (
-    Transformed,
+    TransformedToolset,
     allowed,
     approval_required,
     filtered,
@@ -159,7 +159,7 @@ async def test_t8_an_inner_toolset_may_suppress_an_error() -> None:
         async def __aexit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:  # type: ignore[override]
             return True
 
-    async with Transformed(Forgiving([]), lambda each: each):
+    async with TransformedToolset(Forgiving([]), lambda each: each):
         raise RuntimeError("forgiven")
 
 

@@ -11,7 +11,7 @@ from ..sessions.answers import AnswerInvalid
 from ..sessions.ids import SessionNotFound
 from ..shortening import shorten
 from ..storage.rows import RequestRow
-from ..tools.problems import Problem, path_of, shown
+from ..tools.problems import Problem, abbreviate, path_of
 from ..tools.schema_arguments import validator
 
 EXAMPLE = '{"status": "confirmed", "transaction_hash": "0x12ab"}'
@@ -59,7 +59,7 @@ def _properties(row: RequestRow) -> Mapping[str, Any]:
 
 def _problem(error: Any) -> Problem:
     location: list[int | str] = list(error.instance_path)
-    message, received = f"{shorten(error.message)}.", shown(error.instance)
+    message, received = f"{shorten(error.message)}.", abbreviate(error.instance)
     kind = type(error.kind).__name__.rpartition("_")[2]
     if kind == "Required":
         location.append(error.kind.property)

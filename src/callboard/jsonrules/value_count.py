@@ -47,5 +47,5 @@ def exceeds_values(text: bytes, most: int) -> bool:
     """Whether a JSON text has more than `most` values. A short text is not counted."""
     if len(text) <= 2 * most:  # each value but the last is followed by at least one other byte
         return False
-    census = ValueCounter()
-    return any(census.feed(text[start : start + _SLICE]) > most for start in range(0, len(text), _SLICE))
+    counter = ValueCounter()
+    return any(counter.feed(text[start : start + _SLICE]) > most for start in range(0, len(text), _SLICE))

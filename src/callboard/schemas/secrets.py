@@ -21,7 +21,7 @@ def has_secrets(schema: JSONSchema) -> bool:
     return False
 
 
-def names_shown(schema: JSONSchema) -> frozenset[str] | None:
+def public_names(schema: JSONSchema) -> frozenset[str] | None:
     """The properties that may be named to people where the keys of some object are secret; None where any key may."""
     names: set[str] = set()
     secret = False

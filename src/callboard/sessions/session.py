@@ -132,7 +132,7 @@ class Session:
 
     def tools(self) -> Snapshot:
         """The tools that this session sees now, pinned."""
-        seen = self._registry.look(self.view)
+        seen = self._registry.visible(self.view)
         shown = [tool for tool in seen if not self._manager.hides(self, tool)]
         if not self._lent and len(shown) == len(seen):
             return seen
@@ -175,7 +175,7 @@ class Session:
         if (tool := self._lent.get(name)) is not None:
             return tool
         tool = self._registry.get(name)
-        if tool is None or not self.view.shows(tool, self._registry.settings.gates):
+        if tool is None or not self.view.admits(tool, self._registry.settings.gates):
             raise ToolError(f"There is no tool {shorten(name, 80)!r}.", category="not_found")
         if tool.gate is None:  # a gate may close at any time, and nobody tells
             self._found[name] = tool

@@ -68,8 +68,8 @@ class Size(NamedTuple):
     max_values: int
 
     @property
-    def harmless(self) -> int:
-        """The number of bytes below which a document is within both limits, whatever its content."""
+    def unchecked_bytes(self) -> int:
+        """The size up to which a document is within both limits, whatever its content."""
         return min(self.max_bytes, 2 * self.max_values)
 
     def check(self, document: bytes) -> None:
@@ -83,7 +83,7 @@ class Size(NamedTuple):
 
     def admits(self, document: bytes) -> bool:
         """Whether a document is within both limits."""
-        return len(document) <= self.harmless or (
+        return len(document) <= self.unchecked_bytes or (
             len(document) <= self.max_bytes and not exceeds_values(document, self.max_values)
         )
 
