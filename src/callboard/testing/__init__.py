@@ -1,4 +1,4 @@
-"""What users need to test their own tools: a clock that moves only when told to, and a runtime around it."""
+"""Utilities for testing tools: a clock that you control, and a runtime that uses it."""
 
 from .clock import ManualClock, settle
 from .harness import Harness

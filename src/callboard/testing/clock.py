@@ -1,4 +1,4 @@
-"""A clock for tests: it stands still until somebody moves it, and then everything that is due happens, in order."""
+"""A manual clock for tests: time passes only when the test advances it, and timers fire in order."""
 
 import asyncio
 import heapq
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class ManualTimer:
-    """Something that will happen when the clock gets there."""
+    """A pending callback of a `ManualClock`."""
 
     __slots__ = ("callback", "cancelled")
 
@@ -21,7 +21,7 @@ class ManualTimer:
 
 
 class ManualClock:
-    """Time under control. `advance` is the only thing that makes it pass."""
+    """A clock whose time passes only in `advance`."""
 
     def __init__(self, time: float = 1_800_000_000.0) -> None:
         self._epoch = time
@@ -50,11 +50,11 @@ class ManualClock:
 
     @property
     def pending(self) -> int:
-        """How many timers wait for the clock."""
+        """The number of pending timers."""
         return sum(not timer.cancelled for _, _, timer in self._timers)
 
     async def advance(self, seconds: float) -> None:
-        """Let time pass. Timers fire in their order, each at its own time, and what they wake runs before the next."""
+        """Advance the time. Timers fire in order, each at its own time, and tasks they resume run before the next."""
         target = self._now + seconds
         await settle()
         while self._timers and self._timers[0][0] <= target:
@@ -68,6 +68,6 @@ class ManualClock:
 
 
 async def settle(turns: int = 25) -> None:
-    """Let everything run that can run without time passing."""
+    """Run all tasks as far as they get without time passing."""
     for _ in range(turns):
         await asyncio.sleep(0)

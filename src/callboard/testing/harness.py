@@ -1,4 +1,4 @@
-"""A runtime for tests: one session, a clock under control, and short ways to look at what happened."""
+"""A runtime for tests: one session, a manual clock, and shortcuts to inspect events."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from .clock import ManualClock, settle
 
 
 class Harness:
-    """Tools in a runtime with a `ManualClock`, between `async with` and its end. Options are those of `Runtime`."""
+    """A runtime with a `ManualClock` and one session, inside `async with`. Options are those of `Runtime`."""
 
     session: Session
     """The session `test` of the user `tester`, which sees all tools."""
@@ -36,20 +36,20 @@ class Harness:
         return await self.runtime.__aexit__(kind, error, trace)
 
     async def start(self, name: str, arguments: Any = None, **options: Any) -> asyncio.Task[Outcome]:
-        """Make a call and let it come as far as it gets without time passing; the task has its outcome."""
+        """Start a call and run it as far as it gets without time passing. The task returns its outcome."""
         task = asyncio.ensure_future(self.session.call(name, arguments, **options))
         await settle()
         return task
 
     async def advance(self, seconds: float) -> None:
-        """Let time pass."""
+        """Advance the clock."""
         await self.clock.advance(seconds)
 
     def events(self, execution_id: str | None = None) -> list[Event]:
-        """What is on the session's board, or what is there of one execution."""
+        """List the events on the session's board, or those of one execution."""
         events = self.session.board.read(self.session.board.first_seq - 1)
         return [event for event in events if execution_id in (None, event.data.get("execution_id"))]
 
     def kinds(self, execution_id: str | None = None) -> list[str]:
-        """The kinds of those events, in order."""
+        """List the kinds of the events that `events` returns, in order."""
         return [event.kind for event in self.events(execution_id)]

@@ -61,7 +61,7 @@ def _problem(entry: dict[str, Any], reveal: bool, names: Container[str] | None) 
     if kind == "missing":
         message, received = REQUIRED, None
     elif kind == "extra_forbidden":
-        message = "There is no such property. Remove it."
+        message = "There is no such property. Leave it out."
     elif kind == "json_invalid":
         received = None
     elif reveal:

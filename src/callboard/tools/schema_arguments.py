@@ -85,7 +85,7 @@ class SchemaArguments:
             elif kind in ("AdditionalProperties", "UnevaluatedProperties"):
                 unexpected = [name if self._names is None else MASK for name in error.kind.unexpected[:MAX_PROBLEMS]]
                 names = ", ".join(map(repr, unexpected))
-                message, received = f"There is no such property: {shorten(names)}. Remove it.", None
+                message, received = f"There is no such property: {shorten(names)}. Leave it out.", None
             else:
                 message, received = f"{shorten(error.message)}.", abbreviate(error.instance)
                 if self._secret:  # the message quotes the value
