@@ -642,8 +642,8 @@ async def test_t1_refuses_signatures_that_a_model_could_not_call() -> None:
     async def bare(a) -> None: ...  # type: ignore[no-untyped-def]
 
     for function in (many, named):
-        assert "takes any number of arguments" in await refused(function, description="d")
-    assert "positional only" in await refused(positional, description="d")
+        assert "accepts any number of arguments" in await refused(function, description="d")
+    assert "positional-only" in await refused(positional, description="d")
     assert "'a' of the tool bare has no type. Annotate it." in await refused(bare, description="d")
 
 

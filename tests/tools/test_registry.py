@@ -97,7 +97,7 @@ def test_g1_by_namespace_group_tag_and_channel() -> None:
 def test_g1_a_taken_name_is_refused_unless_it_is_replaced() -> None:
     first, second = named("a"), named("a").with_(origin="elsewhere:a", namespace="other")
     registry = Registry([first])
-    with pytest.raises(RegistrationError, match="There is a tool 'a' already, in namespace 'default'"):
+    with pytest.raises(RegistrationError, match="A tool 'a' is already registered, in namespace 'default'"):
         registry.register(second)
     assert registry["a"] is first
     assert registry.register(second, replace=True) is second

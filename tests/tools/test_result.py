@@ -113,7 +113,7 @@ async def test_t5_a_result_of_classes_is_written_by_its_type() -> None:
 )
 async def test_t5_a_result_of_the_wrong_type_is_an_execution_error(value: Any, kind: Any) -> None:
     error = await failure(value, kind)
-    assert error.message == "The tool read failed: it returned something other than what it promises."
+    assert error.message == "The tool read failed: its result does not match its declared type."
     assert error.details is None
     assert error.report is not None
     assert error.report.startswith("read returned a wrong type: ")
