@@ -1,4 +1,4 @@
-"""What does a turn cost beside the same turn of Pydantic AI's own agent, and how soon is a late result told?
+"""What does a turn cost compared with Pydantic AI's own agent, and how soon does a late result start a turn?
 
 Both have the same scripted model and the same tool: one request, one call, one more request. The agent runs without
 streaming; ours streams, stores its transcript, and puts everything on the board. The second figure is the time from the
@@ -25,11 +25,11 @@ from bench.workloads import add
 TITLE = "What a turn costs, and how soon a late result is told"
 MEMORY = "memory"
 WAKES = 100
-"""Late results that are waited for, one after the other."""
+"""Number of late results, measured one after the other."""
 
 
 def measure(options: Options) -> dict[str, Any]:
-    """The turn in memory; waking with every store."""
+    """Measure the turn in memory, and the delay of late results with every store."""
     if options.python is not None:
         print("conversations are measured only with the Python that has their libraries", file=sys.stderr)
         return {}
@@ -50,7 +50,7 @@ def measure(options: Options) -> dict[str, Any]:
 
 
 def report(data: Data) -> Table:
-    """One row per figure."""
+    """Make one row per figure."""
     rows = [
         ["a turn with one call ÷ `Agent.run` with the same model", quartiles(data["turn"])],
         ["the same ÷ `Agent.run_stream_events`", quartiles(data["streamed"])],
@@ -92,7 +92,7 @@ def _worker(*arguments: str) -> dict[str, Any]:
     return environments.worker(sys.executable, "bench.conversation", *arguments)
 
 
-# In the worker
+# Worker
 
 
 def _is_answered(messages: Any) -> bool:
