@@ -159,12 +159,12 @@ async def _wakes(url: str, count: int) -> dict[str, list[float]]:
 
     ended: list[float] = []
     asked: list[float] = []
-    told = asyncio.Event()
+    started = asyncio.Event()
     gate = asyncio.Event()
 
     @tool(mode="background", idempotent=True)
     async def work(ctx: ToolContext) -> str:
-        """Work until told to end."""
+        """Work until released."""
         await gate.wait()
         ended.append(time.perf_counter())
         return "done"
@@ -175,7 +175,7 @@ async def _wakes(url: str, count: int) -> dict[str, list[float]]:
             yield {0: DeltaToolCall("work", "{}", tool_call_id=f"c{len(messages)}")}
         elif any(getattr(part, "tool_name", "") == "task_result" for part in last):
             asked.append(time.perf_counter())
-            told.set()
+            started.set()
             yield "Done."
         else:
             yield "It runs."
@@ -185,13 +185,13 @@ async def _wakes(url: str, count: int) -> dict[str, list[float]]:
         for number in range(count):
             session = await runtime.open(f"s{number}", "bench")
             gate.clear()
-            told.clear()
+            started.clear()
             await session.say("Go.")
             began = time.perf_counter()
             await session.notice("A commit.")
             found["commit"].append(time.perf_counter() - began)
             gate.set()
-            await told.wait()
+            await started.wait()
             found["wake"].append(asked[-1] - ended[-1])
     return found
 

@@ -21,7 +21,7 @@ class Driven(NamedTuple):
     """The interface of a driven server. Sessions are identified by numbers."""
 
     open: Callable[[int], Awaitable[object]]
-    """Open sessions until there are `count`."""
+    """Open sessions until there are that many."""
     post: Callable[[Sequence[int]], Awaitable[object]]
     """Post an event to each of these sessions."""
     heads: Callable[[], dict[str, int]]

@@ -1,5 +1,5 @@
-"""What is made of a call's arguments: bad ones are validation errors that a model can act on (T5), small mistakes are
-put right (T6), and nothing that is sent does any harm.
+"""Arguments of a call: invalid ones are validation errors that a model can act on (T5), small mistakes are repaired
+(T6), and no input does harm.
 """
 
 import json

@@ -230,7 +230,7 @@ def test_t5_a_bad_schema_is_refused(schema: Any) -> None:
 
 @pytest.fixture
 def listener() -> Iterator[int]:
-    """The port of a server to which nobody may connect before the test has ended."""
+    """The port of a server that fails the test on any connection."""
     connections: queue.Queue[int] = queue.Queue()
 
     def accept(server: socket.socket) -> None:

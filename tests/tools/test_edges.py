@@ -269,10 +269,10 @@ def test_g1_another_closure_of_the_same_code_is_another_tool() -> None:
 
 
 def test_g2_an_async_subscriber_without_a_loop_is_refused() -> None:
-    async def told(change: Any) -> None: ...
+    async def subscriber(change: Any) -> None: ...
 
     with pytest.raises(CallboardError, match="event loop"):
-        Registry().subscribe(told)
+        Registry().subscribe(subscriber)
 
 
 def test_g6_gates_know_their_flags_in_any_case_and_nothing_but_true_opens_one() -> None:

@@ -1,4 +1,4 @@
-"""What a handler returns: held against its promise, written once, silent about the host when it is wrong (T5, X4)."""
+"""Results of handlers: validated, encoded once, and errors that reveal nothing about the host (T5, X4)."""
 
 import dataclasses
 import datetime
@@ -184,7 +184,7 @@ class Anything(BaseModel):
 
 
 LONG = 10**4300
-"""The shortest number that nobody reads."""
+"""The shortest number that no reader accepts."""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What all doubles share: the server, the script, gates, breaks, and what is kept of every request (C5)."""
+"""The base of all doubles: server, script, gates, breaks, and recorded requests (C5)."""
 
 import asyncio
 import json

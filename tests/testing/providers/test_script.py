@@ -1,4 +1,4 @@
-"""What a double says (C5)."""
+"""The script of a double (C5)."""
 
 import json
 
