@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 from starlette.requests import Request
 
-from ..census import Census
+from ..jsonrules.value_count import ValueCounter
 from .budget import MIB, Budget
 from .problems import Problem
 from .turnstile import Turnstile
@@ -56,7 +56,7 @@ def _too_many() -> Problem:
 
 async def _counted(request: Request, size: int, values: int) -> tuple[bytes, int]:
     """A body, and how many values it has at most."""
-    census, held, pieces = Census(), 0, list[bytes]()
+    census, held, pieces = ValueCounter(), 0, list[bytes]()
     async for piece in request.stream():
         held += len(piece)
         if held > size:

@@ -15,8 +15,8 @@ from pydantic_core import from_json
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ..census import MAX_VALUES
-from ..nesting import is_deeper
+from ..jsonrules.depth import exceeds_depth
+from ..jsonrules.value_count import MAX_VALUES
 from .answer import JSON, Answer
 from .app_services import AppServices
 from .problems import MAX_ERRORS, Problem, invalid, too_many_errors
@@ -169,7 +169,7 @@ def _read(model: type[B], content: bytes) -> B:
         read = model.model_validate_json(content)
     except ValidationError as error:
         raise _refusal(model, content, error) from None
-    if is_deeper(content, MAX_DEPTH):
+    if exceeds_depth(content, MAX_DEPTH):
         detail = f"The body is nested too deeply: at most {MAX_DEPTH} lists and objects may lie in each other."
         raise Problem(422, "too_deep", "Not valid", detail)
     return read

@@ -19,8 +19,8 @@ from ..events.problems import EventInvalid, EventTooLarge
 from ..sessions.answers import AnswerInvalid, ArgumentsMismatch
 from ..sessions.ids import CallIdInvalid, SessionIdInvalid, SessionNotFound
 from ..sessions.requests import RequestClosed
+from ..shortening import shorten
 from ..storage.errors import Conflict, IdempotencyConflict, StoreError, StoreUnavailable, StoreUnconfirmed
-from ..tools.document import shorten
 
 log = logging.getLogger("callboard.server")
 

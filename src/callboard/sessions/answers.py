@@ -16,7 +16,7 @@ from ..execution.execution import Execution
 from ..execution.masking import shown_arguments
 from ..execution.scope import HumanDecision
 from ..execution.storing import fingerprint_of
-from ..nesting import DEEPEST, is_deeper
+from ..jsonrules.depth import MAX_DEPTH, exceeds_depth
 from ..schemas.secrets import MASK
 from ..storage.rows import RequestRow
 from ..tools.definition import Tool
@@ -74,7 +74,7 @@ def judge(row: RequestRow, tool: Tool | None, answer: Any) -> tuple[str, bytes]:
         document = encode(answer)
         if len(document) > MAX_ANSWER_BYTES:
             raise AnswerInvalid(f"The answer is too large: at most {MAX_ANSWER_BYTES:,} bytes are taken.")
-        if is_deeper(document, DEEPEST):
+        if exceeds_depth(document, MAX_DEPTH):
             raise AnswerInvalid("The answer is nested too deeply.")
         if row.purpose == RequestPurpose.WALLET:
             given = WalletResponse.model_validate_json(document)

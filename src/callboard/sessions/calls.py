@@ -18,11 +18,11 @@ from ..execution.lifecycle import Status
 from ..execution.outcome import Outcome, OutcomeStatus, acknowledgement
 from ..execution.record import ExecutionRecord
 from ..execution.storing import fingerprint_of, live_record, outcome_of, record_of, row_of
+from ..shortening import shorten
 from ..storage.brief import Cut, brief
 from ..storage.change import Change
 from ..storage.errors import Conflict, StoreUnavailable, StoreUnconfirmed
 from ..storage.rows import ExecutionRow
-from ..tools.document import shorten
 from .ledger import Ledger
 from .services import Services
 

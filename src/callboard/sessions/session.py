@@ -25,13 +25,14 @@ from ..execution.outcome import Outcome
 from ..execution.record import ExecutionRecord
 from ..execution.scope import HumanDecision
 from ..execution.storing import live_record
+from ..shortening import shorten
 from ..storage import patience
 from ..storage.change import Change
 from ..storage.errors import StoreUnavailable, StoreUnconfirmed
 from ..storage.rows import IdempotencyRow, RequestRow, SessionRow
 from ..tools.context import ClientContext
 from ..tools.definition import Tool
-from ..tools.document import encode, shorten
+from ..tools.document import encode
 from ..tools.snapshot import Snapshot
 from ..tools.view import View
 from ..turns import Turn
@@ -134,7 +135,7 @@ class Session:
 
     def tools(self) -> Snapshot:
         """The tools that this session sees now, pinned."""
-        seen = self._registry.look(self.view)
+        seen = self._registry.visible(self.view)
         shown = [tool for tool in seen if not self._manager.hides(self, tool)]
         if not self._lent and len(shown) == len(seen):
             return seen
@@ -177,7 +178,7 @@ class Session:
         if (tool := self._lent.get(name)) is not None:
             return tool
         tool = self._registry.get(name)
-        if tool is None or not self.view.shows(tool, self._registry.settings.gates):
+        if tool is None or not self.view.admits(tool, self._registry.settings.gates):
             raise ToolError(f"There is no tool {shorten(name, 80)!r}.", category="not_found")
         if tool.gate is None:  # a gate may close at any time, and nobody tells
             self._found[name] = tool

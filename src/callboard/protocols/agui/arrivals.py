@@ -7,7 +7,7 @@ this thread's is left alone: it was said in another conversation, such as one th
 from collections.abc import Collection, Mapping, Sequence
 
 from ...sessions.ids import MAX_ID, is_call_id
-from ...tools.document import shorten
+from ...shortening import shorten
 from .lines import Line, Names, Window
 from .refused import RunRefused
 from .run_request import RunRequest

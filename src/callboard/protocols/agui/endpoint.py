@@ -9,7 +9,7 @@ from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from ...census import has_more_values
+from ...jsonrules.value_count import exceeds_values
 from ...sessions.session import Session
 from .reading import MAX_BODY_BYTES, MAX_VALUES, NotJSON, read_input
 from .refused import RunRefused
@@ -77,7 +77,7 @@ async def _take_body(request: Request) -> AsyncGenerator[bytes]:
             raise BodyRefused(f"A run has at most {MAX_BODY_BYTES:,} bytes.")
         pieces.append(piece)
     body = b"".join(pieces)
-    if has_more_values(body, MAX_VALUES):
+    if exceeds_values(body, MAX_VALUES):
         raise BodyRefused(f"A run has at most {MAX_VALUES:,} values: keys, texts, numbers, lists and objects.")
     yield body
 
