@@ -1,1 +1,1 @@
-"""The benchmark: one module per question. `python -m bench --help` says how to ask them."""
+"""The benchmark: one module per question. `python -m bench --help` lists the options."""

@@ -1,4 +1,4 @@
-"""`python -m bench`: ask one question or all, print the answers, and fail if a bound does not hold."""
+"""`python -m bench`: measure one question or all, print the results, and fail if a bound does not hold."""
 
 import argparse
 
@@ -18,7 +18,7 @@ QUESTIONS: dict[str, Question] = {
 
 
 def main() -> int:
-    """Returns 1 if a bound fails. A quick run proves that everything works; its figures are printed and not kept."""
+    """Returns 1 if a bound fails. A quick run checks that everything works; its figures are printed but not stored."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("question", nargs="?", default="all", choices=[*QUESTIONS, "all"])
     parser.add_argument("--peers", default="none", help="none, all, or some of " + ",".join(environments.PEERS))

@@ -21,7 +21,7 @@ TITLE = "What another user notices of an attack"
 
 
 def measure(options: Options) -> dict[str, Any]:
-    """Run the attacks, and collect what they report."""
+    """Run the attacks and collect their reports."""
     with tempfile.TemporaryDirectory() as folder:
         figures, tests = Path(folder) / "figures", Path(folder) / "tests"
         figures.touch()

@@ -1,4 +1,4 @@
-"""What does a turn cost beside the same turn of Pydantic AI's own agent, and how soon is a late result told?
+"""What does a turn cost compared with Pydantic AI's own agent, and how soon does a late result start a turn?
 
 Both have the same scripted model and the same tool: one request, one call, one more request. The agent runs without
 streaming; ours streams, stores its transcript, and puts everything on the board. The second figure is the time from the
@@ -25,11 +25,11 @@ from bench.workloads import add
 TITLE = "What a turn costs, and how soon a late result is told"
 MEMORY = "memory"
 WAKES = 100
-"""Late results that are waited for, one after the other."""
+"""Number of late results, measured one after the other."""
 
 
 def measure(options: Options) -> dict[str, Any]:
-    """The turn in memory; waking with every store."""
+    """Measure the turn in memory, and the delay of late results with every store."""
     if options.python is not None:
         print("conversations are measured only with the Python that has their libraries", file=sys.stderr)
         return {}
@@ -50,7 +50,7 @@ def measure(options: Options) -> dict[str, Any]:
 
 
 def report(data: Data) -> Table:
-    """One row per figure."""
+    """Make one row per figure."""
     rows = [
         ["a turn with one call ÷ `Agent.run` with the same model", quartiles(data["turn"])],
         ["the same ÷ `Agent.run_stream_events`", quartiles(data["streamed"])],
@@ -92,7 +92,7 @@ def _worker(*arguments: str) -> dict[str, Any]:
     return environments.worker(sys.executable, "bench.conversation", *arguments)
 
 
-# In the worker
+# Worker
 
 
 def _is_answered(messages: Any) -> bool:
@@ -159,12 +159,12 @@ async def _wakes(url: str, count: int) -> dict[str, list[float]]:
 
     ended: list[float] = []
     asked: list[float] = []
-    told = asyncio.Event()
+    started = asyncio.Event()
     gate = asyncio.Event()
 
     @tool(mode="background", idempotent=True)
     async def work(ctx: ToolContext) -> str:
-        """Work until told to end."""
+        """Work until released."""
         await gate.wait()
         ended.append(time.perf_counter())
         return "done"
@@ -175,7 +175,7 @@ async def _wakes(url: str, count: int) -> dict[str, list[float]]:
             yield {0: DeltaToolCall("work", "{}", tool_call_id=f"c{len(messages)}")}
         elif any(getattr(part, "tool_name", "") == "task_result" for part in last):
             asked.append(time.perf_counter())
-            told.set()
+            started.set()
             yield "Done."
         else:
             yield "It runs."
@@ -185,13 +185,13 @@ async def _wakes(url: str, count: int) -> dict[str, list[float]]:
         for number in range(count):
             session = await runtime.open(f"s{number}", "bench")
             gate.clear()
-            told.clear()
+            started.clear()
             await session.say("Go.")
             began = time.perf_counter()
             await session.notice("A commit.")
             found["commit"].append(time.perf_counter() - began)
             gate.set()
-            await told.wait()
+            await started.wait()
             found["wake"].append(asked[-1] - ended[-1])
     return found
 

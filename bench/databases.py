@@ -1,4 +1,4 @@
-"""The databases that are measured: SQLite in a folder of its own, and PostgreSQL where a server can be had."""
+"""The databases to measure: SQLite in a temporary directory, and PostgreSQL if a server is available."""
 
 import sys
 import tempfile
@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 SQLITE, POSTGRESQL = "SQLite", "PostgreSQL"
 
 Database = Callable[[], AbstractContextManager[str]]
-"""Makes an empty one, as a URL, and removes it."""
+"""Creates an empty database, yields its URL, and removes it."""
 
 
 @contextmanager
@@ -19,8 +19,8 @@ def sqlite_file() -> Generator[str]:
 
 @contextmanager
 def databases() -> Generator[dict[str, Database]]:
-    """All that can be had, with a PostgreSQL server of our own."""
-    from tests.servers import Unavailable, postgres_server  # its driver is needed for nothing else
+    """List the available databases, with a PostgreSQL server started for the benchmark."""
+    from tests.servers import Unavailable, postgres_server  # the driver is needed only here
 
     with ExitStack() as stack:
         found: dict[str, Database] = {SQLITE: sqlite_file}

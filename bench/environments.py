@@ -1,4 +1,4 @@
-"""One virtual environment per peer, below `bench/.venvs`, made by uv when it is first wanted.
+"""One virtual environment per peer, below `bench/.venvs`, created by uv on first use.
 
 Peers cannot share an environment, because their dependencies conflict; so each is measured in its own, against the
 floor in the same process. This module makes environments and starts processes in them. It measures nothing.
@@ -20,7 +20,7 @@ OURS = "callboard"
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """What a peer needs installed, and the import that its users write. Its calls are in `bench/peers/<name>.py`."""
+    """The requirements of a peer, and the import statement of its users. Its calls are in `bench/peers/<name>.py`."""
 
     packages: tuple[str, ...]
     statement: str
@@ -40,7 +40,7 @@ PEERS = {
 
 
 def choose(names: str) -> list[str]:
-    """The peers named by `all`, `none` or a list with commas. Raises ValueError for a name that is not known."""
+    """Parse `all`, `none` or a comma-separated list of peers. Raises ValueError for an unknown name."""
     chosen = {"all": list(PEERS), "none": []}.get(names, names.split(","))
     if unknown := [name for name in chosen if name not in PEERS]:
         raise ValueError(f"no such peer: {', '.join(unknown)}; known are {', '.join(PEERS)}")
@@ -48,12 +48,12 @@ def choose(names: str) -> list[str]:
 
 
 def python_of(peer: str) -> Path:
-    """Where the peer's interpreter is, or would be."""
+    """Return the path of the peer's interpreter, whether or not it exists."""
     return VENVS / peer / "bin" / "python"
 
 
 def prepare(peer: str) -> str:
-    """The peer's interpreter, in an environment that is made now if it is missing."""
+    """Return the peer's interpreter, creating its environment if it is missing."""
     python = python_of(peer)
     if not python.exists():
         _install(peer, sys.executable, *PEERS[peer].packages)
@@ -61,7 +61,7 @@ def prepare(peer: str) -> str:
 
 
 def prepare_ours(python: str | None) -> str:
-    """An interpreter that can import Callboard: the running one, or a new environment of the given Python."""
+    """Return an interpreter that can import Callboard: the running one, or a new environment of the given Python."""
     if python is None:
         return sys.executable
     version = subprocess.check_output([python, "-c", "import platform; print(platform.python_version())"], text=True)
@@ -74,12 +74,12 @@ def prepare_ours(python: str | None) -> str:
 
 
 def works(python: str) -> bool:
-    """Whether an interpreter can be started at all."""
+    """Whether an interpreter can be started."""
     return subprocess.run([python, "-c", ""], capture_output=True).returncode == 0
 
 
 def run(python: str, *arguments: str) -> str:
-    """The standard output of a fresh process. Raises RuntimeError with the end of its errors if it fails."""
+    """Run a process and return its standard output. Raises RuntimeError with the end of its errors if it fails."""
     done = subprocess.run([python, *arguments], cwd=ROOT, env=_environment(), capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"{' '.join(arguments)} failed in {python}:\n{done.stderr[-2000:]}")
@@ -87,12 +87,12 @@ def run(python: str, *arguments: str) -> str:
 
 
 def worker(python: str, module: str, *arguments: str) -> Any:
-    """What a module of the benchmark prints as its last line, which is JSON, when run by the given interpreter."""
+    """Run a module of the benchmark with the given interpreter, and parse the JSON in the last line of its output."""
     return json.loads(run(python, "-m", module, *arguments).splitlines()[-1])
 
 
 def version(python: str, name: str) -> str:
-    """The installed version of a peer, of Callboard or of any distribution; `from source` if it is not installed."""
+    """Return the installed version of a distribution, or `from source` if it is not installed."""
     package = PEERS[name].packages[0] if name in PEERS else name
     script = f"from importlib.metadata import distributions as d; print(*{{x.version for x in d(name={package!r})}})"
     return run(python, "-c", script).strip() or "from source"
@@ -102,7 +102,7 @@ def _install(name: str, python: str, *requirements: str) -> None:
     uv = shutil.which("uv", path=str(Path(sys.executable).parent)) or shutil.which("uv")
     if uv is None:
         raise RuntimeError("uv is needed to make a peer's environment; install it beside this Python")
-    # Made under another name and moved when complete, so that an interrupted installation is not taken for a whole one.
+    # Created under another name and moved when complete, so that an interrupted installation is not used.
     made, unfinished = VENVS / name, VENVS / f"{name}.unfinished"
     shutil.rmtree(unfinished, ignore_errors=True)
     subprocess.run([uv, "venv", "--quiet", "--relocatable", "--python", python, str(unfinished)], check=True)
@@ -112,7 +112,7 @@ def _install(name: str, python: str, *requirements: str) -> None:
 
 
 def _environment() -> dict[str, str]:
-    # Byte code is cached, as it is for a user; nobody's telemetry runs; our source need not be installed.
+    # Byte code is cached, as for a user; telemetry is off; Callboard's source need not be installed.
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     quiet = {"OTEL_SDK_DISABLED": "true", "AGNO_TELEMETRY": "false", "OPENAI_AGENTS_DISABLE_TRACING": "true"}
     path = os.pathsep.join(filter(None, (str(ROOT / "src"), os.environ.get("PYTHONPATH"))))

@@ -1,7 +1,7 @@
-"""How long does `import callboard` take, against `import asyncio, pydantic`, and what do the peers' users wait for?
+"""How long does `import callboard` take, against `import asyncio, pydantic` and the imports of the peers?
 
 Each sample is a fresh process between two fresh processes of the baseline, with the same interpreter and with byte code
-cached. Counted is the CPU time of the statement alone; the start of Python, which nobody can save, is not in it.
+cached. Counted is the CPU time of the statement alone; the start of Python is excluded.
 """
 
 import random
@@ -20,7 +20,7 @@ MODELS = "import asyncio; from pydantic import BaseModel, TypeAdapter"  # The ba
 
 
 def measure(options: Options) -> dict[str, Any]:
-    """Interleaved rounds over the statements of us and of the chosen peers."""
+    """Measure the import statements of Callboard and of the chosen peers in interleaved rounds."""
     ours = environments.prepare_ours(options.python)
     subjects = [(ours, statement) for statement in (*OURS, MODELS)]
     subjects += [(environments.prepare(peer), environments.PEERS[peer].statement) for peer in options.peers]
@@ -36,7 +36,7 @@ def measure(options: Options) -> dict[str, Any]:
 
 
 def report(data: Data) -> Table:
-    """One row per statement, the cheapest first."""
+    """Make one row per statement, the cheapest first."""
     lines = [
         [f"`{statement}`", quartiles(row["ratios"]), f"{median(row['seconds']) * 1e3:.0f}"]
         for statement, row in sorted(data.items(), key=lambda item: median(item[1]["ratios"]))

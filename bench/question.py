@@ -1,4 +1,4 @@
-"""What every question shares: the options it is asked with, and the tables and bounds that it answers with.
+"""The interface of a question: its options, tables and bounds.
 
 A question is a module of `bench` with four names: `TITLE`, `BOUNDS`, `measure(options)`, which returns JSON data, and
 `report(data)`, which makes a table of them. `bench/__main__.py` lists the questions; one more is one more file.
@@ -15,7 +15,7 @@ Data = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to ask: beside which peers, how often, how thoroughly, and with which Python for our own part."""
+    """Options of a run: peers, rounds, thoroughness, and the Python for Callboard's own part."""
 
     peers: Sequence[str] = ()
     rounds: int = 5
@@ -34,14 +34,14 @@ class Options:
 
 
 class Table(NamedTuple):
-    """Rows of text under their columns' names."""
+    """Rows of text with column names."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
 
 
 class Bound(NamedTuple):
-    """A figure that must not be exceeded, and how to find it in the data: None where it was not measured."""
+    """An upper bound, and a function that finds its figure in the data (None if it was not measured)."""
 
     figure: str
     limit: float
@@ -50,7 +50,7 @@ class Bound(NamedTuple):
 
 
 class Question(Protocol):
-    """The face of a question's module."""
+    """The interface of a question's module."""
 
     @property
     def TITLE(self) -> str: ...
@@ -64,11 +64,11 @@ class Question(Protocol):
 
 
 def number(value: float) -> str:
-    """A figure with the digits that it deserves."""
+    """Format a figure with its significant digits."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
 def quartiles(values: Sequence[float]) -> str:
-    """The median, with the quartiles behind it."""
+    """Format the median with the quartiles."""
     low, median, high = map(number, summarise(values))
     return f"{median} ({low} to {high})"

@@ -1,4 +1,4 @@
-"""What was measured, kept as JSON below `bench/.results`, and the page `bench/RESULTS.md` that is written from it."""
+"""Stored measurements (JSON below `bench/.results`), and the page `bench/RESULTS.md` that is generated from them."""
 
 import json
 import os
@@ -16,7 +16,7 @@ PAGE = environments.ROOT / "bench" / "RESULTS.md"
 
 
 class Verdict(NamedTuple):
-    """A bound with the figure that was measured, None if it was not."""
+    """A bound with its measured figure, or None if it was not measured."""
 
     bound: Bound
     measured: float | None
@@ -27,12 +27,12 @@ class Verdict(NamedTuple):
 
 
 def judge(question: Question, data: Data) -> list[Verdict]:
-    """Each bound of a question against its data."""
+    """Compare each bound of a question with its data."""
     return [Verdict(bound, bound.measured(data)) for bound in question.BOUNDS]
 
 
 def verdict_table(verdicts: Sequence[Verdict]) -> Table:
-    """The bounds, for people."""
+    """Make the table of bounds."""
     rows = [
         [
             verdict.bound.figure,
@@ -46,26 +46,26 @@ def verdict_table(verdicts: Sequence[Verdict]) -> Table:
 
 
 def plain(table: Table) -> str:
-    """A table for the terminal."""
+    """Format a table for the terminal."""
     lines = [table.columns, *table.rows]
     widths = [max(len(cell) for cell in column) for column in zip(*lines, strict=True)]
     return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
 
 
 def markdown(table: Table) -> str:
-    """A table for a page."""
+    """Format a table as Markdown."""
     lines = [table.columns, ["---"] * len(table.columns), *table.rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def save(name: str, data: Data, options: Options) -> None:
-    """Keep a question's data with where and when they were taken."""
+    """Store a question's data with the machine and the time of the measurement."""
     KEPT.mkdir(exist_ok=True)
     (KEPT / f"{name}.json").write_text(json.dumps({"taken": _circumstances(options), "data": data}, indent=1))
 
 
 def write(questions: Mapping[str, Question], page: Path = PAGE) -> None:
-    """Write the page from everything that is kept. Sections of which nothing is kept here stay as they are."""
+    """Write the page from all stored data. Sections without stored data stay unchanged."""
     parts = ["# Results", "Written by `python -m bench`; the method is in `README.md`. Medians, with quartiles."]
     before = _sections(page.read_text()) if page.exists() else {}
     for name, question in questions.items():
@@ -79,7 +79,7 @@ def write(questions: Mapping[str, Question], page: Path = PAGE) -> None:
 
 
 def _sections(text: str) -> dict[str, str]:
-    """The sections of a page by their titles."""
+    """Split a page into sections by title."""
     return {title: rest.strip() for title, _, rest in (part.partition("\n") for part in text.split("\n## ")[1:])}
 
 

@@ -1,8 +1,8 @@
 """What do 1,000 tools cost: to register, against building their Pydantic models alone, and to list for a turn?
 
-The baseline builds, with Pydantic alone, what validates each tool's arguments and result. Schemas are made when they
-are first wanted; the first listing is therefore measured too, beside Pydantic's own time for the same schemas. As a
-script this is the worker.
+The baseline builds the validators of each tool's arguments and result with Pydantic alone. Schemas are generated on
+first use, so the first listing is measured too, beside Pydantic's own time for the same schemas. As a script this is
+the worker.
 """
 
 import json
@@ -50,13 +50,13 @@ async def tool_{i}(order: Annotated[Order, "The order to place"]) -> Receipt:
 
 
 def measure(options: Options) -> dict[str, Any]:
-    """All shapes in one fresh process of our own interpreter."""
+    """Measure all shapes in one new process."""
     samples = "1" if options.quick else str(options.rounds)
     return environments.worker(environments.prepare_ours(options.python), "bench.schemas", samples)
 
 
 def report(data: Data) -> Table:
-    """One row per shape of tool."""
+    """Make one row per shape of tool."""
     columns = [
         "1,000 tools",
         "Pydantic alone, s",
@@ -99,7 +99,7 @@ BOUNDS = [
 
 
 def _functions(shape: str, count: int) -> Functions:
-    """New functions at each call, so that nothing that is kept per function can help."""
+    """Make new functions at each call, so that no cache by function helps."""
     names: dict[str, Any] = {"Annotated": Annotated, "Order": Order, "Receipt": Receipt, "__name__": __name__}
     exec("".join(SHAPES[shape].format(i=i) for i in range(count)), names)
     return [names[f"tool_{i}"] for i in range(count)]

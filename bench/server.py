@@ -1,7 +1,7 @@
-"""What does the server carry: streams and their delay, requests that are stored, waiting readers, clients that drop?
+"""What can the server handle: streams and their delay, stored requests, idle readers, reconnecting clients?
 
 One server process on one core, the load on another, over loopback. Beside it, under the same load, a bare Starlette
-application on the same uvicorn. `server_parts` and `server_soak` measure; this asks them and judges.
+application on the same uvicorn. `server_parts` and `server_soak` measure; this module runs them and reports.
 """
 
 import json
@@ -17,11 +17,11 @@ from bench.question import Bound, Data, Options, Table, quartiles
 
 TITLE = "What the server carries, on one core"
 HEARTBEAT = 16.0
-"""Seconds in which every waiting reader is shown once that its connection lives."""
+"""Seconds in which every idle reader receives one heartbeat."""
 
 
 class Figure(NamedTuple):
-    """A row of the report: the values' name, what they are, and what they are multiplied by."""
+    """A row of the report: key, label and factor of the values."""
 
     name: str
     text: str
@@ -70,7 +70,7 @@ FIGURES = [
 
 
 def measure(options: Options) -> dict[str, Any]:
-    """Every part in every round, in processes of their own; the soak once."""
+    """Measure every part in every round, in separate processes, and the soak once."""
     if options.python is not None:
         print("the server is measured only with the Python that has its libraries", file=sys.stderr)
         return {}
@@ -101,7 +101,7 @@ def measure(options: Options) -> dict[str, Any]:
 
 
 def report(data: Data) -> Table:
-    """One row per figure."""
+    """Make one row per figure."""
     rows = [
         [figure.text, quartiles([value * figure.scale for value in data[figure.name]])]
         for figure in FIGURES
@@ -124,7 +124,7 @@ def _median(name: str, scale: float, data: Data) -> float | None:
 
 
 def _slower(name: str, data: Data) -> float | None:
-    """How many times slower than the floor."""
+    """Return the ratio to the floor."""
     ratio = _median(name, 1.0, data)
     return 1.0 / ratio if ratio else None
 

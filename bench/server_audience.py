@@ -1,4 +1,4 @@
-"""An audience: readers of a server's sessions, each from the beginning on."""
+"""Readers of a server's sessions, from the first event on."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ from bench.server_process import Server
 
 
 class Audience:
-    """Readers of a server's sessions, each from the beginning on."""
+    """Readers of a server's sessions, each from the first event on."""
 
     def __init__(self, server: Server, sessions: int, each: int = 1) -> None:
         self.server = server
@@ -27,13 +27,13 @@ class Audience:
         return self
 
     async def watch(self, rate: float, seconds: float, wave: int = 1) -> float:
-        """Have events produced, and return when all have come: how many events were read per CPU second."""
+        """Produce events, wait until all are read, and return the number of events read per CPU second."""
         tally, cpu, before = self.tally, self.server.cpu(), self.tally.events
         driven = await self.server.drive("produce", sessions=self.sessions, rate=rate, wave=wave, seconds=seconds)
         await tally.have(before + driven["sent"] * self._each)
         return (tally.events - before) / (self.server.cpu() - cpu)
 
     def waits(self) -> list[float]:
-        """How long the events were under way since this was last asked."""
+        """Return and clear the delays of the events read so far."""
         waits, self.tally.waits = self.tally.waits, []
         return waits

@@ -1,6 +1,6 @@
-"""What drives a measured server from within: sessions are opened, and events are posted at a pace that is asked for.
+"""The driver inside a measured server: it opens sessions and posts events at a given rate.
 
-Our server and the bare one are driven alike, over the same few routes. This module measures nothing but commits.
+Callboard's server and the bare one have the same driver routes. This module measures nothing but commits.
 """
 
 import asyncio
@@ -18,35 +18,35 @@ PREFIX = "/bench/"
 
 
 class Driven(NamedTuple):
-    """What a server has to offer to be driven. Sessions have numbers here."""
+    """The interface of a driven server. Sessions are identified by numbers."""
 
     open: Callable[[int], Awaitable[object]]
-    """See to it that there are so many sessions."""
+    """Open sessions until there are that many."""
     post: Callable[[Sequence[int]], Awaitable[object]]
     """Post an event to each of these sessions."""
     heads: Callable[[], dict[str, int]]
-    """The number of every session's newest event."""
+    """Return the sequence number of every session's newest event."""
     commits: Callable[[], list[float]] = list
-    """The seconds of every commit since this was last asked."""
+    """Return and clear the durations of commits so far, in seconds."""
 
 
 def session_id(index: int) -> str:
-    """The id of a session."""
+    """Return the id of a session."""
     return f"s{index}"
 
 
 def said() -> dict[str, Any]:
-    """What every event says, and when it was handed in, by the clock that all processes of a machine share."""
+    """Make the payload of an event, with the time of posting by the system-wide monotonic clock."""
     return {"message": "The price of gas has changed.", "chain": "mainnet", "handed": time.perf_counter()}
 
 
 def pin(core: int) -> None:
-    """Stay on one core."""
+    """Pin this process to one core."""
     os.sched_setaffinity(0, {core})
 
 
 async def produce(driven: Driven, sessions: int, rate: float, wave: int, seconds: float) -> int:
-    """Post at a steady rate, `wave` events at once, to all sessions in turn. Returns how many that were."""
+    """Post at a steady rate, `wave` events at once, to all sessions in turn. Returns their number."""
     started, sent, total = time.perf_counter(), 0, round(rate * seconds / wave) * wave
     async with asyncio.TaskGroup() as tasks:
         while sent < total:
@@ -63,7 +63,7 @@ async def _post(driven: Driven, sessions: Sequence[int]) -> None:
 
 
 def routes(driven: Driven) -> list[Route]:
-    """The routes over which a server is driven."""
+    """Make the routes that drive a server."""
 
     async def opening(request: Request) -> JSONResponse:
         await driven.open((await request.json())["sessions"])
@@ -80,5 +80,5 @@ def routes(driven: Driven) -> list[Route]:
 
 
 def announce(port: int) -> None:
-    """Tell who started this process where it listens."""
+    """Print the port for the parent process."""
     print(json.dumps({"port": port}), flush=True)

@@ -1,4 +1,4 @@
-"""The floor: a bare Starlette application that says the same over the same protocol, and keeps nothing.
+"""The floor: a bare Starlette application that sends the same data over the same protocol and stores nothing.
 
 Its streams are plain `StreamingResponse`s with a queue each, its numbers come from a counter. As a script it is the
 server, on a core of its own.
@@ -24,7 +24,7 @@ _Queue = asyncio.Queue[bytes]
 
 
 class Boards:
-    """Who reads what, and how far it has come."""
+    """Readers by session, and sequence numbers."""
 
     def __init__(self) -> None:
         self._readers: defaultdict[str, list[_Queue]] = defaultdict(list)
@@ -39,7 +39,7 @@ class Boards:
                 reader.put_nowait(frame)
 
     async def open(self, sessions: int) -> None:
-        """There is nothing to open."""
+        """Do nothing: the floor has no sessions to open."""
 
     def heads(self) -> dict[str, int]:
         return dict(self._heads)
@@ -59,7 +59,7 @@ class Boards:
 
 
 async def _accept(request: Request) -> Response:
-    """Read an event, and say so."""
+    """Accept a posted event."""
     body = await request.json()
     return JSONResponse({"status": "queued", "event_type": body["event"]["kind"]}, 202)
 

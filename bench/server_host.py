@@ -1,6 +1,6 @@
-"""Our server as `callboard serve` puts it together, with routes that drive it. As a script, on a core of its own.
+"""Callboard's server as `callboard serve` builds it, with driver routes. As a script, it runs on its own core.
 
-Only one thing differs from a server of one's own: a session may have more readers.
+It differs from a production server only in the number of readers that a session may have.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from callboard.sessions.session import Session
 from callboard.telemetry import measure
 
 READERS = 1_000
-"""How many may read one session."""
+"""Readers that one session may have."""
 
 
 class Sessions:

@@ -1,4 +1,4 @@
-"""The load: clients that cost little, many of them in one process, on a core of its own.
+"""The load: many cheap clients in one process, on its own core.
 
 They speak just enough HTTP to read what uvicorn writes: frames of events are found in the stream as they are, since no
 event has a line break. A reader checks the number of every event.
@@ -13,35 +13,35 @@ from typing import Any, cast
 
 _FRAME = re.compile(rb'id: (\d+)\nevent: (\w+)\ndata: (?:[^\n]*?"handed":([\d.e+-]+))?[^\n]*\n\n')
 _BEGINNINGS = frozenset({b"snapshot", b"resync"})
-"""Frames after which the numbers go on from theirs."""
+"""Frames after which sequence numbers continue from theirs."""
 
 
 class Tally:
-    """What all readers of a kind have seen together."""
+    """Counters shared by all readers of a kind."""
 
     def __init__(self) -> None:
         self.ready = 0
-        """Readers to whom the server has answered."""
+        """Readers that have received a response."""
         self.events = 0
         self.wrong = 0
-        """Events that were missing, doubled or misplaced."""
+        """Events that were missing, duplicated or out of order."""
         self.resyncs = 0
         self.waits: list[float] = []
-        """Seconds from the hand-in of each event to the reader."""
+        """Seconds from the posting of each event to its reader."""
         self._wanted = 0
         self._more = asyncio.Event()
 
     def saw(self) -> None:
-        """Wake who waits for so much."""
+        """Resume tasks whose count is reached."""
         if self.events >= self._wanted or not self._wanted:
             self._more.set()
 
     async def have(self, events: int) -> None:
-        """Return when they have seen so many events."""
+        """Wait until the readers have seen that many events."""
         await self._until(lambda: self.events >= events, events)
 
     async def are_ready(self, readers: int) -> None:
-        """Return when so many readers have been answered."""
+        """Wait until that many readers have received a response."""
         await self._until(lambda: self.ready >= readers, 0)
 
     async def _until(self, done: Callable[[], bool], wanted: int) -> None:
@@ -57,7 +57,7 @@ class Tally:
 
 
 class Reader(asyncio.Protocol):
-    """One connection that reads one session from a number on."""
+    """A connection that reads one session from a sequence number on."""
 
     __slots__ = ("_answered", "_request", "_rest", "_tally", "_transport", "ended", "last")
 
@@ -68,7 +68,7 @@ class Reader(asyncio.Protocol):
         self._answered = False
         self._transport: asyncio.Transport | None = None
         self.last = after
-        """The number of the last event."""
+        """The sequence number of the last event."""
         self.ended = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -80,7 +80,7 @@ class Reader(asyncio.Protocol):
             self.ended.set_result(None)
 
     def leave(self) -> None:
-        """Hang up, whatever is on its way."""
+        """Close the connection immediately."""
         if self._transport is not None:
             self._transport.abort()
 
@@ -112,13 +112,13 @@ class Reader(asyncio.Protocol):
 
 
 class Poster(asyncio.Protocol):
-    """One connection that posts, waits for the answer, and posts again, until it is told to stop."""
+    """A connection that posts, waits for the response, and posts again, until it is stopped."""
 
     def __init__(self, path: str, body: Callable[[], object], done: Callable[[float], bool]) -> None:
         self._path = path
         self._body = body
         self._done = done
-        """Is told when a request is over; says whether to go on."""
+        """Called after each request; returns whether to continue."""
         self._rest = b""
         self.ended = asyncio.get_running_loop().create_future()
 
@@ -150,7 +150,7 @@ class Poster(asyncio.Protocol):
 
 
 async def ask(port: int, path: str, **body: Any) -> Any:
-    """Ask a server for something, over a connection of one's own."""
+    """Send a request to a server over a new connection."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(_post(path, body))
@@ -170,7 +170,7 @@ async def connect(port: int, reader: Reader) -> Reader:
 
 
 async def post(port: int, poster: Poster) -> None:
-    """Connect a poster, and return when it was told to stop."""
+    """Connect a poster, and return when it was stopped."""
     await asyncio.get_running_loop().create_connection(lambda: poster, "127.0.0.1", port)
     await poster.ended
 

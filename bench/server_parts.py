@@ -1,4 +1,4 @@
-"""The parts of the question about the server: each starts the servers it needs, loads them and says what it found.
+"""The parts of the server benchmark: each starts the servers it needs, puts load on them and returns figures.
 
 As a script this is the worker, on another core than the servers. A server's CPU time is all of its process's, threads
 too. Waits are counted from when an event is handed in within the server, before its commit, to the client's reading it.
@@ -24,18 +24,18 @@ Found = dict[str, list[float]]
 
 MEMORY = "memory://"
 SESSIONS = 1_000
-"""Sessions, with a reader each."""
+"""Sessions with one reader each."""
 BURST = 10_000
-"""Events per second whose CPU time is counted, one to each session at once."""
+"""Events per second for the CPU time, one to each session at once."""
 STEADY = 1_000
-"""Events per second, one after the other, whose way is timed."""
+"""Events per second for the delay, one after the other."""
 CROWD, CROWD_RATE = 500, 20
-"""Readers of one session, and the events that each gets per second."""
+"""Readers of one session, and events per second for each."""
 POSTERS = 50
 
 
 async def deliver(samples: int, seconds: float) -> Found:
-    """A thousand sessions with a reader each: what a delivered event costs, and how long it takes."""
+    """Measure CPU time and delay per delivered event, with a thousand sessions of one reader each."""
     found: Found = {"delivered_ratio": [], "stored_ratio": []}
     found |= {"delivered": [], "delivered_sqlite": [], "delivered_floor": []}
     with floor() as bare, ours(MEMORY) as memory, sqlite_file() as url, ours(url) as sqlite:
@@ -61,7 +61,7 @@ async def deliver(samples: int, seconds: float) -> Found:
 
 
 async def crowd(samples: int, seconds: float) -> Found:
-    """One session that many read."""
+    """Measure one session with many readers."""
     with floor() as bare, sqlite_file() as url, ours(url) as server:
         base, audience = [await Audience(each, 1, CROWD).come() for each in (bare, server)]
         found: Found = {}
@@ -75,7 +75,7 @@ async def crowd(samples: int, seconds: float) -> Found:
 
 
 async def accept(samples: int, seconds: float) -> Found:
-    """Requests that post an event, answered when it is stored."""
+    """Measure requests that post an event and get a response when it is stored."""
     found: Found = {name: [] for name in ("posts", "posts_cpu", "posts_floor", "posts_ratio")}
     with floor() as bare, sqlite_file() as url, ours(url) as server:
         await server.drive("open", sessions=POSTERS)
@@ -95,7 +95,7 @@ async def accept(samples: int, seconds: float) -> Found:
 
 
 class Posted(NamedTuple):
-    """What a while of posting came to."""
+    """Compute the figures of a period of posting."""
 
     answered: int
     seconds: float
@@ -107,7 +107,7 @@ class Posted(NamedTuple):
 
 
 async def _posting(server: Server, seconds: float) -> Posted:
-    """Connections that each post, wait for the answer, and post again."""
+    """Run connections that each post, wait for the response, and post again."""
     answered, started, cpu = 0, time.perf_counter(), server.cpu()
 
     def done(now: float) -> bool:
@@ -126,7 +126,7 @@ async def _posting(server: Server, seconds: float) -> Posted:
 
 
 async def call(samples: int) -> Found:
-    """A call over HTTP, until its first event is read by another connection."""
+    """Measure a call over HTTP until another connection reads its first event."""
     with sqlite_file() as url, ours(url) as server:
         audience = await Audience(server, 1).come()
         waits: list[float] = []
@@ -161,7 +161,7 @@ def _once(_now: float) -> bool:
 
 
 async def wait(readers: int, seconds: float) -> Found:
-    """Readers to whom nothing happens but heartbeats."""
+    """Measure readers that receive only heartbeats."""
     with sqlite_file() as url, ours(url) as server:
         await server.drive("open", sessions=readers)
         before = server.resident()
@@ -174,7 +174,7 @@ async def wait(readers: int, seconds: float) -> Found:
 
 
 def _keep_percentiles(found: Found, name: str, waits: list[float]) -> None:
-    """Of one sample: what a neighbour did in another does not count."""
+    """Add the median and the 99th percentile of one sample to the figures."""
     cut = quantiles(waits, n=100, method="inclusive")
     found.setdefault(f"{name}_p50", []).append(cut[49])
     found.setdefault(f"{name}_p99", []).append(cut[98])

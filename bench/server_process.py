@@ -1,4 +1,4 @@
-"""The processes of the question about the server: a server on one core, and the worker that loads it on another."""
+"""The processes of the server benchmark: a server on one core, and the load on another."""
 
 import json
 import os
@@ -18,11 +18,11 @@ from bench.server_driver import PREFIX, pin
 from bench.server_load import ask
 
 CORES = sorted(os.sched_getaffinity(0))
-"""Those that there are: servers run on the first, the load on the last."""
+"""Available cores: servers run on the first, the load on the last."""
 
 
 class Server(NamedTuple):
-    """A process that serves."""
+    """A server process."""
 
     port: int
     pid: int
@@ -31,7 +31,7 @@ class Server(NamedTuple):
         return await ask(self.port, PREFIX + name, **body)
 
     def cpu(self) -> float:
-        """Seconds of CPU time so far."""
+        """Return the CPU time so far, in seconds."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
@@ -43,7 +43,7 @@ class Server(NamedTuple):
 
 @contextmanager
 def serving(module: str, *arguments: str) -> Generator[Server]:
-    """A server, as long as it is needed."""
+    """Run a server inside the block."""
     process = Popen([sys.executable, "-m", module, str(CORES[0]), *arguments], stdout=PIPE, cwd=ROOT)
     try:
         assert process.stdout is not None
@@ -61,7 +61,7 @@ ours = partial(serving, "bench.server_host")
 
 
 def load(part: Coroutine[Any, Any, object]) -> None:
-    """Carry out the worker's part on its core, with all connections that the system allows, and print what it found."""
+    """Run a part on the load's core with the maximum number of file descriptors, and print its figures."""
     pin(CORES[-1])
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

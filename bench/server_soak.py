@@ -1,7 +1,7 @@
-"""The soak: clients that drop their connections at random and resume with the last number they had, for a long while.
+"""The soak: clients that drop their connections at random and resume from their last event, for a long time.
 
-Nothing may be lost, doubled or misplaced, however a connection ended, and the server's memory must not grow. As a
-script this is the worker.
+No event may be lost, duplicated or out of order, however a connection ended, and the server's memory must not grow. As
+a script this is the worker.
 """
 
 import asyncio
@@ -20,13 +20,13 @@ SESSIONS, EACH = 50, 8
 RATE = 1_000
 """Events per second, over all sessions."""
 STAY, AWAY = 4.0, 2.0
-"""Seconds that a reader stays and is away, at most."""
+"""Maximum seconds that a reader stays connected and disconnected."""
 WARM_UP = 60.0
-"""Seconds after which memory is looked at: by then every board has as many events as it holds, and forgets some."""
+"""Seconds after which memory is measured: by then every board is full and evicts events."""
 
 
 class Visitor:
-    """A client that comes and goes, and always goes on where it was."""
+    """A client that reconnects repeatedly and resumes from its last event."""
 
     def __init__(self, server: Server, tally: Tally, session: str) -> None:
         self._server = server
@@ -43,7 +43,7 @@ class Visitor:
             await asyncio.sleep(random.uniform(0.0, AWAY))
 
     async def finish(self, head: int) -> int:
-        """Read to the end. Returns how many events are missing or too many."""
+        """Read to the end. Returns the number of missing or surplus events."""
         reader = await self._come()
         until = time.perf_counter() + 30.0
         while reader.last < head and time.perf_counter() < until:
@@ -62,7 +62,7 @@ class Visitor:
 
 
 async def soak(seconds: float) -> dict[str, list[float]]:
-    """Visitors for so long, and a look at the memory before and after."""
+    """Run the clients for some time, and measure the memory before and after."""
     with sqlite_file() as url, ours(url) as server:
         await server.drive("open", sessions=SESSIONS)
         tally = Tally()
@@ -73,7 +73,7 @@ async def soak(seconds: float) -> dict[str, list[float]]:
         async def look() -> None:
             warm = time.perf_counter() + min(WARM_UP, seconds / 2)
             while (now := time.perf_counter()) < until:
-                await server.drive("ask")  # it keeps times for us until they are asked for; nor do we keep ours
+                await server.drive("ask")  # clears the recorded times on both sides
                 tally.waits.clear()
                 if now >= warm:
                     resident.append(server.resident())

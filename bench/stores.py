@@ -1,8 +1,8 @@
-"""What do the stores carry: appends with their commits, delivery, sessions in memory, logout and login, two processes?
+"""What can the stores handle: durable appends, delivery, sessions in memory, logout and login, two processes?
 
-Everything goes through the runtime's own path, and a thing is done when its caller is told so: after the commit, with
-`fsync` on. Wall-clock time, because people wait for it, and CPU time beside it. Beside both stands the floor: the same
-rows in groups of the same size, written with the bare driver, one commit per group. As a script this is the worker.
+Everything goes through the runtime's own path, and an operation ends with its commit, with `fsync` on. Wall-clock and
+CPU time are measured. The floor is the same rows in groups of the same size, written with the bare driver, one commit
+per group. As a script this is the worker.
 """
 
 import asyncio
@@ -31,9 +31,9 @@ TITLE = "What the stores carry, with every commit synced to the disk"
 SESSIONS = 100
 """Sessions that append at once."""
 OFFERED = 10_000
-"""Events per second of the steady load: so many must be carried."""
+"""Events per second of the steady load, which every store must sustain."""
 MODERATE = 200
-"""Events per second under which delivery is measured."""
+"""Events per second during the measurement of delivery."""
 LATE = 100
 """Late results that wait in a session for its next login."""
 SHARED = 1
@@ -44,7 +44,7 @@ Found = dict[str, list[float]]
 
 
 class Figure(NamedTuple):
-    """A row of the report: the values' name, what they are, and what they are multiplied by."""
+    """A row of the report: key, label and factor of the values."""
 
     name: str
     text: str
@@ -87,7 +87,7 @@ FIGURES = [
 
 
 def measure(options: Options) -> dict[str, Any]:
-    """Rounds over the stores in a new order each, with a new database and a new process for each part."""
+    """Measure the stores in rounds, each in another order, with a new database and process for each part."""
     if options.python is not None:
         print("stores are measured only with the Python that has their drivers", file=sys.stderr)
         return {}
@@ -110,7 +110,7 @@ def measure(options: Options) -> dict[str, Any]:
 
 
 def report(data: Data) -> Table:
-    """One row per figure, one column per store."""
+    """Make one row per figure and one column per store."""
     rows = [
         [figure.text, *(_cell(row.get(figure.name), figure.scale) for row in data.values())]
         for figure in FIGURES
@@ -164,7 +164,7 @@ BOUNDS: Sequence[Bound] = [
 
 
 def _part(part: Callable[..., object], *arguments: Any) -> Found:
-    """What a part found, in a process of its own."""
+    """Run a part in a new process and return its figures."""
     return environments.worker(sys.executable, "bench.stores", part.__name__, json.dumps(arguments))
 
 
@@ -174,7 +174,7 @@ def _keep(kept: Found, found: Found) -> None:
 
 
 def _together(url: str, seconds: float) -> Found:
-    """Two processes that write to the same sessions, and how often the server had to part them."""
+    """Run two processes that write to the same sessions, and count the deadlocks."""
     import psycopg
 
     _part(prepare, url)
@@ -203,7 +203,7 @@ class Cost(NamedTuple):
 
 
 class Meter:
-    """What passes from now on: on the wall, in this process, and in the server."""
+    """A timer for wall-clock time, CPU time of this process, and CPU time of the server."""
 
     def __init__(self, server: Callable[[], float]) -> None:
         self._server = server
@@ -246,7 +246,7 @@ class Floor:
         self._connection.close()
 
     def commit(self, size: int = 1) -> float:
-        """Write a group, one event per session. Returns how long it took."""
+        """Write a group, one event per session. Returns the duration."""
         started, number, now = time.perf_counter(), next(self._numbers), time.time()
         cursor, written = self._connection.cursor(), self._session_ids[:size]
         cursor.execute(self._begin)
@@ -256,7 +256,7 @@ class Floor:
         return time.perf_counter() - started
 
     def run(self, seconds: float) -> Cost:
-        """Write groups, each of one event per session, for so long."""
+        """Write groups, each of one event per session, for some time."""
         meter, until, events = Meter(self.seconds_of_server), time.perf_counter() + seconds, 0
         while time.perf_counter() < until:
             self.commit(len(self._session_ids))
@@ -265,7 +265,7 @@ class Floor:
 
 
 def _seconds_of_server(backend: int) -> float:
-    """The CPU time of a server on this machine, all its processes together."""
+    """Return the CPU time of all processes of a local server."""
     first = _stat(backend)[1]
     children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
     ticks = sum(sum(map(int, _stat(each)[11:13])) for each in (first, *children))
@@ -285,7 +285,7 @@ def _resident() -> float:
         return float(int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE"))
 
 
-# What the worker does
+# Worker
 
 
 async def _opened(runtime: Any, name: str, number: int) -> list[Any]:
@@ -304,7 +304,7 @@ async def _floor(runtime: Any, url: str) -> Floor:
 
 
 async def append(url: str, samples: int, seconds: float) -> Found:
-    """Events of many sessions: as fast as they are stored, at a steady rate, and from background calls."""
+    """Measure events of many sessions: at full speed, at a steady rate, and from background calls."""
     from callboard import Runtime, ToolContext, tool
 
     async def work(ctx: ToolContext) -> int:
@@ -344,7 +344,7 @@ async def append(url: str, samples: int, seconds: float) -> Found:
 
 
 async def _posting(sessions: Sequence[Any], seconds: float, waits: list[float], server: Callable[[], float]) -> Cost:
-    """Every session posts, waits until that is stored, and posts again."""
+    """Let every session post, wait until the event is stored, and post again."""
     already, until = len(waits), time.perf_counter() + seconds
 
     async def post(session: Any) -> None:
@@ -360,7 +360,7 @@ async def _posting(sessions: Sequence[Any], seconds: float, waits: list[float], 
 async def _steady(
     sessions: Sequence[Any], rate: int, seconds: float, post: Callable[[Any], Awaitable[object]]
 ) -> list[float]:
-    """Events at a steady rate, whether or not earlier ones are stored by then. Each waits from when it was due."""
+    """Post events at a steady rate, without waiting for earlier ones. Delays count from the scheduled time."""
     waits: list[float] = []
 
     async def one(session: Any, due: float) -> None:
@@ -390,7 +390,7 @@ def _percentiles(name: str, values: Sequence[float]) -> Found:
 
 
 class Readers:
-    """Readers that are called, and how long ago the events that they get were handed in."""
+    """Subscribers, and the age of the events that they receive."""
 
     def __init__(self, sessions: Sequence[Any], commits: "Commits | None" = None) -> None:
         self.waits: list[float] = []
@@ -408,7 +408,7 @@ class Readers:
         self._more.set()
 
     async def have(self, number: int) -> None:
-        """Return when they were given so many events."""
+        """Wait until the subscribers have received that many events."""
         async with asyncio.timeout(30.0):
             while len(self.waits) < number:
                 self._more.clear()
@@ -416,7 +416,7 @@ class Readers:
 
 
 class Commits:
-    """Stands before a store's commits: how long each took, and when the last one was over."""
+    """A wrapper of a store that records the duration of each commit and the end of the last one."""
 
     def __init__(self, store: Any) -> None:
         self.seconds: list[float] = []
@@ -433,7 +433,7 @@ class Commits:
 
 
 async def deliver(url: str, samples: int, seconds: float) -> Found:
-    """From handing an event in until a reader has it: here, and in another runtime that shares the store."""
+    """Measure the delay from posting to delivery, in the same runtime and in another one on the same store."""
     from callboard import Runtime
 
     def post(session: Any) -> Awaitable[int]:
@@ -459,7 +459,7 @@ async def deliver(url: str, samples: int, seconds: float) -> Found:
 
 
 async def log_in(url: str, samples: int, _seconds: float) -> Found:
-    """Sessions with late results are closed, and opened again by a new runtime."""
+    """Close sessions with late results, and open them again in a new runtime."""
     from callboard import Runtime, tool
 
     async def work(number: int) -> int:
@@ -502,7 +502,7 @@ async def log_in(url: str, samples: int, _seconds: float) -> Found:
 
 
 async def live_in_memory(url: str, number: int) -> Found:
-    """What sessions hold in memory, every second one with 20 events and three executions."""
+    """Measure the memory of sessions, half of them with 20 events and three executions."""
     from callboard import Runtime, tool
     from callboard.testing import ManualClock
 
@@ -543,7 +543,7 @@ async def live_in_memory(url: str, number: int) -> Found:
 
 
 async def prepare(url: str) -> Found:
-    """Make the tables."""
+    """Create the tables."""
     from callboard import Runtime
 
     async with Runtime(store=url):
@@ -551,7 +551,7 @@ async def prepare(url: str) -> Found:
 
 
 async def share(url: str, who: str, seconds: float) -> Found:
-    """Write to sessions to which another process writes too, and read everything that both have written."""
+    """Write to sessions concurrently with another process, and read all events of both."""
     from callboard import Runtime
 
     heard: list[float] = []
@@ -566,7 +566,7 @@ async def share(url: str, who: str, seconds: float) -> Found:
             waits.append(time.perf_counter() - started)
 
     async def read(session: Any, own: dict[int, int]) -> None:
-        """Check every event, until both have said that they are done."""
+        """Check every event until both processes have finished."""
         nonlocal wrong
         seen: set[tuple[str, int]] = set()
         mine: dict[int, int] = {}

@@ -1,7 +1,7 @@
-"""Makes `.venv` and keeps it at what `requirements/dev.txt` says. Needs Python 3.11 and nothing else.
+"""Create `.venv` and keep it in sync with `requirements/dev.txt`. Needs only Python 3.11.
 
-Safe to run at any time, also twice at once: one process works, the others wait for it, and whoever finds everything as
-it should be does nothing.
+Safe to run at any time, also concurrently: a lock admits one process, and an environment that is up to date is left
+unchanged.
 """
 
 import fcntl
@@ -18,8 +18,8 @@ STAMP = VENV / ".callboard-stamp"
 INPUTS = ("requirements/uv.txt", "requirements/dev.txt", "pyproject.toml", "scripts/bootstrap.py")
 
 
-def wanted() -> str:
-    """What the environment should be made from, as one hash."""
+def fingerprint() -> str:
+    """Hash the inputs of the environment."""
     digest = hashlib.sha256(f"{sys.version} {ROOT}".encode())
     for name in INPUTS:
         digest.update((ROOT / name).read_bytes())
@@ -27,14 +27,14 @@ def wanted() -> str:
 
 
 def run(*command: str | Path) -> None:
-    """Run a step quietly; show what it said only if it failed."""
+    """Run a command; print its output only if it fails."""
     done = subprocess.run([str(part) for part in command], cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"setting up .venv failed at: {' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
 
 
 def make() -> None:
-    """Install everything, from nothing if need be."""
+    """Install all requirements, into a new environment if necessary."""
     print("Setting up .venv (once, or after a change of requirements) …", file=sys.stderr, flush=True)
     STAMP.unlink(missing_ok=True)
     script = f"import pip, sys; sys.exit(sys.version != {sys.version!r})"
@@ -45,14 +45,14 @@ def make() -> None:
     uv = (VENV / "bin" / "uv", "pip")
     run(*uv, "install", "--python", PYTHON, "--require-hashes", "-r", "requirements/dev.txt")
     run(*uv, "install", "--python", PYTHON, "--no-deps", "--no-build-isolation", "--editable", ".")
-    STAMP.write_text(wanted())
+    STAMP.write_text(fingerprint())
 
 
 def main() -> None:
     os.environ.pop("VIRTUAL_ENV", None)
     with (ROOT / ".venv.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (STAMP.exists() and STAMP.read_text() == wanted()):
+        if not (STAMP.exists() and STAMP.read_text() == fingerprint()):
             make()
 
 

@@ -1,4 +1,4 @@
-"""What every test shares: the flags, the event loop, golden files, and real servers."""
+"""Fixtures and options of all tests: flags, the event loop, golden files, and real servers."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # Whoever starts this in the background of a script has it ignore Ctrl-C, and so would every process of the tests.
+    # A shell script's background job ignores Ctrl-C, and so would every child process of the tests.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -73,7 +73,7 @@ def without(what: str, why: Unavailable) -> NoReturn:
 
 @pytest.fixture(scope="session")
 def own_postgres() -> Iterator[OwnPostgres]:
-    """A PostgreSQL server that a test may stop and start. Whoever asks for a database next finds it running again."""
+    """A PostgreSQL server that a test may stop and start. It runs again before the next test uses it."""
     with ExitStack() as stack:
         try:
             server = stack.enter_context(postgres_server())

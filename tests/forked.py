@@ -31,7 +31,7 @@ from typing import Any, Literal, NoReturn
 
 COMMAND = "from callboard.cli import main; main()"
 UNWANTED = ("FORCE_COLOR", "PY_COLORS", "NO_COLOR", "COLUMNS", "LINES", "PYTHONIOENCODING", "GITHUB_ACTIONS")
-"""What libraries look at when they are loaded, and a test may want otherwise."""
+"""Environment variables that libraries read on import, and that a test may need to change."""
 LENGTH, NUMBER = struct.Struct("q"), struct.Struct("i")
 
 PATIENCE = 60.0
@@ -168,7 +168,7 @@ def _load() -> None:
 
 
 def _next(wanted: socket.socket) -> dict[str, Any] | None:
-    """Fork a process for each job that is wanted. Returns in each of them with its job, and here when nobody asks."""
+    """Fork a process for each requested job. Returns in each child with its job, and here when the requests end."""
     told, telling = os.pipe()
     os.set_blocking(telling, False)
     signal.set_wakeup_fd(telling)

@@ -1,4 +1,4 @@
-"""Real servers for tests and benchmarks: started in a folder of their own, and gone with whoever started them.
+"""Real servers for tests and benchmarks, in temporary directories, stopped with the process that started them.
 
 Knows nothing of Callboard nor of pytest; `conftest.py` makes the fixtures. A second process beside each server, the
 guard, ends it and removes its folder when the starter closes it, and just the same when the starter is killed.
@@ -39,7 +39,7 @@ class Unavailable(Exception):
 
 
 class Postgres:
-    """A PostgreSQL server that is running, whoever runs it."""
+    """A running PostgreSQL server."""
 
     def __init__(self, url: str) -> None:
         self.url = urlsplit(url)._replace(scheme="postgresql").geturl()
@@ -47,7 +47,7 @@ class Postgres:
 
     @contextmanager
     def database(self) -> Generator[str]:
-        """A new, empty database, as a URL; dropped at the end, whoever is still connected to it."""
+        """Create an empty database and yield its URL. It is dropped at the end, despite open connections."""
         name = f"callboard_test_{secrets.token_hex(6)}"
         self._execute(f"CREATE DATABASE {name} TEMPLATE template0")
         try:
@@ -63,7 +63,7 @@ class Postgres:
 class OwnPostgres(Postgres):
     """A server of our own, which can be stopped and started again, with its data and at the same URL.
 
-    It listens on a socket inside its folder, which nobody else may enter, and so needs neither password nor port.
+    It listens on a socket inside its private directory, and so needs neither password nor port.
     """
 
     def __init__(self, home: Path, settings: dict[str, str], guard: IO[str]) -> None:
@@ -228,7 +228,7 @@ def _ended(process: subprocess.Popen[bytes]) -> int:
 
 
 def guard(home: Path, pids: IO[str]) -> None:
-    """Wait until nobody writes to `pids` any more; then end the process that was named last, and remove its folder."""
+    """Wait until `pids` is closed; then end the process that it named last, and remove its directory."""
     pid = 0
     for line in pids:
         pid = int(line)

@@ -1,4 +1,4 @@
-"""What large values may take: by session, by user and in total (H5)."""
+"""Memory limits for large values: by session, by user and in total (H5)."""
 
 from hypothesis import given
 from hypothesis import strategies as st

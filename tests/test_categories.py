@@ -120,7 +120,7 @@ def test_x4_http_statuses_have_categories(status: int, category: str) -> None:
     assert made.category == category
     assert made.retry_after is None
     rule = CATEGORIES[ErrorCategory(category)]
-    assert made.message == f"A service that the tool uses answered with HTTP status {status}. {rule.message}"
+    assert made.message == f"A service that the tool uses responded with HTTP status {status}. {rule.message}"
     assert "hunter2" not in json.dumps(made.to_model())
     assert "hunter2" in (made.report or "")
 

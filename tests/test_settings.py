@@ -44,9 +44,9 @@ def test_words_for_a_closed_gate(value: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("CALLBOARD_MAX_THREADS", "many", "CALLBOARD_MAX_THREADS is 'many'; a whole number is wanted."),
-        ("CALLBOARD_MAX_THREADS", "1.5", "a whole number is wanted"),
-        ("CALLBOARD_MAX_THREADS", "", "a whole number is wanted"),
+        ("CALLBOARD_MAX_THREADS", "many", "CALLBOARD_MAX_THREADS is 'many'; it must be a whole number."),
+        ("CALLBOARD_MAX_THREADS", "1.5", "must be a whole number"),
+        ("CALLBOARD_MAX_THREADS", "", "must be a whole number"),
         ("CALLBOARD_MAX_THREADS", "0", "The setting max_threads is 0; it must be above 0."),
         ("CALLBOARD_MAX_ARGUMENT_BYTES", "-1", "max_argument_bytes is -1"),
         ("CALLBOARD_GATE_A", "maybe", "CALLBOARD_GATE_A is 'maybe'"),

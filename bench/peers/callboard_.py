@@ -8,7 +8,7 @@ from callboard import Registry, Runtime, tool
 
 
 async def cases(stack: AsyncExitStack):
-    # Unflattened, so that the arguments have the same shape as everybody's.
+    # Unflattened, so that the arguments have the same shape for all peers.
     registry = Registry([tool(add), tool(flatten=False)(place_order), tool(add_later)])
     runtime = await stack.enter_async_context(Runtime(registry))
     session = await runtime.open("bench", user_id="bench")

@@ -1,57 +1,57 @@
-"""The memory that large values may take: per session, per user and in total.
+"""Memory limits for large values: per session, per user and in total.
 
-A large value is an event, a call's arguments or a result of more than `LARGE` bytes; smaller ones are bounded by their
-number. A `Holding` counts what one board or one book keeps. When a bound is passed, the oldest values go: those of the
-same holding first, then those of the same user, then those of the user that keeps most. Where there is a store they can
-be read again; in memory they are gone.
+A large value is an event, the arguments of a call or a result of more than `LARGE` bytes; the number of smaller values
+is bounded elsewhere. A `Holding` counts the bytes kept by one board or one execution index. Above a limit, the oldest
+values are evicted: first from the same holding, then from the same user, then from the user that keeps most. A store
+can read them again; without a store they are lost.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 LARGE = 4_096
-"""Bytes from which on a value is counted by itself."""
+"""Size in bytes above which a value is counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryLimits:
-    """Bytes of large values that are kept at once."""
+    """Bytes of large values that may be kept in memory."""
 
     session: int = 64 * 1024 * 1024
-    """Of one session: half of it for events, half for arguments and results."""
+    """Limit per session: half for events, half for arguments and results."""
     user: int = 128 * 1024 * 1024
-    """Of all sessions of one user, and as much again for the arguments of its calls that have not ended."""
+    """Limit for all sessions of a user, and again for the arguments of the user's unfinished calls."""
     total: int = 512 * 1024 * 1024
-    """Of all sessions."""
+    """Limit for all sessions."""
 
 
 class _User:
-    """What is kept of one user."""
+    """The bytes and holdings of one user."""
 
     __slots__ = ("holdings", "kept")
 
     def __init__(self) -> None:
         self.kept = 0
         self.holdings: dict[Holding, None] = {}
-        """Those that keep something, the one that grew last at the end."""
+        """Holdings that keep something, the most recently grown one last."""
 
 
 class Budget:
-    """Counts what all sessions of a process keep, and has it reduced where it is too much."""
+    """Counts the large values of all sessions in a process, and evicts the oldest ones above a limit."""
 
     def __init__(self, limits: MemoryLimits | None = None) -> None:
         self.limits = limits or MemoryLimits()
         self.kept = 0
         """Bytes of all large values."""
         self._users: dict[str, _User] = {}
-        """Those that keep something."""
+        """Users that keep something."""
 
     def holding(self, user_id: str, shed: Callable[[int], None]) -> "Holding":
-        """A place to count in. `shed` lets the oldest go until so many bytes are free, or nothing is left."""
+        """Make a holding. `shed` evicts its oldest values until that many bytes are free or it is empty."""
         return Holding(self, user_id, shed)
 
     def grew(self, holding: "Holding", size: int) -> None:
-        """Count a value that a holding is about to keep, and have older ones go where it does not fit."""
+        """Count a value that a holding is about to keep, and evict older values if it does not fit."""
         user = self._users.get(holding.user_id)
         if user is None:
             user = self._users[holding.user_id] = _User()
@@ -67,7 +67,7 @@ class Budget:
             self._relieve_all()
 
     def shrank(self, holding: "Holding", size: int) -> None:
-        """Count what a holding let go of."""
+        """Count bytes that a holding no longer keeps."""
         user = self._users[holding.user_id]
         user.kept -= size
         self.kept -= size
@@ -77,14 +77,14 @@ class Budget:
                 del self._users[holding.user_id]
 
     def _relieve(self, user: _User, limit: int) -> None:
-        """Let a user's oldest values go, and an eighth more than need be: not every value has it done again."""
+        """Evict a user's oldest values, an eighth of the limit more than necessary, so that this runs rarely."""
         for holding in [*user.holdings]:
             if (excess := user.kept - limit + limit // 8) <= 0:
                 return
             holding.shed(excess)
 
     def _relieve_all(self) -> None:
-        """Have the users let go that keep most."""
+        """Evict values of the users that keep most."""
         for user in sorted(self._users.values(), key=lambda each: each.kept, reverse=True):
             if (excess := self.kept - self.limits.total + self.limits.total // 8) <= 0:
                 return
@@ -92,7 +92,7 @@ class Budget:
 
 
 class Holding:
-    """What one board or one book keeps."""
+    """The bytes of large values kept by one board or one execution index."""
 
     __slots__ = ("_budget", "_closed", "kept", "shed", "user_id")
 
@@ -104,18 +104,18 @@ class Holding:
         self.shed = shed
 
     def add(self, size: int) -> None:
-        """Count a value before it is kept: what is older may be let go for it."""
+        """Count a value before it is kept. Older values may be evicted for it."""
         if size and not self._closed:
             self.kept += size
             self._budget.grew(self, size)
 
     def free(self, size: int) -> None:
-        """Keep so many bytes less."""
+        """Count bytes that are no longer kept."""
         if size and not self._closed:
             self.kept -= size
             self._budget.shrank(self, size)
 
     def close(self) -> None:
-        """Count no more: whatever is kept from now on goes with its session."""
+        """Stop counting. Values kept from now on are freed with their session."""
         self.free(self.kept)
         self._closed = True

@@ -1,7 +1,7 @@
-"""Foreign exceptions, turned into `ToolError` by a table that users extend.
+"""Translation of foreign exceptions to `ToolError`, by a table that you can extend.
 
-Classes of other libraries are named, not imported, so that the table costs nothing where they are not installed. The
-first class in the exception's method resolution order that the table knows decides.
+Classes of other libraries are listed by name, so that they need not be installed. The first class in the exception's
+method resolution order that has a rule decides.
 """
 
 import asyncio
@@ -30,12 +30,12 @@ _STATUS: Mapping[int, ErrorCategory] = {
 
 
 def category_of_status(status: int) -> ErrorCategory:
-    """The category of an HTTP status that was an error."""
+    """Return the category of an HTTP error status."""
     return _STATUS.get(status, ErrorCategory.TRANSIENT if status >= 500 else ErrorCategory.PERMANENT)
 
 
 def retry_after_seconds(value: str | None) -> float | None:
-    """The seconds of a `Retry-After` header, given as a number or as a date; None where it is neither."""
+    """Parse a `Retry-After` header, a number of seconds or a date. Returns None for anything else."""
     if not value:
         return None
     try:
@@ -58,7 +58,7 @@ def _from_status(error: Any) -> ToolError:
     headers: Any = getattr(response, "headers", None) or getattr(error, "headers", None)
     category = category_of_status(status) if isinstance(status, int) and status else ErrorCategory.TRANSIENT
     after: Any = None if headers is None else headers.get("retry-after") or headers.get("Retry-After")
-    answered = f" answered with HTTP status {status}" if status else " gave no answer"
+    answered = f" responded with HTTP status {status}" if status else " did not respond"
     return ToolError(
         f"A service that the tool uses{answered}. {CATEGORIES[category].message}",
         category=category,
@@ -112,7 +112,7 @@ _DEFAULT_RULES: Mapping[type[BaseException] | str, Rule] = {
 
 
 class ErrorTable:
-    """Rules from exception classes, or their names (`package.Class`), to categories. Immutable: see `extended`."""
+    """Rules that map exception classes, or their names (`package.Class`), to categories. Immutable."""
 
     __slots__ = ("_rules",)
 
@@ -122,11 +122,11 @@ class ErrorTable:
         )
 
     def extended(self, rules: Mapping[type[BaseException] | str, Rule]) -> "ErrorTable":
-        """This table with more rules, which win over those it had."""
+        """Return a table with additional rules, which take precedence."""
         return ErrorTable({**self._rules, **rules})
 
     def translate(self, error: BaseException) -> ToolError:
-        """The `ToolError` for any exception: itself, or one whose message holds nothing of the host."""
+        """Translate any exception to a `ToolError` whose message reveals nothing about the host."""
         if isinstance(error, ToolError):
             return error
         if len(inner := members(error)) == 1:
@@ -135,7 +135,7 @@ class ErrorTable:
             rule = self._find(type(error))
             made = rule(error) if callable(rule) else _of_category(ErrorCategory(rule))
             made.report = made.report or _described(error)
-        except BaseException:  # a rule of the user's that fails itself must not hide the failure
+        except BaseException:  # a rule that fails must not hide the original failure
             made = _of_category(ErrorCategory.UNKNOWN)
             made.report = _described(error)
         made.__cause__ = error
@@ -151,7 +151,7 @@ class ErrorTable:
 
 
 def members(error: BaseException) -> tuple[BaseException, ...]:
-    """The exceptions of a group, none for any other."""
+    """Return the members of an exception group, or an empty tuple for another exception."""
     return cast("BaseExceptionGroup[BaseException]", error).exceptions if isinstance(error, BaseExceptionGroup) else ()
 
 
@@ -160,7 +160,7 @@ def _of_category(category: ErrorCategory) -> ToolError:
 
 
 def _described(error: BaseException) -> str:
-    """An exception for operators, even one that cannot describe itself."""
+    """Describe an exception for operators, even if its `__str__` fails."""
     try:
         return f"{type(error).__qualname__}: {error}"
     except BaseException:
@@ -168,4 +168,4 @@ def _described(error: BaseException) -> str:
 
 
 DEFAULT_ERRORS = ErrorTable()
-"""The table that a registry uses unless it is given another."""
+"""The default table of a registry."""

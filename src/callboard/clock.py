@@ -1,6 +1,6 @@
-"""Time as a port, so that nothing in the runtime or in its tests has to wait for the wall.
+"""The clock port, so that tests control time instead of waiting.
 
-`SystemClock` is what production uses; `callboard.testing.ManualClock` moves only when told to.
+`SystemClock` is for production; `callboard.testing.ManualClock` advances only on request.
 """
 
 import asyncio
@@ -10,28 +10,28 @@ from typing import Any, Protocol
 
 
 class Timer(Protocol):
-    """Something that will happen, and can be called off."""
+    """A scheduled callback that can be cancelled."""
 
     def cancel(self) -> None: ...
 
 
 class Clock(Protocol):
-    """Two readings and two ways to wait."""
+    """The current time, and two ways to wait."""
 
     def time(self) -> float:
-        """Seconds since the epoch, for records. It may jump when the host's clock is set."""
+        """Return the seconds since the epoch, for records. It may jump when the host's clock is set."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds from an arbitrary start that never go back, for durations and deadlines."""
+        """Return the seconds since an arbitrary start, never decreasing, for durations and deadlines."""
         ...
 
     def call_later(self, seconds: float, callback: Callable[[], Any]) -> Timer:
-        """Call back on the running event loop after that many seconds of `monotonic`."""
+        """Schedule a callback on the running event loop after that many seconds of `monotonic`."""
         ...
 
     async def sleep(self, seconds: float) -> None:
-        """Return after that many seconds of `monotonic`; cancellation ends it at once."""
+        """Wait for that many seconds of `monotonic`. Cancellation ends the wait."""
         ...
 
 
@@ -51,7 +51,7 @@ class SystemClock:
 
 
 async def within(clock: Clock, seconds: float | None, work: Coroutine[Any, Any, None]) -> None:
-    """Wait for something, but not longer than that; then it is stopped. Raises what went wrong with it."""
+    """Run a coroutine and cancel it after that many seconds (None: no limit). Raises its exception."""
     if seconds is not None and seconds <= 0:
         work.close()
         return

@@ -1,4 +1,4 @@
-"""Settings, from code or from the environment (`CALLBOARD_…`)."""
+"""Settings, from code or from environment variables (`CALLBOARD_…`)."""
 
 import os
 from collections.abc import Mapping
@@ -16,36 +16,36 @@ _FALSE = frozenset({"0", "false", "no", "off", ""})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What one can set without writing code. Each is read from `CALLBOARD_` and its name in capitals."""
+    """Limits and flags. Each field is read from the variable `CALLBOARD_` followed by its name in upper case."""
 
     max_argument_bytes: int = 4_194_304
-    """Largest JSON document that is taken as a call's arguments."""
+    """Maximum size of the JSON document with a call's arguments."""
     max_argument_values: int = 25_000
-    """How many values (keys, texts, numbers, lists, objects) a call's arguments may have, at most."""
+    """Maximum number of values (keys, strings, numbers, arrays, objects) in a call's arguments."""
     max_threads: int = 32
-    """Threads that run sync handlers, at most."""
+    """Maximum number of threads that run sync handlers."""
     max_calls: int = 4_096
-    """Calls that run at once in one process."""
+    """Maximum number of concurrent calls in one process."""
     max_user_calls: int = 1_024
-    """Calls of one user that run at once, in all of its sessions."""
+    """Maximum number of concurrent calls of one user, in all sessions."""
     max_session_calls: int = 256
-    """Calls of one session that run at once."""
+    """Maximum number of concurrent calls of one session."""
     max_queued_calls: int = 10_000
-    """Calls that may wait for a place; one user has at most half of them."""
+    """Maximum number of calls that wait for a slot. One user has at most half of them."""
     max_session_bytes: int = 64 * 1024 * 1024
-    """Bytes of large events, arguments and results that one session keeps in memory."""
+    """Maximum bytes of large events, arguments and results that one session keeps in memory."""
     max_user_bytes: int = 128 * 1024 * 1024
-    """The same for all sessions of one user, and for the large arguments of its calls that have not ended."""
+    """Maximum bytes of large values for all sessions of a user, and again for arguments of unfinished calls."""
     max_memory_bytes: int = 512 * 1024 * 1024
-    """The same for all sessions of the process."""
+    """Maximum bytes of large values for all sessions of the process."""
     max_user_requests: int = 10_000
-    """Calls of one user that wait for a person in this process, at most."""
+    """Maximum number of a user's calls that wait for a person in this process."""
     max_user_sessions: int = 10_000
-    """Sessions of one user that are in memory at once, at most."""
+    """Maximum number of a user's sessions in memory."""
     gas_price_url: str | None = field(default=None, repr=False)
-    """JSON-RPC endpoint of the node that the worker `gas_price` asks; it may hold a key, and is never shown."""
+    """JSON-RPC endpoint for the worker `gas_price`. It may contain a key and is never displayed."""
     gates: Mapping[str, bool] = field(default_factory=dict[str, bool])
-    """Feature flags by name, in lower case; `CALLBOARD_GATE_<NAME>` sets one."""
+    """Feature flags by lower-case name. `CALLBOARD_GATE_<NAME>` sets one."""
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -53,11 +53,11 @@ class Settings:
             if isinstance(value, int) and value <= 0:
                 raise SettingsError(f"The setting {each.name} is {value}; it must be above 0.")
         if self.gas_price_url is not None and not self.gas_price_url.startswith(("http://", "https://")):
-            raise SettingsError("The setting gas_price_url must be an address that begins with https:// or http://.")
+            raise SettingsError("The setting gas_price_url must be a URL that begins with https:// or http://.")
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
-        """The settings that the environment gives, defaults for the rest. Raises `SettingsError` for a bad value."""
+        """Read the settings from environment variables. Raises `SettingsError` for an invalid value."""
         given: dict[str, Any] = {}
         for each in fields(cls):
             name = PREFIX + each.name.upper()
@@ -76,10 +76,10 @@ def _number(name: str, text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise SettingsError(f"{name} is {text!r}; a whole number is wanted.") from None
+        raise SettingsError(f"{name} is {text!r}; it must be a whole number.") from None
 
 
 def _flag(name: str, text: str) -> bool:
     if (word := text.strip().lower()) not in _TRUE | _FALSE:
-        raise SettingsError(f"{name} is {text!r}; 1 or 0, true or false, yes or no is wanted.")
+        raise SettingsError(f"{name} is {text!r}; it must be 1 or 0, true or false, yes or no, on or off.")
     return word in _TRUE

@@ -1,4 +1,4 @@
-"""Turns as values: how one stands, what it used, what it may use."""
+"""Values about turns: status, usage and limits."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,24 +7,24 @@ from .errors import CallboardError
 
 
 class LimitReached(CallboardError):
-    """A turn or a session has used what it may use."""
+    """A turn or a session has reached a limit."""
 
     code = "limit_reached"
 
 
 class TurnStatus(StrEnum):
-    """How a turn stands."""
+    """The status of a turn."""
 
     FINISHED = "finished"
     PAUSED = "paused"
-    """It waits for a person, and goes on when the person has answered."""
+    """The turn waits for a person's answer and then continues."""
     FAILED = "failed"
     INTERRUPTED = "interrupted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnLimits:
-    """What one turn may use, and all turns of a session together. None: no limit."""
+    """Limits for one turn, and for all turns of a session together. None means no limit."""
 
     requests: int | None = 50
     tool_calls: int | None = 500
@@ -32,26 +32,26 @@ class TurnLimits:
     session_tool_calls: int | None = None
     session_tokens: int | None = None
     session_cost: float | None = None
-    """In US dollars, where the price of the model is known."""
+    """Cost in US dollars, enforced if the price of the model is known."""
 
 
 @dataclass(slots=True)
 class Usage:
-    """What was used."""
+    """Requests, tool calls, tokens and cost of turns."""
 
     requests: int = 0
     tool_calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float | None = None
-    """In US dollars; None where no price is known."""
+    """Cost in US dollars, or None if no price is known."""
 
     @property
     def tokens(self) -> int:
         return self.input_tokens + self.output_tokens
 
     def add(self, other: "Usage") -> None:
-        """Count something more."""
+        """Add another usage to this one."""
         self.requests += other.requests
         self.tool_calls += other.tool_calls
         self.input_tokens += other.input_tokens
@@ -62,30 +62,30 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What came of a turn."""
+    """The outcome of a turn."""
 
     id: str
     status: TurnStatus
     text: str
-    """What the model said, all of it."""
+    """All text of the model."""
     usage: Usage
     error: str | None = None
 
 
 def check_turn(limits: TurnLimits, used: Usage) -> None:
-    """Raise `LimitReached` where a turn may not ask the model again, or not make the calls that it wants to make."""
+    """Raise `LimitReached` if a turn may not send another request to the model."""
     if limits.requests is not None and used.requests >= limits.requests:
-        raise LimitReached(f"The turn asked the model {used.requests} times, which is the limit.")
+        raise LimitReached(f"The turn sent {used.requests} requests to the model, which is the limit.")
 
 
 def check_calls(limits: TurnLimits, used: Usage) -> None:
-    """Raise `LimitReached` where a turn wants to make more calls than it may."""
+    """Raise `LimitReached` if a turn exceeds its limit of calls."""
     if limits.tool_calls is not None and used.tool_calls > limits.tool_calls:
         raise LimitReached(f"The model made {used.tool_calls} calls in one turn; the limit is {limits.tool_calls}.")
 
 
 def check_session(limits: TurnLimits, turns: int, used: Usage) -> None:
-    """Raise `LimitReached` where a session may not have another turn. `turns` counts the one that begins."""
+    """Raise `LimitReached` if a session may not begin another turn. `turns` includes the new one."""
     if limits.session_turns is not None and turns > limits.session_turns:
         raise LimitReached(f"The session had {limits.session_turns} turns, which is the limit.")
     if limits.session_tool_calls is not None and used.tool_calls >= limits.session_tool_calls:

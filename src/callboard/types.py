@@ -1,17 +1,14 @@
-"""Words shared by every layer: JSON data and the small enumerations of a tool's policy.
-
-Nothing here imports anything of Callboard.
-"""
+"""Types shared by every layer: JSON data and the enums of a tool's policy. It imports nothing from Callboard."""
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, TypeAlias, TypedDict
 
 JSON: TypeAlias = "bool | int | float | str | Sequence[JSON] | Mapping[str, JSON] | None"
-"""JSON data, as Python values."""
+"""JSON data as Python values."""
 
 JSONSchema: TypeAlias = dict[str, Any]
-"""A JSON Schema document (or a part of one)."""
+"""A JSON schema, or a part of one."""
 
 
 class Violation(TypedDict):
@@ -25,25 +22,25 @@ class Violation(TypedDict):
 
 
 class Mode(StrEnum):
-    """How the result of a tool comes back."""
+    """How a tool delivers its result."""
 
     INLINE = "inline"
-    """Within the turn; promoted to a late result when it outlasts its inline budget."""
+    """The result is delivered within the turn, or later if the call exceeds its inline budget."""
     BACKGROUND = "background"
-    """An acknowledgement at once, progress while it runs, one final result later."""
+    """The call is acknowledged immediately, reports progress while it runs, and delivers its result later."""
     HUMAN = "human"
-    """After a person has approved the call, or has given the answer that is the result."""
+    """A person approves the call before it runs, or gives the answer that is the result."""
 
 
 class Wake(StrEnum):
-    """What a late result does to an idle session."""
+    """The effect of a late result on an idle session."""
 
     WAKE = "wake"
-    """It starts a new turn by itself."""
+    """The result starts a new turn."""
     WAIT = "wait"
-    """It waits for the next input."""
+    """The result waits for the next input."""
     UI_ONLY = "ui_only"
-    """People see it; the model is not woken for it."""
+    """The result is displayed to people and starts no turn."""
 
 
 class RequestPurpose(StrEnum):
@@ -60,11 +57,11 @@ class RequestPurpose(StrEnum):
 
 
 class Logout(StrEnum):
-    """What closing a session does to an execution that still runs."""
+    """The effect of closing a session on a running execution."""
 
     FINISH_FIRST = "finish_first"
-    """The close waits for it, up to the grace time."""
+    """Closing waits for the execution, up to the grace time."""
     KEEP_RUNNING = "keep_running"
-    """It goes on; its result waits on the board for the next login."""
+    """The execution continues; its result is on the board at the next login."""
     CANCEL = "cancel_on_logout"
-    """It is cancelled."""
+    """The execution is cancelled."""

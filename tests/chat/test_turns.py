@@ -87,7 +87,7 @@ async def test_c7_a_model_that_never_stops_calling_is_stopped() -> None:
         session = await runtime.open("s", "u")
         turn = await session.say("Go.")
         assert turn.status == "failed"
-        assert turn.error == "The turn asked the model 50 times, which is the limit."
+        assert turn.error == "The turn sent 50 requests to the model, which is the limit."
         assert len({call["call_id"] for message in await session.messages() for call in message.get("calls", ())}) == 50
         await check(session)
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import pytest
 
 from callboard import Event, Runtime, Session, tool
-from callboard.nesting import DEEPEST
+from callboard.jsonrules.depth import MAX_DEPTH
 from callboard.sessions.answers import AnswerInvalid
 
 pytestmark = pytest.mark.anyio
@@ -27,12 +27,12 @@ def nested(levels: int) -> str:
     return "[" * levels + "]" * levels
 
 
-@pytest.mark.parametrize("levels", [DEEPEST - 1, DEEPEST, DEEPEST + 1, 195, 196, 197, 198, 199, 200, 254, 5_000])
+@pytest.mark.parametrize("levels", [MAX_DEPTH - 1, MAX_DEPTH, MAX_DEPTH + 1, 195, 196, 197, 198, 199, 200, 254, 5_000])
 async def test_x4_every_event_of_a_deep_call_can_be_read(levels: int, store_url: str) -> None:
     async with Runtime([take], store=store_url) as runtime:
         session = await runtime.open("s", "u")
         outcome = await session.call("take", f'{{"value":{nested(levels)}}}')
-        assert outcome.status == ("succeeded" if levels < DEEPEST else "failed")
+        assert outcome.status == ("succeeded" if levels < MAX_DEPTH else "failed")
         events = [event async for event in _all(session)]
         assert events[-1].data["status"] == outcome.status
         assert len(await session.history()) == 1

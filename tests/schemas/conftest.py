@@ -1,4 +1,4 @@
-"""What the tests of schemas share: the cleaned form of a type, held against everything that is true of all of them."""
+"""Helpers for tests of schemas: the cleaned form of a type, checked for the properties that all of them have."""
 
 import copy
 import json

@@ -451,18 +451,18 @@ def test_s3_names_that_a_reference_must_escape(cleaned: Any) -> None:
         ({"$ref": "#/$defs/Nothing"}, "'#/$defs/Nothing', which it does not define"),
         ({"$ref": "#anchor", "$defs": {"A": {"$anchor": "anchor"}}}, "'#anchor', which it does not define"),
         ({"$ref": "#/enum/5", "enum": [1]}, "'#/enum/5', which it does not define"),
-        ({"$ref": "#"}, "defines root as nothing but itself"),
+        ({"$ref": "#"}, "defines root only by a reference to itself"),
         (
             {"$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/B"}, "B": {"$ref": "#/$defs/A"}}},
-            "nothing but itself",
+            "only by a reference to itself",
         ),
         ({"$dynamicRef": "#node"}, "uses '$dynamicRef'"),
-        ({"anyOf": [1]}, "it has '1' in the place of a schema"),
-        ({"anyOf": {"type": "string"}}, "in the place of a list of schemas"),
-        ({"properties": ["a"]}, "in the place of schemas by name"),
-        ({"properties": {"a": None}}, "it has 'None' in the place of a schema"),
-        ({"required": "a"}, "it has 'a' in the place of a list of names"),
-        ({"items": "string"}, "it has 'string' in the place of a schema"),
+        ({"anyOf": [1]}, "it has '1' instead of a schema"),
+        ({"anyOf": {"type": "string"}}, "instead of a list of schemas"),
+        ({"properties": ["a"]}, "instead of schemas by name"),
+        ({"properties": {"a": None}}, "it has 'None' instead of a schema"),
+        ({"required": "a"}, "it has 'a' instead of a list of names"),
+        ({"items": "string"}, "it has 'string' instead of a schema"),
     ],
 )
 def test_s2_what_is_no_schema_is_refused(schema: Any, message: str) -> None:
@@ -477,7 +477,7 @@ def test_s2_a_reference_bomb_is_refused_quickly() -> None:
         pointer = {"$ref": f"#/$defs/L{level - 1}"}
         levels[f"L{level}"] = {"type": "object", "properties": {str(index): pointer for index in range(10)}}
     start = time.perf_counter()
-    with pytest.raises(SchemaError, match="grows beyond 20,000 parts"):
+    with pytest.raises(SchemaError, match="more than 20,000 parts"):
         clean({"$ref": "#/$defs/L39", "$defs": levels})
     assert time.perf_counter() - start < 2
 
@@ -493,7 +493,7 @@ def test_s2_ten_thousand_levels_are_refused_without_a_crash(keyword: str) -> Non
 
 def test_s2_ten_thousand_references_in_a_row_are_refused_without_a_crash() -> None:
     chain: dict[str, Any] = {str(n): {"$ref": f"#/$defs/{n + 1}"} for n in range(10_000)}
-    with pytest.raises(SchemaError, match="too many references"):
+    with pytest.raises(SchemaError, match="too many parts or references"):
         clean({"$ref": "#/$defs/0", "$defs": {**chain, "10000": {"type": "string"}}})
 
 

@@ -291,7 +291,7 @@ def test_s2_strict_refuses_a_shape_with_its_path(annotation: Any, path: str, wha
     with pytest.raises(SchemaError) as caught:
         taking(annotation).schema("openai-strict")
     assert str(caught.value) == (
-        f"OpenAI's strict mode cannot say {what}, which {path} is. "
+        f"OpenAI's strict mode cannot express {what}, which {path} is. "
         "Use the dialect 'openai', or a model with named fields."
     )
     assert (caught.value.path, caught.value.dialect, caught.value.code) == (path, "openai-strict", "schema")
@@ -337,7 +337,7 @@ def test_s3_strict_refuses_inside_a_definition_with_its_path() -> None:
         data: Annotated[dict[str, int], Field(description="Data")]
         loops: Annotated["list[Loop]", Field(description="More")] = []
 
-    with pytest.raises(SchemaError, match="cannot say an object") as caught:
+    with pytest.raises(SchemaError, match="cannot express an object") as caught:
         taking(list[Loop]).schema("openai-strict")
     assert caught.value.path == "Loop.data"
 
@@ -423,7 +423,7 @@ def test_s1_gemini_keeps_both_descriptions_of_a_union() -> None:
 def test_s3_gemini_refuses_with_path_and_name(annotation: Any, path: str, what: str) -> None:
     with pytest.raises(SchemaError) as caught:
         taking(annotation).schema("gemini")
-    assert str(caught.value) == f"Gemini cannot say {what}."
+    assert str(caught.value) == f"Gemini cannot express {what}."
     assert (caught.value.path, caught.value.dialect) == (path, "gemini")
 
 

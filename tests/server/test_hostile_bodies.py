@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import pytest
 
 from callboard import Registry, Runtime, ToolError, tool
-from callboard.census import MAX_VALUES, Census, has_more_values
+from callboard.jsonrules.value_count import MAX_VALUES, ValueCounter, exceeds_values
 from callboard.protocols.agui.input_parsing import read_input
 from callboard.protocols.agui.new_messages import MAX_NEW
 from callboard.server.body_pacer import BodyPacer
@@ -47,16 +47,16 @@ def run(**fields: Any) -> bytes:
 )
 def test_h5_values_are_counted_in_pieces_of_any_size(text: bytes, values: int) -> None:
     for size in range(1, len(text) + 1):
-        census = Census()
+        census = ValueCounter()
         for start in range(0, len(text), size):
             census.feed(text[start : start + size])
         assert census.values == values, size
 
 
 def test_h5_a_text_with_too_many_values_is_known_before_it_is_read() -> None:
-    assert has_more_values(EMPTY, 20_000)
-    assert not has_more_values(json.dumps("[{,:" * 100_000).encode(), 20_000)
-    assert not has_more_values(b"[1,1,1]", 10)
+    assert exceeds_values(EMPTY, 20_000)
+    assert not exceeds_values(json.dumps("[{,:" * 100_000).encode(), 20_000)
+    assert not exceeds_values(b"[1,1,1]", 10)
 
 
 # Routes
@@ -214,7 +214,7 @@ async def test_t5_of_many_problems_the_first_are_told(items: Sequence[Any]) -> N
 async def test_t5_arguments_with_too_many_values_are_refused() -> None:
     registry = Registry([total], settings=Settings(max_argument_values=1_000))
     assert await registry.call("total", {"items": [1] * 900}) == 900
-    with pytest.raises(ToolError, match="too many values: at most 1,000"):
+    with pytest.raises(ToolError, match="too many values: the limit is 1,000"):
         await registry.call("total", {"items": [1] * 2_000})
     async with Runtime(registry) as runtime:
         session = await runtime.open("s", "ann")

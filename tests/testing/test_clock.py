@@ -1,4 +1,4 @@
-"""The clock of the tests is tested too: it moves only when told to, and everything due happens in order (X5)."""
+"""The manual clock: time passes only in `advance`, and timers fire in order (X5)."""
 
 import asyncio
 

@@ -1,5 +1,5 @@
-"""What is made of a call's arguments: bad ones are validation errors that a model can act on (T5), small mistakes are
-put right (T6), and nothing that is sent does any harm.
+"""Arguments of a call: invalid ones are validation errors that a model can act on (T5), small mistakes are repaired
+(T6), and no input does harm.
 """
 
 import json
@@ -325,7 +325,7 @@ async def test_t5_a_document_over_the_limit_is_refused_before_it_is_read() -> No
     assert await registry.call_json("anything", '{"value": "' + "a" * 80 + '"}') == b'"' + b"a" * 80 + b'"'
     for big in ('{"value": "' + "a" * 100 + '"}', b"[" * 101, '{"value": "' + "ä" * 50 + '"}', {"value": "a" * 100}):
         error = await refused_large(registry, big)
-        assert "at most 100 are taken" in error.message
+        assert "the limit is 100" in error.message
 
 
 async def refused_large(registry: Registry, arguments: Any) -> ToolError:

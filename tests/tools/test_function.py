@@ -642,8 +642,8 @@ async def test_t1_refuses_signatures_that_a_model_could_not_call() -> None:
     async def bare(a) -> None: ...  # type: ignore[no-untyped-def]
 
     for function in (many, named):
-        assert "takes any number of arguments" in await refused(function, description="d")
-    assert "positional only" in await refused(positional, description="d")
+        assert "accepts any number of arguments" in await refused(function, description="d")
+    assert "positional-only" in await refused(positional, description="d")
     assert "'a' of the tool bare has no type. Annotate it." in await refused(bare, description="d")
 
 
@@ -696,9 +696,9 @@ async def test_t2_refuses_an_empty_description() -> None:
         ({"result_limit": 0}, "result_limit is 0"),
         ({"concurrency": 0}, "concurrency is 0"),
         ({"expires": 0}, "expires is 0"),
-        ({"gate": 5}, "A gate is"),
-        ({"gate": ""}, "A gate is"),
-        ({"answer": int, "mode": "inline"}, "its mode is 'human'"),
+        ({"gate": 5}, "A gate must be"),
+        ({"gate": ""}, "A gate must be"),
+        ({"answer": int, "mode": "inline"}, "its mode must be 'human'"),
     ],
 )
 async def test_t2_refuses_options_that_make_no_sense(options: dict[str, Any], message: str) -> None:
@@ -849,5 +849,5 @@ async def test_t1_an_answer_is_the_output_and_the_tool_has_no_body() -> None:
     with pytest.raises(ToolError, match="asks a person") as caught:
         await Registry([choose]).call("choose", {"question": "?"})
     assert caught.value.category == "configuration"
-    with pytest.raises(TypeError, match="has no body"):
+    with pytest.raises(TypeError, match="cannot be called"):
         _ = choose("?")

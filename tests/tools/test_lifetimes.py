@@ -227,7 +227,7 @@ async def test_t1_a_caller_that_gives_up_while_a_tool_is_entered_leaves_it_to_th
 
 async def test_t1_entering_a_registry_twice_is_refused() -> None:
     async with Registry() as registry:
-        with pytest.raises(RuntimeError, match="entered already"):
+        with pytest.raises(RuntimeError, match="already entered"):
             await registry.__aenter__()
 
 

@@ -1,4 +1,4 @@
-"""What a tool may say about retrying and breaking (X5, X6): values that make no sense are refused."""
+"""Retry and breaker policies (X5, X6): invalid values are refused."""
 
 from typing import Any
 

@@ -28,8 +28,8 @@ from callboard import (
     tool,
 )
 from callboard.errors import ErrorCategory
-from callboard.tools.changes import Change
 from callboard.tools.stats import _BUFFER, ToolStats
+from callboard.tools.subscription import Change
 
 pytestmark = pytest.mark.anyio
 
@@ -97,7 +97,7 @@ def test_g1_by_namespace_group_tag_and_channel() -> None:
 def test_g1_a_taken_name_is_refused_unless_it_is_replaced() -> None:
     first, second = named("a"), named("a").with_(origin="elsewhere:a", namespace="other")
     registry = Registry([first])
-    with pytest.raises(RegistrationError, match="There is a tool 'a' already, in namespace 'default'"):
+    with pytest.raises(RegistrationError, match="A tool 'a' is already registered, in namespace 'default'"):
         registry.register(second)
     assert registry["a"] is first
     assert registry.register(second, replace=True) is second
@@ -231,7 +231,7 @@ async def test_g2_a_refused_registration_is_no_change() -> None:
 
 async def test_g2_a_subscriber_that_fails_harms_nobody(caplog: pytest.LogCaptureFixture) -> None:
     registry = Registry()
-    told: list[str | None] = []
+    received: list[str | None] = []
 
     def failing(change: Change) -> None:
         raise RuntimeError("subscriber")
@@ -242,14 +242,14 @@ async def test_g2_a_subscriber_that_fails_harms_nobody(caplog: pytest.LogCapture
     with (
         registry.subscribe(failing),
         registry.subscribe(failing_later),
-        registry.subscribe(lambda c: told.append(c.name)),
+        registry.subscribe(lambda c: received.append(c.name)),
     ):
         registry.register(named("a"))
         registry.register(named("b"))
         with caplog.at_level(logging.ERROR):
             await settle()
             await settle()
-    assert told == ["a", "b"]
+    assert received == ["a", "b"]
     assert len([record for record in caplog.records if record.name == "callboard.registry"]) == 4
 
 
@@ -278,44 +278,44 @@ async def test_g2_a_slow_subscriber_blocks_nobody_and_is_cancelled_when_it_is_cl
 
 async def test_g2_a_closed_subscription_is_told_nothing_more() -> None:
     registry = Registry()
-    told: list[str | None] = []
-    with registry.subscribe(lambda change: told.append(change.name)) as subscription:
+    received: list[str | None] = []
+    with registry.subscribe(lambda change: received.append(change.name)) as subscription:
         registry.register(named("a"))
         await settle()
         registry.register(named("b"))  # still on its way when the block ends
     await settle()
     registry.register(named("c"))
     await settle()
-    assert told == ["a"]
+    assert received == ["a"]
     subscription.close()  # harmless
 
 
 async def test_g2_a_change_made_in_another_thread_is_told_on_the_loop_of_the_subscriber() -> None:
     registry = Registry()
-    told = anyio.Event()
+    received = anyio.Event()
     loops: list[Any] = []
 
     def subscriber(change: Change) -> None:
         loops.append(asyncio.get_running_loop())
-        told.set()
+        received.set()
 
     with registry.subscribe(subscriber):
         await anyio.to_thread.run_sync(registry.register, named("a"))
         with anyio.fail_after(20):
-            await told.wait()
+            await received.wait()
     assert loops == [asyncio.get_running_loop()]
 
 
 def test_g2_outside_of_a_loop_a_subscriber_is_told_at_once() -> None:
     registry = Registry()
-    told: list[str | None] = []
+    received: list[str | None] = []
 
     def failing(change: Change) -> None:
         raise RuntimeError
 
-    with registry.subscribe(failing), registry.subscribe(lambda change: told.append(change.name)):
+    with registry.subscribe(failing), registry.subscribe(lambda change: received.append(change.name)):
         registry.register(named("a"))
-        assert told == ["a"]
+        assert received == ["a"]
 
 
 # G3: statistics

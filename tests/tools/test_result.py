@@ -1,4 +1,4 @@
-"""What a handler returns: held against its promise, written once, silent about the host when it is wrong (T5, X4)."""
+"""Results of handlers: validated, encoded once, and errors that reveal nothing about the host (T5, X4)."""
 
 import dataclasses
 import datetime
@@ -16,7 +16,7 @@ from pydantic_core import from_json, to_json
 from typing_extensions import TypedDict
 
 from callboard import Registry, Tool, ToolContext, ToolError, dynamic_tool, tool
-from callboard.nesting import DEEPEST, READABLE, is_deeper
+from callboard.jsonrules.depth import MAX_DEPTH, MAX_READABLE_DEPTH, exceeds_depth
 from callboard.testing import Harness
 from callboard.tools.result import Result
 from tests.examples import examples
@@ -113,7 +113,7 @@ async def test_t5_a_result_of_classes_is_written_by_its_type() -> None:
 )
 async def test_t5_a_result_of_the_wrong_type_is_an_execution_error(value: Any, kind: Any) -> None:
     error = await failure(value, kind)
-    assert error.message == "The tool read failed: it returned something other than what it promises."
+    assert error.message == "The tool read failed: its result does not match its declared type."
     assert error.details is None
     assert error.report is not None
     assert error.report.startswith("read returned a wrong type: ")
@@ -184,7 +184,7 @@ class Anything(BaseModel):
 
 
 LONG = 10**4300
-"""The shortest number that nobody reads."""
+"""The shortest number that no reader accepts."""
 
 
 @pytest.mark.parametrize(
@@ -389,7 +389,7 @@ SHAPES: list[tuple[Any, Any]] = [
 
 @pytest.mark.parametrize(("make", "kind"), SHAPES)
 async def test_t5_a_result_that_could_not_be_read_again_is_an_execution_error(make: Any, kind: Any) -> None:
-    for levels in (DEEPEST + 1, READABLE, READABLE + 1, 250):
+    for levels in (MAX_DEPTH + 1, MAX_READABLE_DEPTH, MAX_READABLE_DEPTH + 1, 250):
         error = await failure(lambda levels=levels: make(levels), kind)
         assert error.message == "The tool read failed: its result is nested too deeply."
         assert error.report == "read: the result is nested more than 190 levels deep"
@@ -397,8 +397,8 @@ async def test_t5_a_result_that_could_not_be_read_again_is_an_execution_error(ma
 
 @pytest.mark.parametrize(("make", "kind"), SHAPES)
 async def test_t5_a_result_as_deep_as_can_be_is_read_wherever_it_is_sent(make: Any, kind: Any) -> None:
-    read = returning(lambda: make(DEEPEST), kind)
-    expected = TypeAdapter(Any).dump_python(make(DEEPEST), mode="json")
+    read = returning(lambda: make(MAX_DEPTH), kind)
+    expected = TypeAdapter(Any).dump_python(make(MAX_DEPTH), mode="json")
     async with Harness(read) as harness:
         outcome = await harness.session.call("read")
         assert outcome.value == expected
@@ -408,7 +408,7 @@ async def test_t5_a_result_as_deep_as_can_be_is_read_wherever_it_is_sent(make: A
 
 async def test_t5_a_deep_result_of_a_dynamic_tool_is_an_execution_error() -> None:
     async def give(arguments: Any) -> Any:
-        return objects(READABLE + 1)
+        return objects(MAX_READABLE_DEPTH + 1)
 
     schema = {"type": "object", "properties": {}}
     made = dynamic_tool("give", schema, give, description="Give.", output_schema={"type": "object"})
@@ -418,7 +418,7 @@ async def test_t5_a_deep_result_of_a_dynamic_tool_is_an_execution_error() -> Non
 
 
 async def test_t5_a_call_whose_result_is_too_deep_has_failed() -> None:
-    async with Harness(returning(lambda: lists(READABLE + 1), Any)) as harness:
+    async with Harness(returning(lambda: lists(MAX_READABLE_DEPTH + 1), Any)) as harness:
         outcome = await harness.session.call("read")
         assert (outcome.status, outcome.value) == ("failed", None)
         assert harness.events()[-1].data["error"]["message"] == "The tool read failed: its result is nested too deeply."
@@ -428,9 +428,9 @@ async def test_m2_a_partial_result_that_could_not_be_read_again_is_refused() -> 
     @tool
     async def give(ctx: ToolContext) -> str:
         """Give parts."""
-        await ctx.partial(lists(DEEPEST))
+        await ctx.partial(lists(MAX_DEPTH))
         with pytest.raises(ToolError) as caught:
-            await ctx.partial(hidden(DEEPEST + 1))
+            await ctx.partial(hidden(MAX_DEPTH + 1))
         assert caught.value.category == "execution"
         await ctx.partial(1)
         return caught.value.message
@@ -438,7 +438,7 @@ async def test_m2_a_partial_result_that_could_not_be_read_again_is_refused() -> 
     async with Harness(give) as harness:
         assert (await harness.session.call("give")).value == "A partial result is nested too deeply."
         parts = [event.data["value"] for event in harness.events() if event.kind == "tool_partial"]
-        assert parts == [lists(DEEPEST), 1]
+        assert parts == [lists(MAX_DEPTH), 1]
 
 
 def levels_of(value: Any) -> int:
@@ -466,9 +466,9 @@ def test_t5_depth_is_seen_whatever_is_in_the_strings(pattern: list[tuple[str, st
             case _:
                 value = [value]
     written = to_json(value)
-    assert is_deeper(written, DEEPEST) == (levels_of(value) > DEEPEST)
-    if not is_deeper(written, DEEPEST):
-        room = READABLE - DEEPEST
+    assert exceeds_depth(written, MAX_DEPTH) == (levels_of(value) > MAX_DEPTH)
+    if not exceeds_depth(written, MAX_DEPTH):
+        room = MAX_READABLE_DEPTH - MAX_DEPTH
         from_json(b"[" * room + written + b"]" * room)
 
 
@@ -506,4 +506,4 @@ class Shown(BaseModel):
     ],
 )
 def test_t5_where_the_type_says_how_deep_a_result_is_nobody_looks(kind: Any, open_: bool) -> None:
-    assert Result(kind, TypeAdapter(kind))._open is open_
+    assert Result(kind, TypeAdapter(kind))._unbounded is open_

@@ -7,7 +7,7 @@ import pytest
 
 from callboard import LocalToolset, RegistrationError, Registry, Tool, Toolset, tool
 from callboard.tools.transforms import (
-    Transformed,
+    TransformedToolset,
     allowed,
     approval_required,
     filtered,
@@ -133,15 +133,15 @@ async def test_t8_a_transform_enters_leaves_and_follows_what_it_wraps() -> None:
     remote = Remote([look])
     shown = prefixed(namespaced(remote, "remote"), "r_")
     assert names(shown) == []
-    told: list[int] = []
+    received: list[int] = []
     async with shown as entered:
         assert entered is shown
         assert remote.entered
         assert names(shown) == ["r_look"]
-        shown.on_change(lambda: told.append(1))
+        shown.on_change(lambda: received.append(1))
         remote.source.append(change)
         remote.callback()
-        assert told == [1]
+        assert received == [1]
         assert names(shown) == ["r_look", "r_change"]
     assert not remote.entered
 
@@ -159,7 +159,7 @@ async def test_t8_an_inner_toolset_may_suppress_an_error() -> None:
         async def __aexit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:  # type: ignore[override]
             return True
 
-    async with Transformed(Forgiving([]), lambda each: each):
+    async with TransformedToolset(Forgiving([]), lambda each: each):
         raise RuntimeError("forgiven")
 
 

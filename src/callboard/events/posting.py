@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
 
 from ..errors import CallboardError
-from ..nesting import is_deeper
+from ..jsonrules.depth import exceeds_depth
 from .kinds import EventKind
 from .problems import MAX_DEPTH, TOO_DEEP, EventInvalid, EventTooLarge, misshapen, problem, quoted, unwritable
 from .routing import ROUTES, Side, may_post, postable
@@ -87,7 +87,7 @@ def _document(fields: dict[Any, Any], max_bytes: int) -> bytes:
         outside = _STRINGS.sub(b"", encoded)
         if b"N" in outside or b"I" in outside:
             raise unwritable(fields)
-    if is_deeper(encoded, MAX_DEPTH):
+    if exceeds_depth(encoded, MAX_DEPTH):
         raise unwritable(fields, TOO_DEEP)
     return encoded
 

@@ -71,7 +71,7 @@ class Admission:
     ) -> None:
         self._registry = registry
         self._size = registry.argument_size
-        self._harmless = self._size.harmless
+        self._harmless = self._size.unchecked_bytes
         self._max_held = registry.settings.max_user_bytes
         self._clock = clock
         self._monotonic = clock.monotonic  # looked up once: it is on the path of every call

@@ -8,8 +8,8 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from ..categories import members
 from ..errors import CATEGORIES, ErrorCategory, ToolError
-from ..nesting import DEEPEST, is_deeper
-from ..readable import check_readable
+from ..jsonrules.depth import MAX_DEPTH, exceeds_depth
+from ..jsonrules.readability import check_readability
 from .execution import Execution
 from .outcome import Outcome, OutcomeStatus
 
@@ -97,9 +97,9 @@ def presentable(error: ToolError) -> tuple[ToolError, bytes]:
     """Return an error and its JSON. An error that cannot be encoded loses its details."""
     try:
         error_json = to_json(error.to_model(), inf_nan_mode="null")
-        if is_deeper(error_json, DEEPEST):
+        if exceeds_depth(error_json, MAX_DEPTH):
             raise ValueError("nested too deeply")
-        check_readable(error_json)
+        check_readability(error_json)
         return error, error_json
     except (PydanticSerializationError, ValueError, RecursionError):
         message = str(error.message).encode(errors="replace").decode()

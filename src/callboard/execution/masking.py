@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
-from ..nesting import DEEPEST, is_deeper
+from ..jsonrules.depth import MAX_DEPTH, exceeds_depth
 from ..schemas.secrets import masked
 from ..tools.definition import Tool
 from ..tools.document import Size
@@ -24,7 +24,7 @@ def shown_arguments(tool: Tool, document: bytes) -> bytes:
     """Return what may be shown of a document. One that is not JSON is shown as a truncated string."""
     try:
         value: Any = from_json(document)
-        if is_deeper(document, DEEPEST):
+        if exceeds_depth(document, MAX_DEPTH):
             return b'"(nested too deeply to be shown)"'
     except ValueError:
         if tool.has_secrets:  # they cannot be found without JSON

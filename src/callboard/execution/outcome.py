@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from pydantic_core import from_json, to_json
 
 from ..errors import ToolError
-from ..tools.document import shorten
+from ..shortening import shorten
 
 QUEUED = "queued"
 """The status in the acknowledgement of a call that waits for a free slot."""

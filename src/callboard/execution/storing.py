@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
-from ..census import has_more_values
 from ..clock import Clock
 from ..errors import ToolError
+from ..jsonrules.value_count import exceeds_values
 from ..storage.rows import ExecutionRow
 from ..tools.definition import Tool
 from ..tools.document import canonical
@@ -27,7 +27,7 @@ def fingerprint_of(document: bytes) -> str:
 
     If they are not JSON, or have too many values to be sorted, it is the hash of the text itself.
     """
-    if not has_more_values(document, MAX_ORDERED):
+    if not exceeds_values(document, MAX_ORDERED):
         with suppress(ValueError, RecursionError):
             document = canonical(document)
     return hashlib.sha256(document).hexdigest()

@@ -23,7 +23,7 @@ from .runner import Runner
 
 AnyTask = asyncio.Task[Any]
 
-DEEPEST = 100
+MAX_DEPTH = 100
 """The most decorators that are unwrapped to find a handler: a decorator may wrap itself."""
 
 MOST_AWAITED = 10_000
@@ -139,7 +139,7 @@ def _codes(tool: Tool) -> list[CodeType]:
     functions: list[Any] = [] if tool.handler is None else [tool.handler.function]
     found: list[Any] = []
     for each in functions:  # it grows during the loop
-        if callable(each) and len(functions) < DEEPEST:
+        if callable(each) and len(functions) < MAX_DEPTH:
             found += [getattr(each, "__code__", None), getattr(each.__call__, "__code__", None)]
             functions += [getattr(each, "__wrapped__", None), each.func if isinstance(each, partial) else None]
     codes = [code for code in found if isinstance(code, CodeType)]

@@ -11,7 +11,7 @@ from pydantic_core import to_json
 from starlette.responses import Response
 
 from ..errors import CallboardError
-from ..tools.document import shorten
+from ..shortening import shorten
 
 MEDIA_TYPE = "application/problem+json"
 MAX_ERRORS = 20

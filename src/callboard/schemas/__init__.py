@@ -1,1 +1,1 @@
-"""JSON schemas of tools in the form that each model and protocol wants. Pure functions, no I/O."""
+"""JSON schemas of tools in the form that each model and protocol requires. Pure functions, no I/O."""

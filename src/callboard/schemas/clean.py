@@ -1,46 +1,46 @@
-"""The default form of a schema, which every provider accepts.
+"""The cleaned form of a schema, which every provider accepts and from which the dialects start.
 
-No `$ref` and `$defs` (but for recursive types), no `title`, no null beside another type: an optional property is its
-plain type and is not required. Descriptions, defaults, enums and consts are kept character for character; arrays always
-say what their items are. The dialects start from this form and never see what Pydantic, or a foreign server, wrote.
+It has no `$ref` and `$defs` (except for recursive types), no `title`, and no null beside another type: an optional
+property has its plain type and is not required. Descriptions, defaults, enums and consts stay unchanged. Arrays always
+have `items`.
 """
 
 from typing import Any, cast
 
 from ..errors import SchemaError
 from ..types import JSONSchema
-from .references import reachable, recursive, short_name, target
+from .references import reachable, recursive_references, resolve, short_name
 from .walk import LISTED, NAMED, SINGLE, as_schema, json_type, unique
 
 MAX_NODES = 20_000
-"""How many schemas one may grow into: a few nested references can otherwise stand for billions."""
+"""Schemas that inlining references may produce. A few nested references could otherwise expand to billions."""
 
 MAX_DEPTH = 100
-"""How many schemas may stand inside one another."""
+"""Nesting depth of schemas."""
 
 _DROPPED = frozenset({"title", "discriminator", "$schema", "$id", "$comment", "$anchor", "$defs", "definitions"})
 _COMBINED = frozenset({"required", "anyOf", "oneOf", "allOf"})
-_NOTES = frozenset({"description", "default", "examples", "deprecated", "readOnly", "writeOnly"})
+_ANNOTATIONS = frozenset({"description", "default", "examples", "deprecated", "readOnly", "writeOnly"})
 
 
 def clean(schema: JSONSchema, *, keep_null: bool = False) -> JSONSchema:
-    """The default form. Raises `SchemaError` for what is no schema, is too deep or too large, or refers to elsewhere.
+    """Clean a schema. Raises `SchemaError` if it is invalid, too deep, too large, or has external references.
 
-    `keep_null` is for schemas of results: what a tool gives back may be null, and a reader holds it against the schema.
+    `keep_null` is for schemas of results: a result may be null, and readers validate it against the schema.
     """
     try:
         return _Cleaner(schema, keep_null).root()
     except RecursionError:
-        raise SchemaError("The schema is nested too deeply to be shown to a model.") from None
+        raise SchemaError("The schema is nested too deeply for a model.") from None
 
 
 class _Cleaner:
-    """One pass over one document: which references are recursive, and how much has been written out."""
+    """The state of cleaning one document: recursive references, kept definitions, and the size so far."""
 
     def __init__(self, document: JSONSchema, keep_null: bool) -> None:
         self._document = document
         self._keep_null = keep_null
-        self._recursive = recursive(document)
+        self._recursive = recursive_references(document)
         self._names: dict[str, str] = {}
         self._kept: dict[str, JSONSchema] = {}
         self._nodes = 0
@@ -49,31 +49,31 @@ class _Cleaner:
     def root(self) -> JSONSchema:
         cleaned, _ = self._clean(self._document)
         for kept in self._kept.values():
-            self._followed(kept)
-        cleaned = self._followed(cleaned)  # a root must say what it is, not point at it
+            self._inline_alias(kept)
+        cleaned = self._inline_alias(cleaned)  # the root cannot be a reference
         needed = reachable(cleaned, self._kept) if self._kept else {}
         return {**cleaned, "$defs": needed} if needed else cleaned
 
-    def _followed(self, schema: JSONSchema) -> JSONSchema:
-        """What a schema that only points at another stands for."""
+    def _inline_alias(self, schema: JSONSchema) -> JSONSchema:
+        """Replace a schema that is only a reference by its definition."""
         passed: set[str] = set()
-        while (name := _pointed(schema)) is not None:
+        while (name := _alias_target(schema)) is not None:
             if name in passed:
-                raise SchemaError(f"The schema defines {name} as nothing but itself.")
+                raise SchemaError(f"The schema defines {name} only by a reference to itself.")
             passed.add(name)
-            schema = {**self._kept[name], **{k: v for k, v in schema.items() if k in _NOTES}}
+            schema = {**self._kept[name], **{k: v for k, v in schema.items() if k in _ANNOTATIONS}}
         return schema
 
     def _clean(self, given: Any) -> tuple[JSONSchema, bool]:
-        """The cleaned schema, and whether it admitted null (which the cleaned one does not say)."""
+        """Return the cleaned schema, and whether the original admitted null."""
         if isinstance(given, bool):
             return ({} if given else {"not": {}}), False
         schema = _expect(given, dict, "a schema")
         self._nodes += 1
         if self._nodes > MAX_NODES:
-            raise SchemaError(f"The schema grows beyond {MAX_NODES:,} parts when its references are written out.")
+            raise SchemaError(f"The schema has more than {MAX_NODES:,} parts when its references are inlined.")
         if self._depth >= MAX_DEPTH:
-            raise SchemaError("The schema is nested too deeply to be shown to a model.")
+            raise SchemaError("The schema is nested too deeply for a model.")
         self._depth += 1
         if isinstance(reference := schema.get("$ref"), str):
             made = self._reference(reference, {k: v for k, v in schema.items() if k != "$ref"})
@@ -89,12 +89,12 @@ class _Cleaner:
             if keyword in _DROPPED or keyword in _COMBINED:
                 continue
             if keyword in ("$dynamicRef", "$recursiveRef"):
-                raise SchemaError(f"The schema uses {keyword!r}, which cannot be written out. Use '$ref'.")
+                raise SchemaError(f"The schema uses {keyword!r}, which cannot be inlined. Use '$ref'.")
             if keyword in NAMED:
                 cleaned[keyword], optional = self._named(_expect(value, dict, "schemas by name"))
                 if keyword == "properties":
                     required = [name for name in required if name not in optional]
-            elif keyword in LISTED or (keyword == "items" and isinstance(value, list)):  # items: how tuples were said
+            elif keyword in LISTED or (keyword == "items" and isinstance(value, list)):  # an older form
                 cleaned["prefixItems"] = [self._clean(child)[0] for child in _expect(value, list, "a list of schemas")]
             elif keyword in SINGLE and not isinstance(value, bool):
                 cleaned[keyword] = self._clean(value)[0]
@@ -103,12 +103,12 @@ class _Cleaner:
         if required:
             cleaned["required"] = required
         nullable = False if self._keep_null else _drop_null(cleaned)
-        _say_type(cleaned)
-        _say_items(cleaned)
+        _add_type(cleaned)
+        _add_items(cleaned)
         return self._unions(schema, cleaned, nullable)
 
     def _named(self, named: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-        """The cleaned schemas by name, and the names of those that admitted null."""
+        """Return the cleaned schemas by name, and the names of those that admitted null."""
         made = {name: self._clean(child) for name, child in named.items()}
         return {name: child for name, (child, _) in made.items()}, [name for name, (_, null) in made.items() if null]
 
@@ -124,47 +124,47 @@ class _Cleaner:
                     branches.extend(cast(list[JSONSchema], branch["anyOf"]) if set(branch) == {"anyOf"} else [branch])
         branches = unique(branches) if len(branches) > 1 else branches
         if len(branches) == 1:
-            cleaned = _both(branches[0], cleaned)
+            cleaned = _merge(branches[0], cleaned)
         elif branches:
             cleaned["anyOf"] = branches
         elif nullable and not {"type", "enum", "const", "anyOf"} & cleaned.keys():
             cleaned, nullable = {**cleaned, "type": "null"}, False
         parts = [self._clean(child) for child in _expect(schema.get("allOf", []), list, "a list of schemas")]
         for part, _ in parts:
-            cleaned = _both(part, cleaned)
+            cleaned = _merge(part, cleaned)
         return cleaned, nullable or (bool(parts) and all(null for _, null in parts))
 
     def _reference(self, reference: str, beside: JSONSchema) -> tuple[JSONSchema, bool]:
         more, _ = self._clean(beside) if beside else ({}, False)
         if reference not in self._recursive:
-            found, nullable = self._clean(target(self._document, reference))
-            return _both(found, more), nullable
+            found, nullable = self._clean(resolve(self._document, reference))
+            return _merge(found, more), nullable
         if reference not in self._names:
             name = short_name(reference)
             while name in self._names.values():
                 name += "_"
-            self._names[reference] = name  # before it is filled: it will meet itself
+            self._names[reference] = name  # before the recursion, which meets this reference again
             self._kept[name] = {}
-            self._kept[name] = self._clean(target(self._document, reference))[0]
-        return _both({"$ref": f"#/$defs/{self._names[reference]}"}, more), False
+            self._kept[name] = self._clean(resolve(self._document, reference))[0]
+        return _merge({"$ref": f"#/$defs/{self._names[reference]}"}, more), False
 
 
 def _expect(value: Any, kind: type[Any], what: str) -> Any:
     if not isinstance(value, kind):
-        raise SchemaError(f"The schema is not valid: it has {str(value)[:80]!r} in the place of {what}.")
+        raise SchemaError(f"The schema is not valid: it has {str(value)[:80]!r} instead of {what}.")
     return value
 
 
-def _pointed(schema: JSONSchema) -> str | None:
-    """The name that a schema only points at, where it does."""
+def _alias_target(schema: JSONSchema) -> str | None:
+    """Return the name of the definition if a schema is only a reference to it."""
     branches: list[JSONSchema] = schema.get("anyOf", [])
-    if len(branches) == 1 and schema.keys() - _NOTES == {"anyOf"}:
-        return _pointed(branches[0])
+    if len(branches) == 1 and schema.keys() - _ANNOTATIONS == {"anyOf"}:
+        return _alias_target(branches[0])
     return str(schema["$ref"]).rpartition("/")[2] if schema.keys() == {"$ref"} else None
 
 
-def _both(first: JSONSchema, second: JSONSchema) -> JSONSchema:
-    """What both say, in one schema where they do not get in each other's way; the second's notes win."""
+def _merge(first: JSONSchema, second: JSONSchema) -> JSONSchema:
+    """Merge two schemas that both apply, using `allOf` only for conflicts. Annotations of the second one win."""
     if not first or not second:
         return first or second
     if "$ref" in second:
@@ -185,7 +185,7 @@ def _clash(keyword: str, first: JSONSchema, second: JSONSchema) -> bool:
     one, other = first[keyword], second[keyword]
     if keyword == "properties":
         return any(one[name] != other[name] for name in cast(JSONSchema, one).keys() & other.keys())
-    return keyword == "allOf" or (one != other and keyword != "required" and keyword not in _NOTES)
+    return keyword == "allOf" or (one != other and keyword != "required" and keyword not in _ANNOTATIONS)
 
 
 def _is_null(cleaned: JSONSchema) -> bool:
@@ -193,7 +193,7 @@ def _is_null(cleaned: JSONSchema) -> bool:
 
 
 def _drop_null(cleaned: JSONSchema) -> bool:
-    """Take null out of a list of types and of an enum, and tell whether it was there. Several types become a union."""
+    """Remove null from a list of types and from an enum, and return whether it was there. Lists become unions."""
     nullable = False
     types: Any = cleaned.get("type")
     if isinstance(types, list):
@@ -203,7 +203,7 @@ def _drop_null(cleaned: JSONSchema) -> bool:
             del cleaned["type"]
             cleaned["anyOf"] = [{"type": kind} for kind in rest]
             for branch in cleaned["anyOf"]:
-                _say_items(branch)
+                _add_items(branch)
         else:
             cleaned["type"] = rest[0] if rest else "null"
     values: Any = cleaned.get("enum")
@@ -213,15 +213,15 @@ def _drop_null(cleaned: JSONSchema) -> bool:
     return nullable
 
 
-def _say_type(cleaned: JSONSchema) -> None:
-    """Name the type of an enumeration that has only one: some providers insist on it."""
+def _add_type(cleaned: JSONSchema) -> None:
+    """Add the type of an enum whose values have a single type, which some providers require."""
     values: Any = [cleaned["const"]] if "const" in cleaned else cleaned.get("enum", [])
     if "type" not in cleaned and len(kinds := {json_type(value) for value in values}) == 1:
         cleaned["type"] = kinds.pop()
 
 
-def _say_items(cleaned: JSONSchema) -> None:
-    """Give every array its `items`, which OpenAI insists on; a tuple whose positions are all alike needs no more."""
+def _add_items(cleaned: JSONSchema) -> None:
+    """Add `items` to an array, which OpenAI requires. A tuple whose positions are all equal becomes a plain array."""
     if cleaned.get("type") != "array":
         return
     positions: list[JSONSchema] = cleaned.get("prefixItems", [])

@@ -1,6 +1,6 @@
-"""The dialects: one pure function each, from what is known of a tool to what one provider or protocol wants to read.
+"""The dialects: pure functions from a tool to the schema that a provider or protocol requires.
 
-`DIALECTS` is the only list of them; adding one is adding a function.
+`DIALECTS` lists all of them.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ from .walk import LISTED, as_schema
 
 
 class Describable(Protocol):
-    """What a dialect needs to know of a tool."""
+    """The properties of a tool that a dialect uses."""
 
     @property
     def name(self) -> str: ...
@@ -34,7 +34,7 @@ class Describable(Protocol):
 
     @property
     def output_schema(self) -> JSONSchema | None:
-        """The cleaned schema of the result, or None where it is not known."""
+        """The cleaned schema of the result, or None if none is declared."""
         ...
 
 
@@ -45,46 +45,46 @@ Dialect: TypeAlias = Callable[[Describable], JSONSchema]
 
 def claude(tool: Describable) -> JSONSchema:
     """Anthropic's Messages API."""
-    return {"name": tool.name, "description": tool.prompt, "input_schema": flat(tool.input_schema)}
+    return {"name": tool.name, "description": tool.prompt, "input_schema": flatten_root(tool.input_schema)}
 
 
 def openai(tool: Describable) -> JSONSchema:
     """OpenAI's Chat Completions API."""
-    function = {"name": tool.name, "description": tool.prompt, "parameters": flat(tool.input_schema)}
+    function = {"name": tool.name, "description": tool.prompt, "parameters": flatten_root(tool.input_schema)}
     return {"type": "function", "function": function}
 
 
 def openai_responses(tool: Describable) -> JSONSchema:
-    """OpenAI's Responses API. `strict` is named because this API turns it on where it is left out."""
+    """OpenAI's Responses API. `strict` is explicit because this API enables it by default."""
     return {
         "type": "function",
         "name": tool.name,
         "description": tool.prompt,
-        "parameters": flat(tool.input_schema),
+        "parameters": flatten_root(tool.input_schema),
         "strict": False,
     }
 
 
 def openai_strict(tool: Describable) -> JSONSchema:
     """OpenAI's Chat Completions API with structured outputs."""
-    parameters = strict(flat(tool.input_schema))
+    parameters = strict(flatten_root(tool.input_schema))
     function = {"name": tool.name, "description": tool.prompt, "parameters": parameters, "strict": True}
     return {"type": "function", "function": function}
 
 
 def gemini_declaration(tool: Describable) -> JSONSchema:
-    """A function declaration of Gemini. An empty object is not a valid `parameters` there, so it is left out."""
+    """A function declaration of Gemini. Empty `parameters` are invalid there and are left out."""
     declaration: JSONSchema = {"name": tool.name, "description": tool.prompt}
-    parameters = flat(tool.input_schema)
+    parameters = flatten_root(tool.input_schema)
     if parameters.get("properties"):
         declaration["parameters"] = gemini(parameters)
     return declaration
 
 
-def flat(schema: JSONSchema) -> JSONSchema:
-    """An input schema without unions at its root, which the providers' APIs refuse there.
+def flatten_root(schema: JSONSchema) -> JSONSchema:
+    """Remove unions at the root of an input schema, which providers refuse.
 
-    Properties that only a branch has become optional ones; the tool's own validation still holds the rest.
+    Properties of branches become optional; the tool's own validation still enforces the union.
     """
     if not (unions := _NOT_AT_ROOT & schema.keys()):
         return schema
@@ -99,7 +99,7 @@ def flat(schema: JSONSchema) -> JSONSchema:
 
 
 def mcp(tool: Describable) -> JSONSchema:
-    """A tool of the Model Context Protocol. Its output schema must be an object; others are wrapped in `result`."""
+    """A tool of the Model Context Protocol. An output schema that is not an object is wrapped in `result`."""
     made: JSONSchema = {
         "name": tool.name,
         "title": tool.title,
@@ -113,7 +113,7 @@ def mcp(tool: Describable) -> JSONSchema:
 
 
 def wrapped_result(output: JSONSchema) -> JSONSchema:
-    """The object form of an output that is not an object; definitions stay at the root, where references look."""
+    """Wrap an output schema in an object. Definitions stay at the root, where references point."""
     definitions = as_schema(output.get("$defs"))
     inner = {keyword: value for keyword, value in output.items() if keyword != "$defs"}
     made: JSONSchema = {"type": "object", "properties": {"result": inner}, "required": ["result"]}
@@ -134,11 +134,11 @@ DIALECTS: Mapping[str, Dialect] = {
     "mcp": mcp,
     "ag-ui": ag_ui,
 }
-"""Every dialect by the name that users type."""
+"""All dialects by their public name."""
 
 
 def dialect(name: str) -> Dialect:
-    """The dialect of that name. Raises `SchemaError` that lists the names there are."""
+    """Return the dialect of that name. Raises `SchemaError` with the list of names."""
     try:
         return DIALECTS[name]
     except KeyError:

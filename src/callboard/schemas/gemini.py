@@ -1,7 +1,7 @@
 """Gemini's subset of OpenAPI 3.0: a fixed set of keywords, enums of strings only, no references.
 
-Constraints that the subset does not know are left out or loosened (the tool's own validation still holds them); a
-recursive type, which it cannot say at all, is refused with its name.
+Unsupported constraints are left out or loosened (the tool's own validation still enforces them). A recursive type,
+which the subset cannot express, is refused with its name.
 """
 
 import math
@@ -31,18 +31,18 @@ _FORMATS = frozenset({"date-time", "int32", "int64", "float", "double"})
 
 
 def gemini(schema: JSONSchema, path: str = "") -> JSONSchema:
-    """A cleaned schema in Gemini's form. Raises `SchemaError` for what it cannot say."""
+    """Convert a cleaned schema to Gemini's form. Raises `SchemaError` for a type that it cannot express."""
     if "$ref" in schema:
         name = str(schema["$ref"]).rpartition("/")[2]
-        raise _cannot(path, f"the recursive type {name}, which {{}} is")
+        raise _unsupported(path, f"the recursive type {name}, which {{}} is")
     if "allOf" in schema or "not" in schema:
-        raise _cannot(path, "'allOf' or 'not', which {} uses")
+        raise _unsupported(path, "'allOf' or 'not', which {} uses")
     if "type" not in schema and "enum" in schema:
         schema = {**{k: v for k, v in schema.items() if k != "enum"}, "anyOf": by_type(schema["enum"])}
     if "anyOf" in schema and "properties" not in schema:
         return _union(schema, path)
     if "type" not in schema:
-        raise _cannot(path, "a value of any type, which {} is")
+        raise _unsupported(path, "a value of any type, which {} is")
     made: JSONSchema = {keyword: value for keyword, value in schema.items() if keyword in _KEPT}
     if schema.get("format") in _FORMATS:
         made["format"] = schema["format"]
@@ -60,7 +60,7 @@ def gemini(schema: JSONSchema, path: str = "") -> JSONSchema:
 
 
 def _union(schema: JSONSchema, path: str) -> JSONSchema:
-    """A union, which must stand alone there: what was said beside it is said in every branch."""
+    """Convert a union. No keyword may stand beside it, so the others are copied into every branch."""
     beside = {keyword: value for keyword, value in schema.items() if keyword not in ("anyOf", "default", "description")}
     branches: list[JSONSchema] = []
     for branch in cast(list[JSONSchema], schema["anyOf"]):
@@ -72,8 +72,8 @@ def _union(schema: JSONSchema, path: str) -> JSONSchema:
     return branches[0] if len(branches) == 1 else {"anyOf": branches}
 
 
-def _cannot(path: str, what: str) -> SchemaError:
-    return SchemaError(f"Gemini cannot say {what.format(path or 'the input')}.", path=path, dialect="gemini")
+def _unsupported(path: str, what: str) -> SchemaError:
+    return SchemaError(f"Gemini cannot express {what.format(path or 'the input')}.", path=path, dialect="gemini")
 
 
 def _values(schema: JSONSchema, made: JSONSchema) -> None:
@@ -84,7 +84,7 @@ def _values(schema: JSONSchema, made: JSONSchema) -> None:
 
 
 def _bounds(schema: JSONSchema, made: JSONSchema) -> None:
-    """Exclusive bounds, which the subset lacks: exact for integers, one notch looser for other numbers."""
+    """Convert exclusive bounds, which the subset lacks: exactly for integers, to inclusive ones for other numbers."""
     whole = schema.get("type") == "integer"
     if (low := schema.get("exclusiveMinimum")) is not None:
         low = math.floor(low) + 1 if whole else low

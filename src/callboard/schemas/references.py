@@ -1,4 +1,4 @@
-"""References inside one schema document: where they lead, and which of them lead back to themselves."""
+"""References inside one schema document: resolution, and detection of recursive references."""
 
 import re
 from collections.abc import Mapping
@@ -10,15 +10,15 @@ from ..types import JSONSchema
 from .walk import as_schema, children
 
 MAX_STEPS = 500_000
-"""How many schemas and references are looked at in search of circles: a fraction of a second."""
+"""Schemas and references to visit in search of cycles, which takes a fraction of a second."""
 
 
 _DEFINITIONS = ("$defs", "definitions")
-"""They are no part of a schema until something refers to them."""
+"""Keywords whose schemas apply only where a reference points at them."""
 
 
-def target(document: JSONSchema, reference: str) -> Any:
-    """What a reference stands for. Raises `SchemaError` for one that leads out of the document, or nowhere."""
+def resolve(document: JSONSchema, reference: str) -> Any:
+    """Resolve a reference. Raises `SchemaError` for an external or undefined one."""
     if not reference.startswith("#"):
         raise SchemaError(f"The schema refers to {reference!r}, which is outside of it.")
     found: Any = document
@@ -36,16 +36,16 @@ def target(document: JSONSchema, reference: str) -> Any:
 
 
 def short_name(reference: str) -> str:
-    """A name for what a reference leads to, fit to be part of a reference itself."""
+    """Make a name for the target of a reference that is valid inside a reference."""
     last = unquote(reference).rpartition("/")[2].lstrip("#")
     return re.sub(r"[^\w.-]", "_", last) or "root"
 
 
-def mentioned(schema: Any) -> list[str]:
-    """Every reference in a schema, once each. Raises `SchemaError` for a schema too large to be searched."""
+def references_in(schema: Any) -> list[str]:
+    """List the distinct references in a schema. Raises `SchemaError` for a schema that is too large to search."""
     found: dict[str, None] = {}
     pending = [top] if (top := as_schema(schema)) is not None else []
-    for current in pending:  # it grows while it is walked
+    for current in pending:  # grows during the walk
         if len(pending) > MAX_STEPS:
             raise _too_large()
         if isinstance(reference := current.get("$ref"), str):
@@ -55,16 +55,16 @@ def mentioned(schema: Any) -> list[str]:
     return list(found)
 
 
-def recursive(document: JSONSchema) -> frozenset[str]:
-    """The references from which one can come back to themselves.
+def recursive_references(document: JSONSchema) -> frozenset[str]:
+    """Find the references that reach themselves.
 
-    Raises `SchemaError` for a reference that leads nowhere, or a document too large to be searched.
+    Raises `SchemaError` for an undefined reference, or a document that is too large to search.
     """
     edges: dict[str, list[str]] = {}
-    pending = mentioned(document)
+    pending = references_in(document)
     for reference in pending:
         if reference not in edges:
-            edges[reference] = mentioned(target(document, reference))
+            edges[reference] = references_in(resolve(document, reference))
             pending.extend(edges[reference])
             if len(pending) > MAX_STEPS:
                 raise _too_large()
@@ -86,15 +86,15 @@ def recursive(document: JSONSchema) -> frozenset[str]:
 
 
 def reachable(schema: JSONSchema, definitions: Mapping[str, JSONSchema]) -> dict[str, JSONSchema]:
-    """The definitions that a cleaned schema needs, directly or through others."""
-    pending = [short_name(reference) for reference in mentioned(schema)]
+    """Select the definitions that a cleaned schema uses, directly or indirectly."""
+    pending = [short_name(reference) for reference in references_in(schema)]
     needed: dict[str, JSONSchema] = {}
     for name in pending:
         if name not in needed:
             needed[name] = definitions[name]
-            pending.extend(short_name(reference) for reference in mentioned(definitions[name]))
+            pending.extend(short_name(reference) for reference in references_in(definitions[name]))
     return needed
 
 
 def _too_large() -> SchemaError:
-    return SchemaError("The schema has too many parts, or too many references, to be followed.")
+    return SchemaError("The schema has too many parts or references to process.")

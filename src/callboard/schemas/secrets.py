@@ -1,6 +1,7 @@
-"""Secret fields: those whose type says so (`SecretStr`, `SecretBytes`, `Secret`) or whose schema does (`writeOnly`).
+"""Secret fields: types `SecretStr`, `SecretBytes` and `Secret`, or `writeOnly` in a schema.
 
-What holds a secret and cannot be masked in part is masked whole: a JSON text, an object whose keys are secret.
+A value that holds a secret and cannot be masked in part, such as a JSON text or an object with secret keys, is masked
+as a whole.
 """
 
 from typing import Any, cast
@@ -21,8 +22,8 @@ def has_secrets(schema: JSONSchema) -> bool:
     return False
 
 
-def names_shown(schema: JSONSchema) -> frozenset[str] | None:
-    """The properties that may be named to people where the keys of some object are secret; None where any key may."""
+def public_names(schema: JSONSchema) -> frozenset[str] | None:
+    """Return the property names that may be displayed, or None if no object has secret keys and every name may be."""
     names: set[str] = set()
     secret = False
     pending = [schema]
@@ -34,10 +35,10 @@ def names_shown(schema: JSONSchema) -> frozenset[str] | None:
 
 
 def masked(value: Any, schema: JSONSchema) -> Any:
-    """A copy of the value in which whatever a cleaned schema calls secret is masked.
+    """Return a copy of a value with its secrets masked, as marked in a cleaned schema.
 
-    Where there are secrets below and the value does not have the shape that the schema says (a text for an object, a
-    property that nobody declared), it may hold one anywhere, and is masked whole.
+    A value that does not have the shape of its schema (a string for an object, an undeclared property) could hold a
+    secret anywhere: it is masked as a whole if the schema has secrets.
     """
     return _masked(value, schema, as_schema(schema.get("$defs")) or {})
 
@@ -57,7 +58,7 @@ def _masked(value: Any, schema: JSONSchema, definitions: JSONSchema) -> Any:
     if isinstance(value, dict) and not schema.keys().isdisjoint(_OF_OBJECTS):
         properties = as_schema(schema.get("properties")) or {}
         others = as_schema(schema.get("additionalProperties")) or {"writeOnly": True}
-        if patterns := as_schema(schema.get("patternProperties")):  # any of them may be meant
+        if patterns := as_schema(schema.get("patternProperties")):  # each of them may apply
             others = {"anyOf": [*patterns.values(), others]}
         given = cast(dict[str, Any], value)
         return {key: _masked(child, properties.get(key, others), definitions) for key, child in given.items()}
@@ -76,7 +77,7 @@ _OF_LISTS = frozenset({"items", "prefixItems"})
 
 
 def _may_hold_secrets(schema: JSONSchema) -> bool:
-    """Whether any field below is secret, or is somewhere else, where it would have to be looked up."""
+    """Whether a field below is secret, or is a reference, which may lead to one."""
     pending = [schema]
     for current in pending:
         if current.get("writeOnly") or "$ref" in current:

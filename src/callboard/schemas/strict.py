@@ -1,7 +1,7 @@
 """OpenAI's strict form: every property required, optional ones nullable, no open objects.
 
-Constraints that strict mode does not know are left out (the tool's own validation still holds them); a *shape* that it
-cannot say is refused with the path.
+Unsupported constraints are left out (the tool's own validation still enforces them). A type that strict mode cannot
+express is refused with its path.
 """
 
 from typing import Any, cast
@@ -32,7 +32,7 @@ _REFUSED = ("allOf", "not", "if", "patternProperties", "dependentSchemas")
 
 
 def strict(schema: JSONSchema) -> JSONSchema:
-    """A cleaned schema in strict form. Raises `SchemaError` with the path of what cannot be said."""
+    """Convert a cleaned schema to strict form. Raises `SchemaError` with the path of an unsupported type."""
     made = _strict(schema, "")
     if definitions := as_schema(schema.get("$defs")):
         made["$defs"] = {name: _strict(definition, name) for name, definition in definitions.items()}
@@ -44,9 +44,9 @@ def _strict(schema: JSONSchema, path: str) -> JSONSchema:
         return {"$ref": schema["$ref"]}
     for keyword in _REFUSED:
         if keyword in schema:
-            raise _cannot(path, f"{keyword!r}")
+            raise _unsupported(path, f"{keyword!r}")
     if "anyOf" in schema and "properties" in schema:
-        raise _cannot(path, "'anyOf' beside properties")
+        raise _unsupported(path, "'anyOf' beside properties")
     if "type" not in schema and "enum" in schema:
         schema = {**{k: v for k, v in schema.items() if k != "enum"}, "anyOf": by_type(schema["enum"])}
     made = {keyword: value for keyword, value in schema.items() if keyword in _KEPT}
@@ -61,14 +61,14 @@ def _strict(schema: JSONSchema, path: str) -> JSONSchema:
     elif schema.get("type") == "array":
         made["items"] = _strict(array_items(schema), f"{path}[]")
     elif "type" not in schema:
-        raise _cannot(path, "a value of any type")
+        raise _unsupported(path, "a value of any type")
     return made
 
 
 def _object(schema: JSONSchema, path: str) -> JSONSchema:
     properties = as_schema(schema.get("properties")) or {}
     if schema.get("additionalProperties", "properties" not in schema) is not False:
-        raise _cannot(path, "an object with any keys (dict)")
+        raise _unsupported(path, "an object with any keys (dict)")
     required: list[str] = schema.get("required", [])
     made: dict[str, Any] = {}
     for name, child in properties.items():
@@ -89,9 +89,9 @@ def _nullable(schema: JSONSchema) -> JSONSchema:
     return made
 
 
-def _cannot(path: str, what: str) -> SchemaError:
+def _unsupported(path: str, what: str) -> SchemaError:
     return SchemaError(
-        f"OpenAI's strict mode cannot say {what}, which {path or 'the input'} is. "
+        f"OpenAI's strict mode cannot express {what}, which {path or 'the input'} is. "
         "Use the dialect 'openai', or a model with named fields.",
         path=path,
         dialect="openai-strict",

@@ -1,7 +1,7 @@
-"""Where schemas stand inside a schema.
+"""Traversal of JSON schemas.
 
-A JSON Schema mixes keywords, names chosen by people and plain data. Every transformation here goes through this table,
-so that a property which is *named* `title` or `$ref`, or a default that looks like a schema, is never mistaken for one.
+A JSON schema mixes keywords, user-defined names and plain data. Every transformation uses these tables of keywords, so
+that a property *named* `title` or `$ref`, or a default that looks like a schema, is never mistaken for a keyword.
 """
 
 import json
@@ -32,21 +32,21 @@ SINGLE = frozenset(
         "contentSchema",
     }
 )
-"""Keywords whose value is a schema, or a boolean that stands for one."""
+"""Keywords whose value is a schema or a boolean."""
 
 
 def as_schema(value: Any) -> JSONSchema | None:
-    """The value if it is a schema object (booleans, which stand for schemas too, are not)."""
+    """Return the value if it is a schema object, and None otherwise, also for a boolean schema."""
     return cast(JSONSchema, value) if isinstance(value, dict) else None
 
 
 def unique(schemas: Iterable[JSONSchema]) -> list[JSONSchema]:
-    """The schemas without repetitions, in order. They are told apart as JSON: `1` is not `true`."""
+    """Remove duplicate schemas, keeping the order. They are compared as JSON: `1` is not `true`."""
     return list({json.dumps(schema, sort_keys=True, default=repr): schema for schema in schemas}.values())
 
 
 def json_type(value: Any) -> str:
-    """The name that JSON Schema has for the type of a value."""
+    """Return the JSON Schema name of a value's type."""
     if value is None or isinstance(value, bool):
         return "null" if value is None else "boolean"
     if isinstance(value, int | float):
@@ -55,7 +55,7 @@ def json_type(value: Any) -> str:
 
 
 def by_type(values: Iterable[Any]) -> list[JSONSchema]:
-    """An enumeration of several types as one enumeration for each."""
+    """Split an enum of several types into one enum per type."""
     found: dict[str, list[Any]] = {}
     for value in values:
         found.setdefault(json_type(value), []).append(value)
@@ -63,7 +63,7 @@ def by_type(values: Iterable[Any]) -> list[JSONSchema]:
 
 
 def array_items(schema: JSONSchema) -> JSONSchema:
-    """One schema for all items, also of a tuple (whose positions most dialects cannot tell apart)."""
+    """Return one schema for all items of an array or a tuple, whose positions most dialects cannot distinguish."""
     rest = as_schema(schema.get("items")) or {}
     positions: list[JSONSchema] = schema.get("prefixItems", [])
     if not positions:
@@ -74,7 +74,7 @@ def array_items(schema: JSONSchema) -> JSONSchema:
 
 
 def children(schema: JSONSchema) -> Iterator[tuple[str, JSONSchema]]:
-    """Every direct sub-schema with the path from its parent, as people write it: `.name`, `[]`, or nothing."""
+    """Yield every direct sub-schema with the path from its parent: `.name`, `[]`, or an empty string."""
     for keyword, value in schema.items():
         if keyword in NAMED and isinstance(value, dict):
             for name, child in cast(dict[str, Any], value).items():

@@ -15,8 +15,8 @@ from pydantic_core import from_json
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ..census import MAX_VALUES
-from ..nesting import is_deeper
+from ..jsonrules.depth import exceeds_depth
+from ..jsonrules.value_count import MAX_VALUES
 from ..protocols.problem import MAX_ERRORS, Problem, invalid, media_type_not_json
 from .app_services import AppServices
 from .json_response import JSON, JsonResponse
@@ -172,7 +172,7 @@ def _read(model: type[B], content: bytes) -> B:
         read = model.model_validate_json(content)
     except ValidationError as error:
         raise _refusal(model, content, error) from None
-    if is_deeper(content, MAX_DEPTH):
+    if exceeds_depth(content, MAX_DEPTH):
         detail = f"The body is nested too deeply: at most {MAX_DEPTH} levels of arrays and objects are allowed."
         raise Problem(422, "too_deep", "Not valid", detail)
     return read

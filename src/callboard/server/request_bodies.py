@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 from starlette.requests import Request
 
-from ..census import Census
+from ..jsonrules.value_count import ValueCounter
 from ..protocols.problem import Problem, body_too_large, too_many_values
 from .body_pacer import BodyPacer
 from .byte_budget import MIB, ByteBudget
@@ -59,7 +59,7 @@ def _too_many() -> Problem:
 
 async def _counted(request: Request, size: int, values: int) -> tuple[bytes, int]:
     """Read a body, and return it with an upper bound of its values."""
-    census, held, pieces = Census(), 0, list[bytes]()
+    census, held, pieces = ValueCounter(), 0, list[bytes]()
     async for piece in request.stream():
         held += len(piece)
         if held > size:

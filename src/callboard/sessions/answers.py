@@ -16,7 +16,7 @@ from ..execution.execution import Execution
 from ..execution.masking import shown_arguments
 from ..execution.scope import HumanDecision
 from ..execution.storing import fingerprint_of
-from ..nesting import DEEPEST, is_deeper
+from ..jsonrules.depth import MAX_DEPTH, exceeds_depth
 from ..schemas.secrets import MASK
 from ..storage.rows import RequestRow
 from ..tools.definition import Tool
@@ -73,7 +73,7 @@ def check_answer(row: RequestRow, tool: Tool | None, answer: Any) -> tuple[str, 
         document = encode(answer)
         if len(document) > MAX_ANSWER_BYTES:
             raise AnswerInvalid(f"The answer is too large: at most {MAX_ANSWER_BYTES:,} bytes are accepted.")
-        if is_deeper(document, DEEPEST):
+        if exceeds_depth(document, MAX_DEPTH):
             raise AnswerInvalid("The answer is nested too deeply.")
         if row.purpose == RequestPurpose.WALLET:
             response = WalletResponse.model_validate_json(document)

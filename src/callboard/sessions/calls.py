@@ -22,12 +22,12 @@ from ..execution.manager import ExecutionManager
 from ..execution.outcome import Outcome, OutcomeStatus, acknowledgement
 from ..execution.record import ExecutionRecord
 from ..execution.storing import fingerprint_of, live_record, outcome_of, record_of, row_of
+from ..shortening import shorten
 from ..storage.brief import Cut, brief
 from ..storage.change import Change
 from ..storage.errors import Conflict, StoreUnavailable, StoreUnconfirmed
 from ..storage.rows import ExecutionRow, IdempotencyRow
 from ..storage.store import Store
-from ..tools.document import shorten
 from .ledger import Ledger
 from .model_view import render_text
 

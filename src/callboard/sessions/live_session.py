@@ -21,13 +21,13 @@ from ..execution.execution import Execution, Priority
 from ..execution.index import ExecutionIndex
 from ..execution.outcome import Outcome
 from ..execution.scope import HumanDecision
+from ..shortening import shorten
 from ..storage import patience
 from ..storage.change import Change
 from ..storage.errors import StoreUnavailable, StoreUnconfirmed
 from ..storage.rows import IdempotencyRow, RequestRow, SessionRow
 from ..tools.context import ClientContext
 from ..tools.definition import Tool
-from ..tools.document import shorten
 from ..tools.snapshot import Snapshot
 from ..tools.view import View
 from ..types import Wake

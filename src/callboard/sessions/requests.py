@@ -23,13 +23,13 @@ from ..execution.execution import Execution
 from ..execution.lifecycle_events import opening_events
 from ..execution.scope import HumanDecision
 from ..execution.storing import fingerprint_of, row_of
+from ..shortening import shorten
 from ..storage import patience
 from ..storage.change import Change, ExecutionWrite, RequestWrite
 from ..storage.errors import AlreadyWritten, Conflict, IdempotencyConflict
 from ..storage.request_records import RequestRecords
 from ..storage.rows import IdempotencyRow, RequestRow
 from ..tools.definition import Tool
-from ..tools.document import shorten
 from .answers import (
     ArgumentsMismatch,
     answer_schema,

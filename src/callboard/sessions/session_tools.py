@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from ..errors import RegistrationError, ToolError
+from ..shortening import shorten
 from ..tools.definition import Tool
-from ..tools.document import shorten
 from ..tools.registry import Registry
 from ..tools.snapshot import Snapshot
 from ..tools.view import View
@@ -37,7 +37,7 @@ class SessionTools:
 
     def visible(self) -> Snapshot:
         """Return the registry's tools that the view shows now, pinned."""
-        return self._registry.look(self._view)
+        return self._registry.visible(self._view)
 
     @property
     def lent(self) -> Mapping[str, Tool]:
@@ -61,7 +61,7 @@ class SessionTools:
         if (tool := self._lent.get(name)) is not None:
             return tool
         tool = self._registry.get(name)
-        if tool is None or not self._view.shows(tool, self._registry.settings.gates):
+        if tool is None or not self._view.admits(tool, self._registry.settings.gates):
             raise ToolError(f"There is no tool {shorten(name, 80)!r}.", category="not_found")
         if tool.gate is None:  # a gate may close at any time
             self._cache[name] = tool

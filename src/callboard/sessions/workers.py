@@ -21,12 +21,13 @@ from ..execution.execution import Execution, Priority
 from ..execution.lifecycle_events import response_event
 from ..execution.manager import ExecutionManager
 from ..execution.storing import fingerprint_of, row_of
+from ..shortening import shorten
 from ..storage import patience
 from ..storage.change import Change, ExecutionWrite
 from ..storage.errors import AlreadyWritten, Conflict, IdempotencyConflict
 from ..storage.rows import WORKER, IdempotencyRow
 from ..tools.definition import Tool
-from ..tools.document import encode, shorten
+from ..tools.document import encode
 from ..types import Mode
 from .background_tasks import BackgroundTasks
 from .session_scope import SessionScope

@@ -1,4 +1,4 @@
-"""Tools for your own tests: a manual clock, a runtime around it, and (`store_contract`) the test suite of stores."""
+"""Utilities for testing tools: a manual clock, a runtime around it, and (`store_contract`) the test suite of stores."""
 
 from .clock import ManualClock, settle
 from .harness import Harness

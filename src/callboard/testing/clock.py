@@ -1,4 +1,4 @@
-"""A clock for tests that stands still until it is advanced, and then runs everything that is due, in order."""
+"""A manual clock for tests: time passes only when the test advances it, and timers fire in order."""
 
 import asyncio
 import heapq
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class ManualTimer:
-    """A callback that runs when the clock reaches its time."""
+    """A pending callback of a `ManualClock`."""
 
     __slots__ = ("callback", "cancelled")
 
@@ -21,7 +21,7 @@ class ManualTimer:
 
 
 class ManualClock:
-    """A clock whose time passes only by `advance`."""
+    """A clock whose time passes only in `advance`."""
 
     def __init__(self, time: float = 1_800_000_000.0) -> None:
         self._epoch = time
@@ -50,11 +50,11 @@ class ManualClock:
 
     @property
     def pending(self) -> int:
-        """The number of timers that are not due yet."""
+        """The number of pending timers."""
         return sum(not timer.cancelled for _, _, timer in self._timers)
 
     async def advance(self, seconds: float) -> None:
-        """Advance the clock. Timers fire in order, each at its own time, and woken tasks run before the next timer."""
+        """Advance the time. Timers fire in order, each at its own time, and tasks they resume run before the next."""
         target = self._now + seconds
         await settle()
         while self._timers and self._timers[0][0] <= target:
@@ -68,6 +68,6 @@ class ManualClock:
 
 
 async def settle(turns: int = 25) -> None:
-    """Run everything that can run without advancing the clock."""
+    """Run all tasks as far as they get without time passing."""
     for _ in range(turns):
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""A runtime for tests: one session, a manual clock, and shortcuts to its events."""
+"""A runtime for tests: one session, a manual clock, and shortcuts to inspect events."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from .clock import ManualClock, settle
 
 
 class Harness:
-    """Tools in a runtime with a `ManualClock`, between `async with` and its end. Options are those of `Runtime`."""
+    """A runtime with a `ManualClock` and one session, inside `async with`. Options are those of `Runtime`."""
 
     session: Session
     """The session `test` of the user `tester`, which sees all tools."""
@@ -36,7 +36,7 @@ class Harness:
         return await self.runtime.__aexit__(kind, error, trace)
 
     async def start(self, name: str, arguments: Any = None, **options: Any) -> asyncio.Task[Outcome]:
-        """Start a call and run it as far as it gets without advancing the clock. The task returns its outcome."""
+        """Start a call and run it as far as it gets without time passing. The task returns its outcome."""
         task = asyncio.ensure_future(self.session.call(name, arguments, **options))
         await settle()
         return task
@@ -46,10 +46,10 @@ class Harness:
         await self.clock.advance(seconds)
 
     def events(self, execution_id: str | None = None) -> list[Event]:
-        """Return the events on the session's board, or those of one execution."""
+        """List the events on the session's board, or those of one execution."""
         events = self.session.board.read(self.session.board.first_seq - 1)
         return [event for event in events if execution_id in (None, event.data.get("execution_id"))]
 
     def kinds(self, execution_id: str | None = None) -> list[str]:
-        """Return the kinds of those events, in order."""
+        """List the kinds of the events that `events` returns, in order."""
         return [event.kind for event in self.events(execution_id)]

@@ -1,1 +1,1 @@
-"""Tools: their definition, how a function becomes one, and the registry that holds them."""
+"""Tools: definitions, their creation from functions, and the registry."""

@@ -1,6 +1,6 @@
-"""The input side of a typed tool: from the JSON document of a call to what the handler is given.
+"""Validation of a typed tool's arguments: from the JSON document of a call to the input of the handler.
 
-`Arguments` is the port. Tools that come with a JSON schema and no Python types have their own in `schema_arguments`.
+`Arguments` is the port. `schema_arguments` implements it for tools defined by a JSON schema without Python types.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,22 +11,20 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import CoreSchema, SchemaValidator, from_json, to_json
 
 from ..errors import ToolError
+from ..jsonrules.duplicate_keys import check_keys_and_numbers, max_key_count
+from ..jsonrules.key_counter import Counter, key_counter
 from ..schemas.clean import clean
-from ..schemas.secrets import has_secrets, names_shown
+from ..schemas.secrets import has_secrets, public_names
 from ..types import JSONSchema, Violation
-from .coercion import Fault, coerced
-from .counting import Counter, counter_of
-from .document import check_depth, check_text, most_keys
+from .argument_repair import MAX_REPAIR_ROUNDS, InvalidLocation, repair_arguments
+from .document import check_depth
 from .input_schema import InputSchema
-from .problems import MANY_PROBLEMS, REQUIRED, excerpt_of, problems_of, validation_error
-from .strictness import strict_validator
-
-ROUNDS = 3
-"""A JSON text inside a JSON text is put right too, to this depth."""
+from .problems import MANY_PROBLEMS, REQUIRED, problems_of, sample_of, validation_error
+from .strict_validator import strict_validator
 
 
 class Arguments(Protocol):
-    """Reads a call's arguments."""
+    """Validates the arguments of a call."""
 
     @property
     def model(self) -> Any:
@@ -35,20 +33,20 @@ class Arguments(Protocol):
 
     @property
     def closed(self) -> bool:
-        """Whether properties that it does not declare are refused."""
+        """Whether undeclared properties are refused."""
         ...
 
     def parse(self, tool: str, data: bytes) -> Any:
-        """The validated input. Raises `ToolError` (validation) that says what is wrong and where."""
+        """Return the validated input. Raises `ToolError` (validation) with the path of each problem."""
         ...
 
     def schema(self) -> JSONSchema:
-        """The JSON schema as the source of the types gives it, not yet cleaned."""
+        """Return the JSON schema as generated from the types, not yet cleaned."""
         ...
 
 
 class AnyArguments:
-    """Takes anything, for a tool that is never run."""
+    """Accepts any JSON, for a tool that is never run."""
 
     model = dict[str, Any]
     closed = False
@@ -61,7 +59,7 @@ class AnyArguments:
 
 
 class TypedArguments:
-    """Arguments validated by Pydantic, in JSON mode, whatever form they came in."""
+    """Arguments validated by Pydantic, always in JSON mode."""
 
     __slots__ = ("_adapter", "_cleaned", "_counter", "_lax", "_validate", "closed", "descriptions", "model")
 
@@ -75,7 +73,7 @@ class TypedArguments:
         descriptions: Mapping[str, str] | None = None,
     ) -> None:
         self.descriptions: Mapping[str, str] = descriptions or {}
-        """What is said of properties beside their types, which Pydantic does not read."""
+        """Descriptions of properties that stand beside their types, where Pydantic does not read them."""
         self.model = model
         self.closed = closed
         self._adapter = adapter
@@ -89,31 +87,31 @@ class TypedArguments:
             value = self._validate(data)
         except ValidationError as error:
             check_depth(data)
-            value = self._put_right(tool, data, error)
-            check_text(data)
+            value = self._repair(tool, data, error)
+            check_keys_and_numbers(data)
         else:
-            # Where the numbers agree, each key is one that the type knows, and none is there twice.
+            # Equal counts prove that the type knows every key and that no key is given twice.
             if self._counter is None or self._counter(value) != data.count(b":"):
                 self._check(value, data)
         return value
 
     def _check(self, value: Any, data: bytes) -> None:
-        """Refuse a document that gives a key twice. It has colons in its texts, or keys that its type does not know."""
-        if self._counter is None or self._counter(value) != most_keys(data):
+        """Raise `ToolError` for a duplicate key, in a document with colons in its strings or with undeclared keys."""
+        if self._counter is None or self._counter(value) != max_key_count(data):
             check_depth(data)
-            check_text(data)
+            check_keys_and_numbers(data)
 
     def _validate_first(self, data: bytes) -> Any:
-        """Look at the type, and validate. Not done when the tool is made: there may be thousands never called."""
+        """Build the validator, and validate. Deferred to the first call, since most of many tools are never called."""
         schema = self._adapter.core_schema
-        facts = _facts_of(schema)
+        traits = _traits_of(schema)
         validator = self._adapter.validator
-        if facts.countable:
-            self._counter = counter_of(schema)
-        if facts.texts or facts.floats:
+        if traits.countable:
+            self._counter = key_counter(schema)
+        if traits.texts or traits.floats:
             validator = strict_validator(schema)
         elif self.closed and issubclass(self.model, BaseModel):
-            # Else Pydantic would put the model's own validator in place of this one, which refuses more.
+            # Otherwise Pydantic substitutes the model's own validator, which admits undeclared properties.
             validator = SchemaValidator(schema, _use_prebuilt=False)
         self._validate = validator.validate_json if self._lax else partial(validator.validate_json, strict=True)
         return self._validate(data)
@@ -124,57 +122,56 @@ class TypedArguments:
             schema["properties"][name]["description"] = text
         return schema
 
-    def _put_right(self, tool: str, data: bytes, first: ValidationError) -> Any:
+    def _repair(self, tool: str, data: bytes, first: ValidationError) -> Any:
         error = first
         if self._cleaned is None:
             self._cleaned = clean(self.schema())
         schema = self._cleaned
         if first.error_count() > MANY_PROBLEMS:
             raise self._many_problems(tool, data, first.error_count(), schema)
-        for _ in range(ROUNDS):
+        for _ in range(MAX_REPAIR_ROUNDS):
             if error.error_count() > MANY_PROBLEMS:
                 break
             errors = error.errors(include_url=False, include_input=False)
             if any(entry["type"] in ("json_invalid", "extra_forbidden") for entry in errors):
                 break
-            faults = [Fault(entry["loc"], entry["type"] == "missing") for entry in errors]
+            locations = [InvalidLocation(entry["loc"], entry["type"] == "missing") for entry in errors]
             try:
-                if (better := coerced(from_json(data), faults, schema, lax=self._lax)) is None:
+                if (better := repair_arguments(from_json(data), locations, schema, lax=self._lax)) is None:
                     break
                 data = to_json(better)
                 return self._validate(data)
             except ValidationError as again:
                 error = again
-            except (ValueError, RecursionError):  # what was put together is nested too deeply
+            except (ValueError, RecursionError):  # the repaired document is nested too deeply
                 break
-        raise validation_error(tool, self._shown(first, schema), first.error_count()) from None
+        raise validation_error(tool, self._problems(first, schema), first.error_count()) from None
 
-    def _shown(self, error: ValidationError, schema: JSONSchema) -> list[Violation]:
-        return problems_of(error, reveal=not has_secrets(schema), names=names_shown(schema))
+    def _problems(self, error: ValidationError, schema: JSONSchema) -> list[Violation]:
+        return problems_of(error, reveal=not has_secrets(schema), names=public_names(schema))
 
     def _many_problems(self, tool: str, data: bytes, total: int, schema: JSONSchema) -> ToolError:
-        """The error for arguments with so many problems that finding them all took long. Only a part is told."""
+        """Make the error for arguments with too many problems to list, by validating a sample of the document."""
         found: list[Violation] = []
         try:
-            self._validate(to_json(excerpt_of(from_json(data), schema.get("properties", {}))))
+            self._validate(to_json(sample_of(from_json(data), schema.get("properties", {}))))
         except ValidationError as error:
             if error.error_count() <= MANY_PROBLEMS:
-                found = [each for each in self._shown(error, schema) if each["message"] != REQUIRED]
+                found = [each for each in self._problems(error, schema) if each["message"] != REQUIRED]
         except (ValueError, RecursionError):
             pass
         return validation_error(tool, found, total)
 
 
-class _Facts(NamedTuple):
-    """What a type says of the documents that it takes."""
+class _Traits(NamedTuple):
+    """Properties of a type that decide how its documents are checked."""
 
     countable: bool
-    """A value has just the keys that were given, and nothing in it is taken as it comes: nothing is filled in, nothing
-    computed, and there are no values of which the type does not say what is in them."""
+    """A validated value has exactly the keys of the document: no field is filled in, computed or untyped."""
     texts: bool
-    """Some of it was read from a JSON text within the document."""
+    """A part is decoded from JSON text inside the document."""
     floats: bool
-    """There are numbers in it that may not be finite, if it is not asked for that they are."""
+    """A part is a float, which may not be finite unless the validator forbids it."""
 
 
 _SCALARS = {"str", "int", "bool", "none", "literal", "enum", "float"}
@@ -184,17 +181,17 @@ _OTHERS = {"date", "datetime", "time", "timedelta", "uuid", "url", "multi-host-u
 _WALKED = frozenset({*_SCALARS, *_RECORDS, *_WRAPPERS, *_OTHERS})
 
 
-def _facts_of(schema: CoreSchema) -> _Facts:
+def _traits_of(schema: CoreSchema) -> _Traits:
     exact, opaque, texts, floats = True, False, False, False
     by_name = shared_by_name = False
     pending: list[Any] = [schema]
-    for node in pending:  # it grows while it is walked
+    for node in pending:  # grows during the walk
         if isinstance(node, dict):
             entry = cast("dict[str, Any]", node)
             kind = entry.get("type")
             if isinstance(kind, str):
                 texts, floats = texts or kind == "json", floats or kind == "float"
-                own = entry.get("post_init") or entry.get("custom_init")  # code of its own, which may set any field
+                own = entry.get("post_init") or entry.get("custom_init")  # user code, which may set any field
                 computed = kind.startswith("function-") or kind == "json" or bool(own)
                 filled = kind == "typed-dict-field" and entry["schema"]["type"] == "default"
                 shared = kind in ("typed-dict", "model-fields") and _shares_a_key(entry["fields"])
@@ -209,12 +206,12 @@ def _facts_of(schema: CoreSchema) -> _Facts:
             pending += [value for key, value in entry.items() if key not in ("default", "metadata", "serialization")]
         elif isinstance(node, list | tuple):
             pending += cast("list[Any]", node)
-    return _Facts(exact and not opaque and not (by_name and shared_by_name), texts, floats)
+    return _Traits(exact and not opaque and not (by_name and shared_by_name), texts, floats)
 
 
 def _shares_a_key(fields: dict[str, Any], *, by_name: bool = False) -> bool:
-    """Whether two fields of a record may be read from the same key, which then counts twice."""
+    """Whether two fields of a record can be read from the same key, which would be counted twice."""
     keys = [str(field.get("validation_alias", name)) for name, field in fields.items()]
-    if by_name:  # a field has its name as a key beside its alias
+    if by_name:  # the name of a field is a key as well as its alias
         keys += [name for name, field in fields.items() if str(field.get("validation_alias", name)) != name]
     return len(set(keys)) < len(keys)

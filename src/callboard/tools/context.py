@@ -1,6 +1,7 @@
-"""What a handler is told about its call, and how it speaks to people while it runs.
+"""The context of a call: its identity, its deadline, and methods to report progress to people.
 
-Found by its annotation, never part of a schema, filled by the runtime alone: nothing that a model sends reaches it.
+A handler receives it through a parameter annotated `ToolContext`. It is never part of a schema, and only the runtime
+fills it: no data from a model reaches it.
 """
 
 from dataclasses import dataclass
@@ -12,22 +13,22 @@ from ..errors import ToolError
 
 
 class Reporter(Protocol):
-    """Where a context's words go. The runtime has one; a bare registry call has one that keeps silent."""
+    """The port behind `ToolContext`. The runtime implements it; a call through a bare registry has a null reporter."""
 
     async def progress(self, stage: str, fraction: float | None, message: str | None) -> None: ...
     async def partial(self, value: Any) -> None: ...
     async def call(self, name: str, arguments: Any) -> Any:
-        """Run another tool within this call: it inherits the deadline and is cancelled with it."""
+        """Run another tool within this call. It inherits the deadline and is cancelled with this call."""
         ...
 
     def cancelled(self) -> bool: ...
     def remaining(self) -> float | None:
-        """Seconds until the deadline, None where there is none."""
+        """Return the seconds until the deadline, or None if there is none."""
         ...
 
 
-class _Silent:
-    """A reporter for calls outside of any session: nobody listens, nothing can cancel but the caller's own task."""
+class _NullReporter:
+    """A reporter for calls outside of a session. It discards reports; only the caller's task can cancel the call."""
 
     __slots__ = ()
 
@@ -43,11 +44,11 @@ class _Silent:
         return None
 
 
-SILENT: Reporter = _Silent()
+NULL_REPORTER: Reporter = _NullReporter()
 
 
 class ContextItem(NamedTuple):
-    """Something that a client tells about itself: what it is, and its value."""
+    """A value that the client provides about itself, with its description."""
 
     description: str
     value: str
@@ -55,16 +56,16 @@ class ContextItem(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ClientContext:
-    """What the user's client sent along, such as an AG-UI page. It comes from outside: check it as you check input."""
+    """Data sent by the user's client, such as an AG-UI page. It is untrusted: validate it like input."""
 
     context: tuple[ContextItem, ...] = ()
-    """What the client wants the model to know. The model sees it too."""
+    """Values that the model sees too."""
     forwarded_props: Any = None
-    """What else the client sent, for tools alone: any JSON value."""
+    """Any JSON value, visible to tools only."""
 
 
 class ToolContext:
-    """One call, as its handler sees it. Every attempt gets its own, with the same idempotency key."""
+    """The call that a handler runs for. Every attempt has its own context, with the same idempotency key."""
 
     __slots__ = (
         "_reporter",
@@ -89,7 +90,7 @@ class ToolContext:
         attempt: int = 1,
         idempotency_key: str | None = None,
         client: ClientContext | None = None,
-        reporter: Reporter = SILENT,
+        reporter: Reporter = NULL_REPORTER,
     ) -> None:
         self.tool = tool
         self.session_id = session_id
@@ -99,31 +100,31 @@ class ToolContext:
         self.attempt = attempt
         self.idempotency_key = idempotency_key
         self.client = client
-        """What the client of the session's newest run sent along; None where there is none."""
+        """Data from the client of the session's newest run, or None."""
         self._reporter = reporter
 
     async def progress(self, stage: str, fraction: float | None = None, message: str | None = None) -> None:
-        """Tell people how far it is: a stage, how much of it all is done (0 to 1), a sentence. Models do not see it."""
+        """Report a stage, the completed fraction (0 to 1) and a message to people. Models do not see it."""
         if fraction is not None and not 0.0 <= fraction <= 1.0:
-            raise ValueError(f"fraction is {fraction}; it goes from 0 to 1")
+            raise ValueError(f"fraction is {fraction}; it must be from 0 to 1")
         await self._reporter.progress(stage, fraction, message)
 
     async def partial(self, value: Any) -> None:
-        """Show people a part of the result before the rest is there."""
+        """Publish a partial result to people before the result is complete."""
         await self._reporter.partial(value)
 
     async def call(self, name: str, arguments: Any = None) -> Any:
-        """Run another tool of the session and return its value; raises its `ToolError`."""
+        """Run another tool of the session and return its value. Raises the `ToolError` of that tool."""
         return await self._reporter.call(name, arguments or {})
 
     @property
     def cancelled(self) -> bool:
-        """Whether somebody asked this call to stop. Async handlers are cancelled anyway; loops in threads look here."""
+        """Whether this call was asked to stop. Loops in threads poll this; async handlers are cancelled anyway."""
         return self._reporter.cancelled()
 
     @property
     def remaining(self) -> float | None:
-        """Seconds until the deadline, None where there is none."""
+        """Seconds until the deadline, or None if there is none."""
         return self._reporter.remaining()
 
     def __repr__(self) -> str:
@@ -131,4 +132,4 @@ class ToolContext:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> core_schema.CoreSchema:
-        raise TypeError("ToolContext is given by the runtime and cannot be part of a tool's input")
+        raise TypeError("ToolContext is provided by the runtime and cannot be part of a tool's input")

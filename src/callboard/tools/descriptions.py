@@ -1,7 +1,6 @@
-"""Every property of every input has a description: which ones do not.
+"""The search for input properties without a description.
 
-Types are looked at, not their JSON schemas, which are made only when somebody asks for them and cost far more. What has
-been looked at once is remembered by class.
+It examines types, cached by class, instead of JSON schemas, which are generated on demand and cost far more.
 """
 
 import dataclasses
@@ -32,7 +31,7 @@ from ..types import JSONSchema
 
 
 def undescribed(annotation: Any, described_beside: Collection[str] = ()) -> tuple[str, ...]:
-    """The paths of the properties below a type that say nothing about themselves."""
+    """List the paths of the properties below a type that have no description."""
     if not is_typeddict(annotation):
         return _below_type(annotation)
     found: list[str] = []
@@ -50,7 +49,7 @@ def _below_type(annotation: Any) -> tuple[str, ...]:
 
 
 def undescribed_in_schema(schema: JSONSchema) -> Iterator[str]:
-    """The same for a cleaned JSON schema, which is all that a dynamic tool has."""
+    """Yield the paths of the properties of a cleaned JSON schema that have no description."""
     root = {key: value for key, value in schema.items() if key != "$defs"}
     yield from _below(root, "", cast("dict[str, JSONSchema]", schema.get("$defs", {})), set())
 
@@ -77,7 +76,7 @@ def _within(annotation: Any, path: str, above: tuple[Any, ...]) -> Iterator[str]
     elif origin is Literal:
         return
     elif isinstance(annotation, type) and origin is None:
-        if issubclass_safe(annotation, RootModel):  # its one field is no property
+        if issubclass_safe(annotation, RootModel):  # its field is not a property
             root = cast("type[RootModel[Any]]", annotation).model_fields["root"].annotation
             yield from _within(root, path, (*above, annotation)) if annotation not in above else ()
         elif annotation not in above:
@@ -95,7 +94,7 @@ def _within(annotation: Any, path: str, above: tuple[Any, ...]) -> Iterator[str]
 
 
 def issubclass_safe(value: Any, parent: type) -> bool:
-    """`issubclass` for what may not be a class."""
+    """Whether a value is a class and a subclass of `parent`."""
     return isinstance(value, type) and issubclass(value, parent)
 
 
@@ -105,7 +104,7 @@ def _fields(cls: Any) -> tuple[tuple[str, Any, bool], ...]:
 
 
 def _find_fields(cls: Any) -> tuple[tuple[str, Any, bool], ...]:
-    """The properties of a class: name as it appears in the schema, type, whether it is described."""
+    """List the properties of a class: name in the schema, type, and whether it has a description."""
     if issubclass_safe(cls, BaseModel):
         fields = cast("type[BaseModel]", cls).model_fields.items()
         return tuple(
@@ -123,7 +122,7 @@ def _find_fields(cls: Any) -> tuple[tuple[str, Any, bool], ...]:
 
 
 def _hints(cls: Any) -> dict[str, Any]:
-    """The annotations of a class, with what was written as text resolved."""
+    """Return the annotations of a class, with string annotations resolved."""
     own = cast("dict[str, Any]", getattr(cls, "__annotations__", {}))
     if is_typeddict(cls) and not any(isinstance(hint, str | ForwardRef) for hint in own.values()):
         return own
@@ -131,7 +130,7 @@ def _hints(cls: Any) -> dict[str, Any]:
 
 
 def _bare(annotation: Any) -> Any:
-    """The type without the marks of a typed dictionary."""
+    """Strip `Required` and `NotRequired` from an annotation."""
     while get_origin(annotation) in (Required, NotRequired):
         annotation = get_args(annotation)[0]
     return annotation
@@ -144,14 +143,14 @@ def _annotated(annotation: Any) -> bool:
 
 
 def _described(annotation: Any) -> bool:
-    """Whether the type speaks for itself: a model, dataclass or enum with a docstring, also where it is optional."""
+    """Whether the type describes itself: a model, dataclass or enum with a docstring, or an optional one."""
     if get_origin(annotation) in (Union, types.UnionType):
         inner = [arg for arg in get_args(annotation) if arg is not type(None)]
         return len(inner) == 1 and _described(inner[0])
     if get_origin(annotation) is Annotated:
         return _described(get_args(annotation)[0])
-    speaks = issubclass_safe(annotation, BaseModel) or issubclass_safe(annotation, Enum)
-    if speaks or (isinstance(annotation, type) and dataclasses.is_dataclass(cast(Any, annotation))):
+    documented = issubclass_safe(annotation, BaseModel) or issubclass_safe(annotation, Enum)
+    if documented or (isinstance(annotation, type) and dataclasses.is_dataclass(cast(Any, annotation))):
         own = annotation.__dict__.get("__doc__")
         return bool(own) and not own.startswith(f"{annotation.__name__}(")
     return False

@@ -1,6 +1,6 @@
-"""What a docstring says of a function and of its parameters: Google, NumPy and Sphinx styles.
+"""Descriptions of functions and parameters, parsed from docstrings in Google, NumPy and Sphinx style.
 
-The parser is an optional part and is loaded only for docstrings that have sections.
+The parser is an optional dependency, imported only for docstrings with sections.
 """
 
 import inspect
@@ -16,26 +16,26 @@ _SECTIONS = re.compile(
 )
 
 
-class Documentation(NamedTuple):
-    """The description, and one per parameter."""
+class ParsedDocstring(NamedTuple):
+    """The description of a function, and one for each documented parameter."""
 
     description: str
     parameters: Mapping[str, str]
 
 
-def documentation(docstring: str | None) -> Documentation:
-    """Read a docstring. The description is what stands before its first section, character for character."""
+def parse_docstring(docstring: str | None) -> ParsedDocstring:
+    """Parse a docstring. The description is the text before its first section, unchanged."""
     text = inspect.cleandoc(docstring or "")
     if (section := _SECTIONS.search(text)) is None:
-        return Documentation(text, {})
-    return Documentation(text[: section.start()].rstrip(), _parameters(text, section.group()))
+        return ParsedDocstring(text, {})
+    return ParsedDocstring(text[: section.start()].rstrip(), _parameters(text, section.group()))
 
 
 def _parameters(text: str, section: str) -> Mapping[str, str]:
-    """The descriptions of parameters. How the first section is written tells the style."""
+    """Parse the descriptions of parameters. The heading of the first section determines the style."""
     try:
         import docstring_parser
-    except ImportError:  # the base package works without it; registration then names the extra
+    except ImportError:  # the error of an undescribed property names the extra
         return {}
     styles = docstring_parser.DocstringStyle
     style = styles.NUMPYDOC if section.endswith("---") else styles.GOOGLE
@@ -43,6 +43,6 @@ def _parameters(text: str, section: str) -> Mapping[str, str]:
         style = styles.REST
     try:
         parsed = docstring_parser.parse(text, style)
-    except docstring_parser.ParseError:  # then it describes nothing, and registration says what is missing
+    except docstring_parser.ParseError:  # registration reports the parameters without a description
         return {}
     return {entry.arg_name: entry.description for entry in parsed.params if entry.description}

@@ -1,4 +1,4 @@
-"""Tools that arrive as data: a name, a JSON schema and an async callable, no Python types."""
+"""Tools defined by data: a name, a JSON schema and an async callable, without Python types."""
 
 import copy
 from collections.abc import Awaitable, Callable
@@ -12,7 +12,7 @@ from .function import Policy, policy
 from .handler import Handler, HandlerKind
 from .result import Result
 from .schema_arguments import SchemaArguments, validator
-from .signature import takes_context
+from .signature import dynamic_parameters
 
 
 def dynamic_tool(
@@ -25,11 +25,11 @@ def dynamic_tool(
     lax: bool = True,
     **options: Unpack[Policy],
 ) -> Tool:
-    """A tool from a JSON schema. The handler is given the arguments as one dict, and a `ToolContext` if it wants one.
+    """Make a tool from a JSON schema. The handler takes the arguments as one dict, and optionally a `ToolContext`.
 
-    Raises `RegistrationError` for a schema that is not valid, `SchemaError` for one that refers to outside of itself.
+    Raises `RegistrationError` for an invalid schema, and `SchemaError` for one with external references.
     """
-    context, parameter = takes_context(handler)
+    context, parameter = dynamic_parameters(handler)
     return Tool(
         name=name,
         description=description,
@@ -42,8 +42,8 @@ def dynamic_tool(
 
 def _result(schema: JSONSchema) -> Result:
     try:
-        clean(schema)  # refuses what refers to elsewhere, before a validator sees it
+        clean(schema)  # raises for external references before a validator sees them
     except (AttributeError, KeyError, TypeError):
         raise RegistrationError("The output schema is not a valid JSON schema.") from None
     declared = copy.deepcopy(schema)
-    return Result(declared=declared, fits=validator(declared, "output").is_valid)
+    return Result(declared=declared, is_valid=validator(declared, "output").is_valid)

@@ -1,7 +1,7 @@
 """`@tool`: a typed function, or a class that holds state, becomes a `Tool`."""
 
+import inspect
 import re
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, cast, overload
@@ -9,7 +9,7 @@ from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, cast, ov
 from ..errors import RegistrationError
 from ..types import JSON, Logout, Mode, Wake
 from .definition import Tool
-from .docstrings import documentation
+from .docstrings import parse_docstring
 from .gates import Gate
 from .handler import HandlerKind
 from .policies import BreakerPolicy, RetryPolicy
@@ -21,7 +21,7 @@ R = TypeVar("R")
 
 
 class Policy(TypedDict, total=False):
-    """What can be said of any tool, however it is made. `Tool` explains each."""
+    """Options that every kind of tool accepts. `Tool` documents each."""
 
     namespace: str
     mode: Mode | str
@@ -49,7 +49,7 @@ class Policy(TypedDict, total=False):
 
 
 class Options(Policy, total=False):
-    """What `@tool` takes."""
+    """Options of `@tool`."""
 
     name: str | None
     description: str | None
@@ -58,26 +58,26 @@ class Options(Policy, total=False):
     flatten: bool
 
 
-def policy(given: Policy) -> dict[str, Any]:
-    """The given options as fields of a `Tool`. Raises `RegistrationError` for a value that makes no sense."""
-    made: dict[str, Any] = dict(given)
+def policy(options: Policy) -> dict[str, Any]:
+    """Convert options to fields of a `Tool`. Raises `RegistrationError` for an invalid value."""
+    made: dict[str, Any] = dict(options)
     try:
-        made["mode"] = Mode(given.get("mode", Mode.INLINE))
-        made["logout"] = Logout(given.get("logout", Logout.FINISH_FIRST))
-        made["wake"] = Wake(given.get("wake", Wake.WAKE))
+        made["mode"] = Mode(options.get("mode", Mode.INLINE))
+        made["logout"] = Logout(options.get("logout", Logout.FINISH_FIRST))
+        made["wake"] = Wake(options.get("wake", Wake.WAKE))
     except ValueError as error:
         raise RegistrationError(f"{error}. Values: {', '.join([*Mode, *Logout, *Wake])}.") from None
-    if (asks := given.get("asks", "human_request")) not in ("human_request", "wallet_tx_request"):
-        raise RegistrationError(f"asks is {asks!r}; it is 'human_request' or 'wallet_tx_request'.")
+    if (asks := options.get("asks", "human_request")) not in ("human_request", "wallet_tx_request"):
+        raise RegistrationError(f"asks is {asks!r}; it must be 'human_request' or 'wallet_tx_request'.")
     for name in ("tags", "channels"):
         if isinstance(made.get(name), str):
-            raise RegistrationError(f"{name} is the text {made[name]!r}; a list of texts is wanted.")
-    made["tags"] = tuple(given.get("tags", ()))
-    made["examples"] = tuple(given.get("examples", ()))
-    made["topic"] = given.get("topic") or ""
-    channels = given.get("channels")
+            raise RegistrationError(f"{name} is the string {made[name]!r}; it must be a list of strings.")
+    made["tags"] = tuple(options.get("tags", ()))
+    made["examples"] = tuple(options.get("examples", ()))
+    made["topic"] = options.get("topic") or ""
+    channels = options.get("channels")
     made["channels"] = None if channels is None else frozenset(channels)
-    made["renderers"] = MappingProxyType(dict(given.get("renderers") or {}))
+    made["renderers"] = MappingProxyType(dict(options.get("renderers") or {}))
     for name in (
         "timeout",
         "total_timeout",
@@ -93,7 +93,7 @@ def policy(given: Policy) -> dict[str, Any]:
 
 
 class StatefulTool(Generic[P]):
-    """A class decorated with `@tool`. Calling it makes an instance, and of that a `Tool` with the instance's lifetime.
+    """A class decorated with `@tool`. Calling it makes an instance and returns a `Tool` that runs the instance.
 
     The class has an async (or sync) `__call__` and may be an async context manager, which is entered before the first
     call and left when the registry or the runtime closes.
@@ -110,7 +110,7 @@ class StatefulTool(Generic[P]):
         cls = cast(Any, type(instance))
         options = {
             "name": _snake(cls.__name__),
-            "description": documentation(cls.__doc__).description or None,
+            "description": parse_docstring(cls.__doc__).description or None,
             **self._options,
         }
         made = _make(instance.__call__, cast(Options, options), self._scope, origin=None)
@@ -124,18 +124,20 @@ def tool(function: Callable[P, R], /) -> Tool[P, R]: ...
 @overload
 def tool(**options: Unpack[Options]) -> "_Decorator": ...
 def tool(function: Any = None, /, **options: Unpack[Options]) -> Any:
-    """Make a `Tool` of a typed function (sync, async or async generator), or a `StatefulTool` of a class.
+    """Make a `Tool` from a typed function (sync, async or async generator), or a `StatefulTool` from a class.
 
     Parameters become the input, the return annotation the output, the docstring the description. A parameter annotated
     `ToolContext` receives the context. Raises `RegistrationError` for a function that cannot become a tool.
     """
-    scope = sys._getframe(1).f_locals  # pyright: ignore[reportPrivateUsage]  # names that a postponed annotation may use inside a function
+    frame = inspect.currentframe()
+    caller = frame.f_back if frame is not None else None
+    scope = caller.f_locals if caller is not None else {}  # a postponed annotation may use names of this scope
     decorator: Any = _Decorator(options, scope)
     return decorator if function is None else decorator(function)
 
 
 class _Decorator:
-    """`@tool(...)`, waiting for what it decorates."""
+    """The decorator that `@tool(...)` with options returns."""
 
     def __init__(self, options: Options, scope: Mapping[str, Any]) -> None:
         self._options = options
@@ -160,7 +162,7 @@ def _make(function: Any, options: Options, scope: Mapping[str, Any], *, origin: 
     name = str(given.pop("name", None) or getattr(function, "__name__", type(function).__name__))
     description, answer = cast("str | None", given.pop("description", None)), cast(Any, given.pop("answer", None))
     lax, flatten = bool(given.pop("lax", True)), bool(given.pop("flatten", True))
-    documented = documentation(getattr(function, "__doc__", None))
+    documented = parse_docstring(getattr(function, "__doc__", None))
     signature = Signature(function, documented.parameters, name=name, scope=scope)
     if signature.kind is HandlerKind.STREAM:
         given.setdefault("mode", Mode.BACKGROUND)
@@ -168,12 +170,12 @@ def _make(function: Any, options: Options, scope: Mapping[str, Any], *, origin: 
         given.setdefault("mode", Mode.HUMAN)
     fields = policy(cast(Policy, given))
     if answer is not None and fields["mode"] is not Mode.HUMAN:
-        raise RegistrationError(f"The tool {name} has answer=, which asks a person, so its mode is 'human'.")
+        raise RegistrationError(f"The tool {name} has answer=, which asks a person: its mode must be 'human'.")
     return Tool(
         name=name,
         description=description or documented.description,
         arguments=signature.arguments(lax=lax, flatten=flatten),
-        result=signature.result() if answer is None else signature.adapted(answer),
+        result=signature.result() if answer is None else signature.result_of_type(answer),
         handler=signature.handler(flatten=flatten) if answer is None else None,
         answer=answer,
         origin=origin,

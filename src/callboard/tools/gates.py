@@ -1,7 +1,7 @@
-"""Gates: feature flags that hide a tool's schema while its handler stays registered.
+"""Gates: feature flags that hide a tool while it stays registered.
 
-A gate is a callable that answers now. A string in a definition is short for one: `env:NAME` looks at the environment,
-any other name at the settings (`Settings.gates`, or `CALLBOARD_GATE_<NAME>`), where a flag that nobody set is closed.
+A gate is a sync callable, or a string: `env:NAME` reads an environment variable, any other name a flag in the settings
+(`Settings.gates`, or `CALLBOARD_GATE_<NAME>`), where an unset flag is closed.
 """
 
 import inspect
@@ -17,7 +17,7 @@ _FALSE = frozenset({"", "0", "false", "no", "off"})
 
 
 def is_open(gate: Gate | None, flags: Mapping[str, bool]) -> bool:
-    """Whether the tool behind this gate is shown. A gate that raises is closed: an unknown answer shows nothing."""
+    """Whether the tool behind a gate is visible. A gate that raises is closed."""
     if gate is None:
         return True
     if isinstance(gate, str):
@@ -31,15 +31,15 @@ def is_open(gate: Gate | None, flags: Mapping[str, bool]) -> bool:
 
 
 def gate_label(gate: Gate | None) -> str | None:
-    """The gate as people read it in a manifest."""
+    """Return the name of a gate for the manifest."""
     if gate is None or isinstance(gate, str):
         return gate
     return getattr(gate, "__qualname__", type(gate).__qualname__)
 
 
 def check_gate(gate: Gate | None) -> None:
-    """Refuse what can be neither looked up nor called."""
+    """Raise `RegistrationError` for a value that is no gate."""
     if gate is not None and not (callable(gate) or (isinstance(gate, str) and gate)):
-        raise RegistrationError(f"A gate is a flag's name, 'env:NAME' or a callable, not {gate!r}.")
+        raise RegistrationError(f"A gate must be the name of a flag, 'env:NAME' or a callable, not {gate!r}.")
     if inspect.iscoroutinefunction(gate):
-        raise RegistrationError("A gate answers at once: it cannot be an async function, which would always look open.")
+        raise RegistrationError("A gate cannot be an async function: its result is needed synchronously.")

@@ -1,10 +1,10 @@
-"""A tool's code, and how it is entered: with which arguments, with or without a context, on the loop or in a thread."""
+"""The code of a tool, and how to call it: its parameters, with or without a context, on the loop or in a thread."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+import asyncio
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from enum import StrEnum
 from functools import partial
-from types import coroutine
 from typing import Any, cast
 
 import anyio.to_thread
@@ -12,20 +12,22 @@ from anyio import CapacityLimiter
 
 from .context import ToolContext
 
+_END = object()
+
 
 class HandlerKind(StrEnum):
-    """What entering the handler gives back."""
+    """The kind of function behind a handler."""
 
     ASYNC = "async"
-    """A coroutine: the usual form."""
+    """A coroutine function."""
     STREAM = "stream"
-    """An async generator: what it yields are partial results, told at once. The last one is the result."""
+    """An async generator function. The last value is the result; the others are published as partial results."""
     SYNC = "sync"
-    """A value, after blocking; it runs in a thread."""
+    """A blocking function, which runs in a thread."""
 
 
 class Handler:
-    """A callable with the facts that are needed to enter it. Stateless: any number of calls may be inside at once."""
+    """A callable and the names of its special parameters. Stateless: calls may run concurrently."""
 
     __slots__ = ("context", "direct", "function", "kind", "parameter", "plain")
 
@@ -40,16 +42,16 @@ class Handler:
         self.function = function
         self.kind = kind
         self.context = context
-        """The parameter that takes the `ToolContext`, if one does."""
+        """The parameter that takes the `ToolContext`, or None."""
         self.parameter = parameter
-        """The parameter that takes the whole input; without one, the input is spread over the parameters."""
+        """The parameter that takes the whole input; if None, each property is passed as a keyword argument."""
         self.direct = function if kind is HandlerKind.ASYNC and context is None and parameter is None else None
-        """The function itself, where it takes just the spread input and gives a coroutine."""
+        """The function, if it is a coroutine function that takes only the properties of the input; otherwise None."""
         self.plain = kind is HandlerKind.ASYNC and context is None
-        """Whether entering it gives a coroutine that needs nothing of its surroundings: the usual, fast case."""
+        """Whether the function is a coroutine function that takes no context: the usual, fast case."""
 
     def enter(self, arguments: Any, context: ToolContext | None) -> Any:
-        """Call the function: a coroutine, an async generator or a value, by kind."""
+        """Call the function. Returns a coroutine, an async generator or a value, depending on the kind."""
         if self.parameter is not None:
             arguments = {self.parameter: arguments}
         if self.context is None:
@@ -57,7 +59,7 @@ class Handler:
         return self.function(**arguments, **{self.context: context})
 
     async def run(self, arguments: Any, context: ToolContext, threads: CapacityLimiter | None = None) -> Any:
-        """Run to the end. Cancellation reaches a coroutine; a thread is left to finish and its value is discarded."""
+        """Run to completion. Cancellation stops a coroutine; a thread goes on and its value is discarded."""
         match self.kind:
             case HandlerKind.ASYNC:
                 return await self.enter(arguments, context)
@@ -69,52 +71,44 @@ class Handler:
 
 
 async def _last(values: AsyncGenerator[Any, Any], context: ToolContext) -> Any:
-    """The last value of a generator. Those before it are partial results: all after which it does not end at once."""
-    held, told = cast(Any, None), True
-
-    async def tell() -> None:
-        nonlocal told
-        if not told:
-            told = True
-            await context.partial(held)
-
-    async with aclosing(values):  # its clean-up runs here, also when the loop is left by an error
-        while True:
-            try:
-                value = await _awaited(anext(values), tell)
-            except StopAsyncIteration:
-                return held
-            except BaseException:
-                await tell()
-                raise
-            await tell()
-            held, told = value, False
+    """Return the last value of a generator, and publish the values before it as partial results."""
+    last: Any = None
+    async with aclosing(values):
+        following = await anext(values, _END)
+        while following is not _END:
+            last = following
+            following = await _next(values, last, context)
+    return last
 
 
-@coroutine
-def _awaited(what: Awaitable[Any], before: Callable[[], Awaitable[None]]) -> Generator[Any, Any, Any]:
-    """What comes of something awaitable. If it has to be waited for, something else is done before.
+async def _next(values: AsyncGenerator[Any, Any], previous: Any, context: ToolContext) -> Any:
+    """Return the next value of a generator, or `_END`, and publish the previous value as a partial result.
 
-    An error of that is raised where the awaitable waits.
+    The previous value is published as soon as the generator waits, yields or fails. If the generator ends without
+    waiting, the previous value is the result and is not published. If publishing fails, the generator is cancelled.
     """
-    steps: Any = what.__await__()
+    publishing: list[asyncio.Task[None]] = []
+    failure: Exception | None = None
+    following: Any = _END
     try:
-        waits_for = next(steps)
-        if blocks := getattr(waits_for, "_asyncio_future_blocking", False):
-            waits_for._asyncio_future_blocking = False  # the mark of a future that is handed over: others may await it
-        try:
-            yield from before().__await__()
-        except BaseException as error:
-            waits_for = steps.throw(error)
-        else:
-            if blocks:
-                waits_for._asyncio_future_blocking = True
-        while True:
+        async with asyncio.TaskGroup() as group:
+            start = asyncio.get_running_loop().call_soon(  # runs only if the generator waits
+                lambda: publishing.append(group.create_task(context.partial(previous)))
+            )
             try:
-                given = yield waits_for
-            except BaseException as error:
-                waits_for = steps.throw(error)
-            else:
-                waits_for = steps.send(given)
-    except StopIteration as end:
-        return end.value
+                following = await anext(values, _END)
+            except Exception as error:  # raised after the previous value is published
+                failure = error
+            finally:
+                start.cancel()
+    except ExceptionGroup as errors:
+        error = cast("Exception", errors.exceptions[0])
+        raise error from error.__cause__
+    if not publishing and (failure is not None or following is not _END):
+        await context.partial(previous)
+    if failure is None:
+        return following
+    try:
+        raise failure
+    finally:
+        failure = None  # breaks the reference cycle with this frame

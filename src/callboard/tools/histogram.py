@@ -1,15 +1,15 @@
-"""A histogram: how many values lie below each of a few bounds, in constant memory."""
+"""A cumulative histogram with fixed bounds, in constant memory."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 3_600.0)
-"""The bounds for durations."""
+"""Bounds for durations."""
 
 
 class Histogram:
-    """Counts values by bounds. A value that is equal to a bound lies below it."""
+    """Counts values by bounds. A value equal to a bound counts as below it."""
 
     __slots__ = ("_counts", "bounds", "total")
 
@@ -25,7 +25,7 @@ class Histogram:
         self.total += value
 
     def add_all(self, values: list[float]) -> None:
-        """Count many values at once, which costs little for those that lie below the first bound."""
+        """Count many values at once. Values below the first bound cost little."""
         self.total += sum(values)
         bounds, counts = self.bounds, self._counts
         first = bounds[0]
@@ -35,5 +35,5 @@ class Histogram:
             counts[bisect_left(bounds, value)] += 1
 
     def below(self) -> list[int]:
-        """How many values lie below each bound; the last is how many there are."""
+        """Return the number of values below each bound; the last element is the number of all values."""
         return list(accumulate(self._counts))

@@ -1,4 +1,4 @@
-"""The JSON schema of a typed input: Pydantic's own, and with every secret called one."""
+"""The JSON schema of a typed input: Pydantic's schema, with every secret marked."""
 
 from functools import cache
 from typing import Any, cast
@@ -11,12 +11,12 @@ from ..schemas.secrets import has_secrets
 
 
 class InputSchema(GenerateJsonSchema):
-    """Says `writeOnly` also of `Secret[...]`, and of keys. Pydantic does so of `SecretStr` and `SecretBytes` only."""
+    """Marks `Secret[...]` and secret keys `writeOnly`, as Pydantic does only for `SecretStr` and `SecretBytes`."""
 
     def json_or_python_schema(self, schema: core_schema.JsonOrPythonSchema) -> JsonSchemaValue:
         made = super().json_or_python_schema(schema)
         written = cast("dict[str, Any]", schema.get("serialization", {}))
-        return {**made, "writeOnly": True} if written.get("function") is _mark_of_secrets() else made
+        return {**made, "writeOnly": True} if written.get("function") is _secret_serializer() else made
 
     def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
         made = super().dict_schema(schema)
@@ -26,7 +26,7 @@ class InputSchema(GenerateJsonSchema):
 
 
 @cache
-def _mark_of_secrets() -> Any:
-    """The function that writes a `Secret`. By it alone, a secret of some type is told from that type."""
+def _secret_serializer() -> Any:
+    """Return the function that serializes a `Secret`, the only mark by which its core schema is recognized."""
     secret = cast("dict[str, Any]", TypeAdapter(Secret[str]).core_schema)
     return secret["serialization"]["function"]

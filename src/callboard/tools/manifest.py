@@ -1,4 +1,4 @@
-"""The capability manifest: everything that a registry can do, as JSON."""
+"""The capability manifest: all tools of a registry as JSON."""
 
 import copy
 from collections.abc import Iterable, Mapping
@@ -10,16 +10,16 @@ from .definition import Tool
 from .gates import gate_label, is_open
 
 VERSION = 1
-"""Of the manifest's own form; it rises when a reader would have to change."""
+"""Version of the format, incremented on incompatible changes."""
 
 
 def manifest(tools: Iterable[Tool], flags: Mapping[str, bool], dialects: Iterable[str] = ()) -> dict[str, Any]:
-    """The manifest of these tools. With `dialects`, each entry also holds its schema in those."""
+    """Make the manifest of some tools. Each entry includes its schema in the given dialects."""
     return {"version": VERSION, "tools": [entry(tool, flags, dialects) for tool in tools]}
 
 
 def entry(tool: Tool, flags: Mapping[str, bool], dialects: Iterable[str] = ()) -> dict[str, Any]:
-    """One tool's entry."""
+    """Make the entry of one tool."""
     made: dict[str, Any] = {
         "name": tool.name,
         "namespace": tool.namespace,
@@ -46,7 +46,7 @@ def entry(tool: Tool, flags: Mapping[str, bool], dialects: Iterable[str] = ()) -
 
 def _schema(tool: Tool, dialect: str) -> dict[str, Any]:
     if dialect not in DIALECTS:
-        return tool.schema(dialect)  # raises the error that lists the dialects
+        return tool.schema(dialect)  # raises an error that lists the dialects
     try:
         return tool.schema(dialect)
     except SchemaError as error:

@@ -1,4 +1,4 @@
-"""What a tool says about retrying and about breaking. Records only: the decisions are made where executions are."""
+"""Retry and circuit breaker policies of a tool. Records only: `execution` makes the decisions."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from ..errors import CallboardError, ErrorCategory
 
 
 class BackoffStrategy(StrEnum):
-    """How the delay grows from one attempt to the next. All are capped by `max_delay`."""
+    """How the delay grows between attempts. `max_delay` caps all of them."""
 
     FIXED = "fixed"
     """Always the base delay."""
@@ -18,11 +18,11 @@ class BackoffStrategy(StrEnum):
     EXPONENTIAL = "exponential"
     """Base, times the multiplier, times the multiplier again."""
     EXPONENTIAL_JITTER = "exponential_jitter"
-    """Anything between nothing and the exponential delay, so that many callers do not come back together."""
+    """A random delay up to the exponential one, so that many callers do not retry at the same time."""
 
 
 class PolicyError(CallboardError, ValueError):
-    """A policy has a value that makes no sense."""
+    """A policy has an invalid value."""
 
     code = "policy"
 
@@ -32,7 +32,7 @@ DEFAULT_RETRY_ON = frozenset({ErrorCategory.TRANSIENT, ErrorCategory.TIMEOUT, Er
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often and how soon a failed attempt is made again."""
+    """How often and after which delay a failed attempt is retried."""
 
     max_attempts: int = 3
     base_delay: float = 1.0
@@ -48,24 +48,24 @@ class RetryPolicy:
         except ValueError as error:
             raise PolicyError(f"{error}. Strategies: {', '.join(BackoffStrategy)}") from None
         if self.max_attempts < 1:
-            raise PolicyError(f"max_attempts is {self.max_attempts}; it counts the first attempt, so 1 is the least")
+            raise PolicyError(f"max_attempts is {self.max_attempts}; it must be at least 1, for the first attempt")
         if self.base_delay < 0 or self.max_delay < 0 or self.multiplier < 1:
             raise PolicyError("delays cannot be negative, and the multiplier cannot be below 1")
 
 
 class BreakerScope(StrEnum):
-    """Which calls of a tool share a breaker."""
+    """The calls of a tool that share a circuit breaker."""
 
     TOOL = "tool"
-    """All of them."""
+    """All calls."""
     USER = "user"
-    """Those of one user."""
+    """The calls of one user."""
     SESSION = "session"
-    """Those of one session."""
+    """The calls of one session."""
     TARGET = "target"
-    """Those with one target, such as a host, of all users."""
+    """The calls of all users to one target, such as a host."""
     USER_TARGET = "user_target"
-    """Those of one user with one target: no user can pause a target for another one."""
+    """The calls of one user to one target, so that no user can block a target for others."""
 
 
 _BY_TARGET = (BreakerScope.TARGET, BreakerScope.USER_TARGET)
@@ -73,17 +73,17 @@ _BY_TARGET = (BreakerScope.TARGET, BreakerScope.USER_TARGET)
 
 @dataclass(frozen=True, slots=True)
 class BreakerPolicy:
-    """When a tool that keeps failing is refused for a while."""
+    """When calls of a failing tool are refused, and for how long."""
 
     failure_threshold: int = 5
     recovery_time: float = 60.0
     success_threshold: int = 2
     hide_when_open: bool = False
-    """Whether the tool is not shown to those whom its breaker refuses. Not for breakers by target."""
+    """Whether the tool is hidden while its breaker is open. Not available for breakers by target."""
     scope: BreakerScope | str = BreakerScope.TOOL
-    """Which calls share a breaker. A tool whose failures depend on its arguments should not be paused for everyone."""
+    """The calls that share a breaker. Choose a narrow scope if failures depend on the arguments."""
     target: Callable[[Any], str | None] | None = None
-    """Names the target of a call, given its validated input. None: none is known, and the call counts for its user."""
+    """Function from the validated input to the target of a call. If it returns None, the call counts for its user."""
 
     def __post_init__(self) -> None:
         try:
@@ -91,10 +91,10 @@ class BreakerPolicy:
         except ValueError as error:
             raise PolicyError(f"{error}. Scopes: {', '.join(BreakerScope)}") from None
         if (self.scope in _BY_TARGET) != (self.target is not None):
-            raise PolicyError(f"target= and a scope by target ({', '.join(_BY_TARGET)}) need each other")
+            raise PolicyError(f"target= and a scope by target ({', '.join(_BY_TARGET)}) must be used together")
         if self.scope in _BY_TARGET and self.hide_when_open:
             raise PolicyError("hide_when_open cannot be used by target: other targets still work")
         if self.failure_threshold < 1 or self.success_threshold < 1:
-            raise PolicyError("thresholds count from 1")
+            raise PolicyError("thresholds must be at least 1")
         if self.recovery_time <= 0:
             raise PolicyError("recovery_time must be above 0")

@@ -1,7 +1,7 @@
-"""The registry: every tool under its name, who may see which, and the plain way to call one.
+"""The registry: tools by name, their visibility, and direct calls without a session.
 
-It knows nothing of sessions, stores or events; what it gives to the layers above is a `Snapshot`. `call` runs a tool
-right here: validate, run, write, count. Retries, deadlines and records belong to an execution, which a session makes.
+It knows no sessions, stores or events; the layers above use its `Snapshot`. `call` validates the arguments, runs the
+tool, encodes the result and counts the call. Retries, deadlines and records belong to the executions of a session.
 """
 
 import asyncio
@@ -20,31 +20,31 @@ from pydantic_core import from_json
 from ..categories import DEFAULT_ERRORS, ErrorTable
 from ..errors import CATEGORIES, RegistrationError, ToolError
 from ..settings import Settings
-from .changes import Change, ChangeKind, Subscription
+from ..shortening import shorten
 from .context import ToolContext
 from .definition import RESERVED_NAMESPACE, Tool
 from .descriptions import undescribed, undescribed_in_schema
-from .document import Size, encode, encode_text, shorten, too_large
+from .document import Size, encode, encode_text, too_large
 from .function import StatefulTool
 from .function import tool as make_tool
-from .inclusion import Inclusion
-from .lifetimes import Lifetimes
+from .lifetime_manager import LifetimeManager
 from .manifest import manifest
 from .schema_arguments import SchemaArguments
 from .snapshot import Snapshot
 from .stats import Statistics, ToolStats
+from .subscription import Change, ChangeKind, Subscription
 from .toolset import Toolset
+from .toolset_sync import ToolsetSync
 from .view import View
 
 log = logging.getLogger("callboard.tools")
 
 
 class Registry:
-    """Tools by name. Entering it (`async with`) starts the tools that hold something; without such tools it may stay
-    unentered.
+    """Tools by name. Enter it (`async with`) to call tools that hold resources; other tools do not need that.
 
-    `strict` refuses tools with undescribed properties, otherwise they only warn. `dialects` are those that every tool
-    must be able to speak: one that cannot is refused when it is registered, not when a model first asks.
+    `strict` refuses tools with undescribed properties; otherwise they cause a warning. A tool whose schema cannot be
+    expressed in all of `dialects` is refused when it is registered, not at its first use.
     """
 
     def __init__(
@@ -59,21 +59,21 @@ class Registry:
         self.settings = settings or Settings.from_environment()
         self.errors = errors
         self.argument_size = Size(self.settings.max_argument_bytes, self.settings.max_argument_values)
-        """How large the arguments of a call may be."""
-        self._harmless = self.argument_size.harmless
+        """Size limits for the arguments of a call."""
+        self._unchecked_bytes = self.argument_size.unchecked_bytes
         self.version = 0
-        """It rises with every change, for those who remember what they found."""
+        """Incremented with every change, to invalidate caches."""
         self._strict = strict
         self._dialects = tuple(dialects)
         self._tools: dict[str, Tool] = {}
         self._stats: dict[str, ToolStats] = {}
         self._subscribers: list[Subscription] = []
-        self._lifetimes = Lifetimes()
-        self._inclusions: list[Inclusion] = []
+        self._lifetimes = LifetimeManager()
+        self._toolset_syncs: list[ToolsetSync] = []
         self._entered = AsyncExitStack()
         self._threads: CapacityLimiter | None = None
         for given in tools:
-            if isinstance(given, Tool):  # first: asking whether it is a toolset is slow
+            if isinstance(given, Tool):  # first, because the check against a protocol is slow
                 self.register(cast(Tool, given))
             elif isinstance(given, Toolset):
                 self.include(given)
@@ -83,67 +83,69 @@ class Registry:
     # Registration
 
     def register(self, given: Tool | Callable[..., Any], *, replace: bool = False, strict: bool | None = None) -> Tool:
-        """Add a tool, or a function to be made one. Raises `RegistrationError` for a name that is taken, unless it is
-        taken by the same function (as after a reload) or `replace` is set.
+        """Add a tool, or make one from a function and add it.
+
+        Raises `RegistrationError` for a taken name, unless the tool was made from the same function (as after a reload)
+        or `replace` is set.
         """
         if isinstance(given, StatefulTool):
-            raise RegistrationError("A class of tools is registered by making one of it first: register(TheClass(…)).")
+            raise RegistrationError("A class decorated with @tool must be instantiated first: register(TheClass(…)).")
         tool = cast(Tool, given) if isinstance(given, Tool) else make_tool(given)
         if tool.namespace == RESERVED_NAMESPACE and not (tool.origin or "").startswith("callboard."):
             raise RegistrationError(f"The namespace {RESERVED_NAMESPACE!r} is reserved for built-in tools.")
         before = self._tools.get(tool.name)
         if before is not None and not replace and not _is_reloaded(before, tool):
             raise RegistrationError(
-                f"There is a tool {tool.name!r} already, in namespace {before.namespace!r}. "
-                "Give one of them another name, or register with replace=True."
+                f"A tool {tool.name!r} is already registered, in namespace {before.namespace!r}. "
+                "Rename one of them, or register with replace=True."
             )
         self._check(tool, self._strict if strict is None else strict)
         self._tools[tool.name] = tool
         self._stats.setdefault(tool.name, ToolStats())
-        self._tell(ChangeKind.REGISTERED if before is None else ChangeKind.REPLACED, tool.name)
+        self._notify(ChangeKind.REGISTERED if before is None else ChangeKind.REPLACED, tool.name)
         return tool
 
     def replace(self, given: Tool | Callable[..., Any]) -> Tool:
-        """Register in the place of the tool that has the name now, or anew."""
+        """Register a tool, replacing any tool of the same name."""
         return self.register(given, replace=True)
 
     def include(self, toolset: Toolset, *, strict: bool | None = None) -> None:
-        """Add the tools of a toolset, and follow its changes. It is entered and left with the registry."""
-        self._inclusions.append(Inclusion(toolset, self, strict=strict))
+        """Add the tools of a toolset and keep them in sync. It is entered and left with the registry."""
+        self._toolset_syncs.append(ToolsetSync(toolset, self, strict=strict))
 
     def unregister(self, name: str) -> Tool:
         """Remove a tool and its statistics. Raises `ToolError` (not_found)."""
         tool = self[name]
         del self._tools[name]
         del self._stats[name]
-        self._tell(ChangeKind.UNREGISTERED, name)
+        self._notify(ChangeKind.UNREGISTERED, name)
         return tool
 
     def clear(self) -> None:
         """Remove all tools."""
         self._tools.clear()
         self._stats.clear()
-        self._tell(ChangeKind.CLEARED, None)
+        self._notify(ChangeKind.CLEARED, None)
 
     def subscribe(self, callback: Callable[[Change], Any]) -> Subscription:
-        """Be told of every change from now on, until the subscription is closed."""
+        """Call back on every change until the subscription is closed."""
         return Subscription(callback, self._subscribers)
 
-    # Looking up
+    # Lookup
 
     def get(self, name: str) -> Tool | None:
-        """The tool of that name, or None."""
+        """Return the tool of that name, or None."""
         return self._tools.get(name)
 
     def has(self, name: str) -> bool:
         return name in self._tools
 
     def names(self) -> tuple[str, ...]:
-        """All names, in the order of registration."""
+        """List all names, in the order of registration."""
         return tuple(self._tools)
 
     def all(self) -> tuple[Tool, ...]:
-        """All tools, in the order of registration."""
+        """List all tools, in the order of registration."""
         return tuple(self._tools.values())
 
     def by_namespace(self, namespace: str) -> tuple[Tool, ...]:
@@ -172,7 +174,7 @@ class Registry:
     def __len__(self) -> int:
         return len(self._tools)
 
-    # Showing
+    # Visibility
 
     def snapshot(
         self,
@@ -181,68 +183,68 @@ class Registry:
         channel: str | None = None,
         allow: Collection[str] | None = None,
     ) -> Snapshot:
-        """The tools that are visible now: of these namespaces (None: all) and this channel, allowed, with open gates.
+        """Select the visible tools: in these namespaces (None: all), on this channel, allowed, with open gates.
 
         The built-in namespace is always visible.
         """
-        return self.look(View.of(namespaces, channel, allow))
+        return self.visible(View.of(namespaces, channel, allow))
 
-    def look(self, view: View) -> Snapshot:
-        """The tools that a view shows now, less those that hide while their breaker is open."""
+    def visible(self, view: View) -> Snapshot:
+        """Select the tools that a view admits now, except those hidden by an open breaker."""
         flags = self.settings.gates
-        return Snapshot(tool for tool in self._tools.values() if view.shows(tool, flags) and not self._is_hidden(tool))
+        return Snapshot(tool for tool in self._tools.values() if view.admits(tool, flags) and not self._is_hidden(tool))
 
     def _is_hidden(self, tool: Tool) -> bool:
         return tool.breaker is not None and tool.breaker.hide_when_open and self._stats[tool.name].breaker == "open"
 
     def manifest(self, dialects: Iterable[str] = ()) -> dict[str, Any]:
-        """All tools as JSON data, gated ones with the state of their gate."""
+        """Describe all tools as JSON data, including gated ones."""
         return manifest(self, self.settings.gates, dialects)
 
     def stats(self, name: str) -> Statistics:
-        """What a tool has done. Raises `ToolError` (not_found)."""
+        """Return the statistics of a tool. Raises `ToolError` (not_found)."""
         return self.counters(self[name].name).read()
 
     def reset_stats(self, name: str | None = None) -> None:
-        """Start the statistics of one tool, or of all, from nothing."""
+        """Reset the statistics of one tool, or of all."""
         for counters in self._stats.values() if name is None else [self.counters(self[name].name)]:
             counters.reset()
 
     def counters(self, name: str) -> ToolStats:
-        """The live counters of a tool, for whoever runs it."""
+        """Return the live counters of a tool."""
         return self._stats[name]
 
     @property
     def counters_by_name(self) -> Mapping[str, ToolStats]:
-        """Those of all registered tools, as they come and go."""
+        """The live counters of all registered tools."""
         return self._stats
 
     def counters_of(self, tool: Tool) -> ToolStats:
-        """The same for a tool that may have been removed while it ran; nobody reads those counters."""
+        """Return the live counters of a tool, or unused ones if it was unregistered while it ran."""
         return self._stats.get(tool.name) or ToolStats()
 
     async def start(self, tool: Tool) -> None:
-        """Return once what a tool holds is entered. Raises `ToolError` (configuration)."""
+        """Return once the tool's lifetime is entered. Raises `ToolError` (configuration)."""
         await self._lifetimes.ensure(tool)
 
     # Calling
 
     async def call(self, name: str, arguments: Any = None) -> Any:
-        """Run a tool with arguments given as data, and return its value as JSON data. Raises `ToolError`."""
+        """Run a tool with arguments as Python data and return its value as JSON data. Raises `ToolError`."""
         return from_json(await self.call_json(name, encode({} if arguments is None else arguments)))
 
     async def call_json(self, name: str, arguments: bytes | str) -> bytes:
-        """Run a tool with arguments given as JSON text, and return its value as JSON. Raises `ToolError`."""
+        """Run a tool with arguments as JSON text and return its value as JSON text. Raises `ToolError`."""
         if (tool := self._tools.get(name)) is None:
             raise _not_found(name)
         handler = tool.handler
         counters = self._stats[name]
         start = perf_counter()
         try:
-            if len(arguments) > self.argument_size.max_bytes:  # before a copy of it is made
+            if len(arguments) > self.argument_size.max_bytes:  # before copying it
                 raise too_large(len(arguments), self.argument_size.max_bytes)
             data = arguments if isinstance(arguments, bytes) else encode_text(arguments)
-            if len(data) > self._harmless:
+            if len(data) > self._unchecked_bytes:
                 self.argument_size.check(data)
             parsed = tool.arguments.parse(name, data)
             if handler is not None and handler.direct is not None and tool.lifetime is None:
@@ -253,7 +255,7 @@ class Registry:
         except BaseException as error:
             failure = self.errors.translate(error)
             counters.failed(failure.category, perf_counter() - start, datetime.now(UTC))
-            if _is_the_callers(error):
+            if _is_for_caller(error):
                 raise
             if CATEGORIES[failure.category].reported:
                 log.warning("%s failed (%s): %s", name, failure.category, failure.report or failure.message)
@@ -263,7 +265,7 @@ class Registry:
 
     async def _run(self, tool: Tool, parsed: Any) -> Any:
         if tool.handler is None:
-            raise ToolError(f"The tool {tool.name} asks a person, which needs a session.", category="configuration")
+            raise ToolError(f"The tool {tool.name} asks a person and needs a session.", category="configuration")
         await self._lifetimes.ensure(tool)
         if self._threads is None:
             self._threads = CapacityLimiter(self.settings.max_threads)
@@ -275,9 +277,9 @@ class Registry:
         await self._lifetimes.__aenter__()
         try:
             async with AsyncExitStack() as stack:
-                for inclusion in self._inclusions:
-                    await stack.enter_async_context(inclusion.toolset)
-                    inclusion.follow()
+                for each in self._toolset_syncs:
+                    await stack.enter_async_context(each.toolset)
+                    each.sync()
                 self._entered = stack.pop_all()
         except BaseException as error:
             await self._lifetimes.__aexit__(type(error), error, error.__traceback__)
@@ -299,9 +301,9 @@ class Registry:
             missing = undescribed(tool.input_model, getattr(tool.arguments, "descriptions", ()))
         if missing:
             problem = (
-                f"The tool {tool.name!r} has properties without a description: {', '.join(missing)}. Models choose "
-                'arguments by them: use Annotated[..., "text"] for a parameter, Field(description="text") for a field '
-                'of a model, or the docstring (pip install "callboard[docstrings]").'
+                f"The tool {tool.name!r} has properties without a description: {', '.join(missing)}. Models need "
+                'them: use Annotated[..., "text"] for a parameter, Field(description="text") for a field of a model, '
+                'or the docstring (pip install "callboard[docstrings]").'
             )
             if strict:
                 raise RegistrationError(problem)
@@ -309,7 +311,7 @@ class Registry:
         for dialect in self._dialects:
             tool.shared_schema(dialect)
 
-    def _tell(self, kind: ChangeKind, name: str | None) -> None:
+    def _notify(self, kind: ChangeKind, name: str | None) -> None:
         self.version += 1
         if self._subscribers:
             change = Change(kind, name, self.names())
@@ -318,15 +320,15 @@ class Registry:
 
 
 def _is_reloaded(before: Tool, tool: Tool) -> bool:
-    """Whether a tool is the one before, made again from the same place: not another closure of the same code."""
+    """Whether a tool was made again from the same definition, and is not another closure of the same code."""
     if before is tool:
         return True
     codes = [getattr(each.handler and each.handler.function, "__code__", None) for each in (before, tool)]
     return before.origin is not None and before.origin == tool.origin and (codes[0] is None or codes[0] is not codes[1])
 
 
-def _is_the_callers(error: BaseException) -> bool:
-    """Whether an exception is meant for the caller's task, and not one that a handler ended with."""
+def _is_for_caller(error: BaseException) -> bool:
+    """Whether an exception cancels the caller's task, rather than being the failure of a handler."""
     if isinstance(error, asyncio.CancelledError):
         task = asyncio.current_task()
         return task is not None and task.cancelling() > 0

@@ -1,7 +1,7 @@
-"""The input side of a dynamic tool: arguments held against a JSON schema, with the same errors as typed ones.
+"""Validation of a dynamic tool's arguments against a JSON schema, with the same errors as typed arguments.
 
-The schema may come from a stranger (a remote server), so it never leads to a request: references outside of it are
-refused, and the validator has nothing to fetch with.
+The schema may come from an untrusted server, so it never causes a request: external references are refused, and the
+validator's retriever always fails.
 """
 
 import copy
@@ -13,38 +13,37 @@ from typing import Any, NoReturn, cast
 from pydantic_core import from_json, to_json
 
 from ..errors import MissingExtraError, RegistrationError
+from ..jsonrules.duplicate_keys import check_keys_and_numbers
 from ..schemas.clean import clean
-from ..schemas.secrets import MASK, has_secrets, names_shown
+from ..schemas.secrets import MASK, has_secrets, public_names
+from ..shortening import shorten
 from ..types import JSONSchema, Violation
-from .arguments import ROUNDS
-from .coercion import Fault, coerced
-from .document import check_depth, check_text, shorten
-from .problems import MANY_PROBLEMS, MAX_PROBLEMS, REQUIRED, path_of, shown, validation_error
+from .argument_repair import MAX_REPAIR_ROUNDS, InvalidLocation, repair_arguments
+from .document import check_depth
+from .problems import MANY_PROBLEMS, MAX_PROBLEMS, REQUIRED, abbreviate, path_of, validation_error
 
 _COMPOSED = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"})
-"""Keywords that declare properties elsewhere than in `properties`."""
+"""Keywords that declare properties outside of `properties`."""
 
 
 class SchemaArguments:
-    """Arguments validated against a JSON schema. Undeclared properties are refused unless the schema admits them."""
+    """Arguments validated against a JSON schema. Undeclared properties are refused unless the schema allows them."""
 
     __slots__ = ("_cleaned", "_lax", "_names", "_schema", "_secret", "_validator", "closed", "model")
 
     def __init__(self, schema: JSONSchema, *, lax: bool) -> None:
         if not isinstance(cast(Any, schema), dict):
-            raise RegistrationError("The input schema is not a JSON schema: an object is wanted.")
+            raise RegistrationError("The input schema is not a JSON schema: it must be an object.")
         try:
-            self._cleaned = clean(
-                schema
-            )  # refuses what is too deep, too large or refers to elsewhere, before a validator sees it
-        except (AttributeError, KeyError, TypeError):  # a schema stands where there is none
+            self._cleaned = clean(schema)  # raises for depth, size and external references before a validator sees them
+        except (AttributeError, KeyError, TypeError):  # a keyword has a value of the wrong type
             raise RegistrationError("The input schema is not a valid JSON schema.") from None
         if schema.get("type", "object") != "object":
-            raise RegistrationError(f"The input of a tool is an object, and the schema says {schema['type']!r}.")
+            raise RegistrationError(f"The input schema has the type {schema['type']!r}; it must be 'object'.")
         self._secret = has_secrets(self._cleaned)
-        self._names = names_shown(self._cleaned)
+        self._names = public_names(self._cleaned)
         self.model = dict[str, Any]
-        schema = copy.deepcopy(schema)  # what is shown must not change with the caller's own dict
+        schema = copy.deepcopy(schema)  # the caller may modify its own
         self.closed = schema.get("additionalProperties", False) is False
         closing = "unevaluatedProperties" if _COMPOSED & schema.keys() else "additionalProperties"
         self._schema = {**({closing: False} if self.closed else {}), **schema, "type": "object"}
@@ -59,24 +58,24 @@ class SchemaArguments:
             problem = Violation(path="", message=f"Invalid JSON: {error}", received=None)
             raise validation_error(tool, [problem]) from None
         found = first = list(islice(self._problems(value), MANY_PROBLEMS))
-        for _ in range(ROUNDS if 0 < len(found) < MANY_PROBLEMS else 0):
-            faults = [fault for fault, _ in found]
+        for _ in range(MAX_REPAIR_ROUNDS if 0 < len(found) < MANY_PROBLEMS else 0):
+            locations = [at for at, _ in found]
             try:
-                better = coerced(value, faults, self._cleaned, lax=self._lax) if faults else None
-                if better is None and (not self._lax or (better := _literals(value, faults)) is None):
+                better = repair_arguments(value, locations, self._cleaned, lax=self._lax) if locations else None
+                if better is None and (not self._lax or (better := _literals(value, locations)) is None):
                     break
                 value, found = better, list(islice(self._problems(better), MANY_PROBLEMS))
-            except (ValueError, RecursionError):  # what was put together is nested too deeply
+            except (ValueError, RecursionError):  # the repaired document is nested too deeply
                 break
         if found:
             raise validation_error(tool, [problem for _, problem in first])
-        check_text(data)
+        check_keys_and_numbers(data)
         return cast("dict[str, Any]", value)
 
     def schema(self) -> JSONSchema:
         return self._schema
 
-    def _problems(self, value: Any) -> Iterator[tuple[Fault, Violation]]:
+    def _problems(self, value: Any) -> Iterator[tuple[InvalidLocation, Violation]]:
         for error in self._validator.iter_errors(value):
             location: list[int | str] = list(error.instance_path)
             kind = type(error.kind).__name__.rpartition("_")[2]
@@ -88,22 +87,22 @@ class SchemaArguments:
                 names = ", ".join(map(repr, unexpected))
                 message, received = f"There is no such property: {shorten(names)}. Leave it out.", None
             else:
-                message, received = f"{shorten(error.message)}.", shown(error.instance)
+                message, received = f"{shorten(error.message)}.", abbreviate(error.instance)
                 if self._secret:  # the message quotes the value
                     message, received = f"This does not fit the schema ({kind}).", MASK
             yield (
-                Fault(location, kind == "Required"),
+                InvalidLocation(location, kind == "Required"),
                 Violation(path=path_of(location, self._names), message=message, received=received),
             )
 
 
-def _literals(value: Any, faults: list[Fault]) -> Any:
-    """Numbers and truth values that came as text, read as what they are. None where there are none."""
+def _literals(value: Any, locations: list[InvalidLocation]) -> Any:
+    """Return a copy with numbers and booleans decoded from strings, or None if there are none."""
     root: list[Any] = [from_json(to_json(value))]
     changed = False
-    for fault in faults:
+    for at in locations:
         parent, key = root, cast("int | str", 0)
-        for part in () if fault.missing else fault.location:
+        for part in () if at.missing else at.location:
             parent, key = cast("Any", parent)[key], part
         text = cast("Any", parent)[key]
         if isinstance(text, str):
@@ -117,17 +116,17 @@ def _literals(value: Any, faults: list[Fault]) -> Any:
 
 
 def validator(schema: JSONSchema, which: str = "input") -> Any:
-    """A validator of JSON data that never fetches anything. Raises `RegistrationError` for what is no schema."""
+    """Make a validator that never fetches references. Raises `RegistrationError` for an invalid schema."""
     try:
         import jsonschema_rs
     except ImportError:
         raise MissingExtraError("A tool that is defined by a JSON schema", "dynamic") from None
     try:
-        return jsonschema_rs.validator_for(schema, retriever=_nothing)
+        return jsonschema_rs.validator_for(schema, retriever=_refuse_reference)
     except ValueError as error:
         reason = str(error).partition("\n")[0]
         raise RegistrationError(f"The {which} schema is not a valid JSON schema: {reason}") from None
 
 
-def _nothing(address: str) -> NoReturn:
+def _refuse_reference(address: str) -> NoReturn:
     raise ValueError(f"{address} is outside of the schema")

@@ -1,4 +1,4 @@
-"""From a function's signature to its input type, its output type and the way to enter it."""
+"""The signature of a function: its input type, its output type and its handler."""
 
 import inspect
 import types
@@ -23,7 +23,7 @@ _STREAMS = (AsyncGenerator, AsyncIterator, AsyncIterable)
 
 
 class Signature:
-    """A function, read once: parameters with their types and descriptions, the context's place, what comes back."""
+    """The parsed signature of a function: parameters with types and descriptions, context parameter, return type."""
 
     def __init__(
         self,
@@ -40,37 +40,37 @@ class Signature:
         self.context: str | None = None
         self.fields: dict[str, Any] = {}
         self.descriptions: dict[str, str] = {}
-        """What plain texts beside the types say, which Pydantic does not read."""
+        """Descriptions given as plain strings beside the types, where Pydantic does not read them."""
         for parameter in inspect.signature(function).parameters.values():
             annotation = hints.get(parameter.name, inspect.Parameter.empty)
             if _is_context(annotation):
                 if self.context is not None:
-                    raise RegistrationError(f"The tool {name} has two parameters for the context; one is enough.")
+                    raise RegistrationError(f"The tool {name} has two parameters for the context. Remove one.")
                 self.context = parameter.name
             else:
                 self.fields[parameter.name] = self._field(parameter, annotation, described.get(parameter.name))
 
     @cached_property
     def kind(self) -> HandlerKind:
-        """How the function is entered."""
-        for function in (self._function, inspect.unwrap(self._function)):  # a wrapper may be async around a sync one
-            if inspect.isasyncgenfunction(_written(function)):
+        """The kind of the function, or of the function that it wraps."""
+        for function in (self._function, inspect.unwrap(self._function)):  # an async wrapper may wrap a sync function
+            if inspect.isasyncgenfunction(_innermost(function)):
                 return HandlerKind.STREAM
-            if inspect.iscoroutinefunction(_written(function)):
+            if inspect.iscoroutinefunction(_innermost(function)):
                 return HandlerKind.ASYNC
         return HandlerKind.SYNC
 
     def handler(self, *, flatten: bool) -> Handler:
-        """How the function is entered with the input that `arguments` gives."""
+        """Make the handler for the input that `arguments` returns."""
         single = self._single_model() if flatten else None
         return Handler(self._function, self.kind, context=self.context, parameter=single[0] if single else None)
 
     def arguments(self, *, lax: bool, flatten: bool) -> TypedArguments:
-        """The input. A lone parameter that is a Pydantic model is the input itself, where `flatten` says so."""
+        """Make the arguments. With `flatten`, the model of a single Pydantic parameter becomes the whole input."""
         if flatten and (single := self._single_model()):
             model = single[1]
             closed = "extra" not in model.model_config
-            source = Annotated[model, _OnlyDeclared()] if closed else model
+            source = Annotated[model, _ForbidExtra()] if closed else model
             closed = closed or model.model_config.get("extra") == "forbid"
             return TypedArguments(model, self._adapter(source), lax=lax, closed=closed)
         model = cast("type[Any]", TypedDict(f"{self._name}_arguments", self.fields))  # pyright: ignore[reportArgumentType, reportGeneralTypeIssues]
@@ -78,22 +78,22 @@ class Signature:
         return TypedArguments(model, self._adapter(model), lax=lax, descriptions=self.descriptions)
 
     def result(self) -> Result:
-        """The output: of a generator, what it yields."""
+        """Make the result of the return type, or of the type that a generator yields."""
         returns = self.returns
         if get_origin(returns) in _STREAMS:
             returns = get_args(returns)[0]
-        return Result() if returns in (Any, object) else self.adapted(returns)
+        return Result() if returns in (Any, object) else self.result_of_type(returns)
 
-    def adapted(self, kind: Any) -> Result:
-        """An output of that type. Raises `RegistrationError` for one that cannot be used."""
+    def result_of_type(self, kind: Any) -> Result:
+        """Make a result of a type. Raises `RegistrationError` for an unsupported type."""
         try:
-            return Result(kind, _known_adapter(kind))
-        except Exception:  # it cannot be remembered, or not be used: then this says so in words
+            return Result(kind, _cached_adapter(kind))
+        except Exception:  # the type is not hashable, or not supported, which the next line reports
             return Result(kind, self._adapter(kind))
 
     def _hints(self, scope: Mapping[str, Any]) -> dict[str, Any]:
-        function = _written(inspect.unwrap(self._function))
-        # A function that was defined inside another may use its names; else its own module's come first.
+        function = _innermost(inspect.unwrap(self._function))
+        # A function defined inside another may use its local names; otherwise names of its module come first.
         own = {} if "<locals>" in getattr(function, "__qualname__", "") else getattr(function, "__globals__", {})
         try:
             names = {name: value for name, value in scope.items() if name not in own}
@@ -104,9 +104,9 @@ class Signature:
     def _field(self, parameter: inspect.Parameter, annotation: Any, described: str | None) -> Any:
         where = f"The parameter {parameter.name!r} of the tool {self._name}"
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise RegistrationError(f"{where} takes any number of arguments; a model needs to know each by name.")
+            raise RegistrationError(f"{where} accepts any number of arguments. Declare each argument by name.")
         if parameter.kind is parameter.POSITIONAL_ONLY:
-            raise RegistrationError(f"{where} is positional only; arguments are given by name.")
+            raise RegistrationError(f"{where} is positional-only, but arguments are passed by name.")
         if annotation is parameter.empty:
             raise RegistrationError(f"{where} has no type. Annotate it.")
         extras: list[Any] = list(getattr(annotation, "__metadata__", ()))
@@ -118,7 +118,7 @@ class Signature:
         elif _admits_none(kind):
             extras.append(Field(default=None))
         texts = [extra for extra in extras if isinstance(extra, str)]
-        if len(texts) == len(extras) and (texts or described):  # kept as it is: making another annotation is slow
+        if len(texts) == len(extras) and (texts or described):  # unchanged, since building an annotation is slow
             self.descriptions[parameter.name] = texts[0] if texts else str(described)
             return annotation
         if not any(isinstance(extra, FieldInfo) and extra.description for extra in extras) and (texts or described):
@@ -139,7 +139,7 @@ class Signature:
     def _adapter(self, source: Any) -> TypeAdapter[Any]:
         try:
             adapter: TypeAdapter[Any] = TypeAdapter(source)
-            adapter.rebuild()  # says so now if a type is not defined yet
+            adapter.rebuild()  # raises now if a type is not defined yet
             return adapter
         except (
             PydanticSchemaGenerationError,
@@ -152,23 +152,23 @@ class Signature:
             raise RegistrationError(f"The types of the tool {self._name} cannot be used: {reason}") from error
 
 
-def _written(function: Any) -> Any:
-    """The function that somebody wrote: below partial applications, or as the `__call__` of an object."""
+def _innermost(function: Any) -> Any:
+    """Return the function inside partial applications, or the `__call__` of an object."""
     while isinstance(function, partial):
         function = cast("partial[Any]", function).func
     return function if inspect.isroutine(function) else type(function).__call__
 
 
 @lru_cache(maxsize=1024)
-def _known_adapter(kind: Any) -> TypeAdapter[Any]:
-    """The adapter of an output type, of which many tools share the same few."""
+def _cached_adapter(kind: Any) -> TypeAdapter[Any]:
+    """Return the adapter of an output type. Many tools share the same few types."""
     adapter: TypeAdapter[Any] = TypeAdapter(kind)
-    adapter.rebuild()  # says so now if a type is not defined yet
+    adapter.rebuild()  # raises now if a type is not defined yet
     return adapter
 
 
-class _OnlyDeclared:
-    """Refuses undeclared properties at the top of a user's model. Below the top the models decide for themselves."""
+class _ForbidExtra:
+    """Forbids undeclared properties at the top level of a user's model. Nested models keep their own setting."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         top = current = cast("dict[str, Any]", dict(handler.resolve_ref_schema(handler(source))))
@@ -193,8 +193,8 @@ def _admits_none(kind: Any) -> bool:
     return get_origin(kind) in (Union, types.UnionType) and type(None) in get_args(kind)
 
 
-def takes_context(function: Callable[..., Any]) -> tuple[str | None, str]:
-    """The names of a dynamic handler's parameters: for the context, if there is one, and for the arguments."""
+def dynamic_parameters(function: Callable[..., Any]) -> tuple[str | None, str]:
+    """Return the names of a dynamic handler's parameters: for the context, or None, and for the arguments."""
     names = list(inspect.signature(function).parameters)
     try:
         hints = inspect.get_annotations(inspect.unwrap(function), eval_str=True)
@@ -204,6 +204,6 @@ def takes_context(function: Callable[..., Any]) -> tuple[str | None, str]:
     rest = [name for name in names if name != context]
     if len(rest) != 1:
         raise RegistrationError(
-            "The handler of a dynamic tool takes the arguments as one dict, and a ToolContext if it wants."
+            "The handler of a dynamic tool must take the arguments as one dict, and optionally a ToolContext."
         )
     return context, rest[0]

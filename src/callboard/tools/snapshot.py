@@ -1,4 +1,4 @@
-"""The tools that one turn sees, pinned: the schema that the model saw is the code that runs."""
+"""An immutable selection of tools for one turn: the code that runs matches the schema that the model saw."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -8,7 +8,7 @@ from .definition import Tool
 
 
 class Snapshot:
-    """An unchanging choice of tools. Registering, replacing or closing a gate afterwards does not alter it."""
+    """An immutable selection of tools. Later changes of the registry or of gates do not affect it."""
 
     __slots__ = ("_by_name", "tools")
 
@@ -17,11 +17,11 @@ class Snapshot:
         self._by_name: Mapping[str, Tool] = MappingProxyType({tool.name: tool for tool in self.tools})
 
     def get(self, name: str) -> Tool | None:
-        """The tool of that name, or None where this choice has none."""
+        """Return the tool of that name, or None."""
         return self._by_name.get(name)
 
     def schemas(self, dialect: str = "claude") -> Sequence[Mapping[str, Any]]:
-        """Every tool's schema, in order. They are shared and cached: read them, do not change them."""
+        """List the schema of every tool, in order. They are cached and shared: do not modify them."""
         return [tool.shared_schema(dialect) for tool in self.tools]
 
     def __iter__(self) -> Iterator[Tool]:

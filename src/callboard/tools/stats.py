@@ -1,7 +1,7 @@
 """Statistics per tool: counters, times and percentiles, in constant memory.
 
-Recording is on the path of every call, so durations are kept in a small buffer and handed to a percentile sketch by the
-hundreds. The sketch is an optional part; without it the percentiles are None and all else is there.
+Recording is on the path of every call, so durations are buffered and added to a percentile sketch in batches. The
+sketch is an optional dependency; without it, percentiles are None.
 """
 
 from collections import Counter
@@ -15,12 +15,12 @@ _BUFFER = 1_024
 
 
 class Statistics(NamedTuple):
-    """What one tool has done since its last reset. Times are in seconds."""
+    """The statistics of one tool since its last reset. Times are in seconds."""
 
     calls: int
     successes: int
     failures: dict[str, int]
-    """By error category; cancelled calls are not failures."""
+    """Failures by error category, without cancelled calls."""
     cancellations: int
     retries: int
     total_time: float
@@ -29,13 +29,13 @@ class Statistics(NamedTuple):
     p95: float | None
     p99: float | None
     success_rate: float | None
-    """Of the calls that ended by themselves, not counting cancelled ones."""
+    """Share of successes among the calls that were not cancelled."""
     last_error_at: datetime | None
     breaker: str
 
 
 class ToolStats:
-    """Counts one tool's calls."""
+    """Live counters of one tool."""
 
     __slots__ = (
         "_calls",
@@ -54,7 +54,7 @@ class ToolStats:
         self.reset()
 
     def reset(self) -> None:
-        """Start again from nothing. The breaker's state is not a statistic and stays."""
+        """Reset all counters. The state of the breaker is not a statistic and stays."""
         self.failures: Counter[str] = Counter()
         self.cancellations = 0
         self.retries = 0
@@ -65,10 +65,10 @@ class ToolStats:
         self._histogram = Histogram()
 
     def ended(self, seconds: float) -> None:
-        """Record a call that ended, however it did."""
+        """Record the duration of a call that ended."""
         self._durations.append(seconds)
         if len(self._durations) >= _BUFFER:
-            self._fold()
+            self._flush()
 
     def failed(self, category: ErrorCategory, seconds: float, at: datetime) -> None:
         """Record a call that failed or was cancelled."""
@@ -80,13 +80,13 @@ class ToolStats:
         self.ended(seconds)
 
     def histogram(self) -> Histogram:
-        """How long the calls took, as it stands now."""
-        self._fold()
+        """Return the current histogram of durations."""
+        self._flush()
         return self._histogram
 
     def read(self) -> Statistics:
-        """The figures as they stand now."""
-        self._fold()
+        """Return the current statistics."""
+        self._flush()
         calls, kept = self._calls, self._sketch
         p50, p95, p99 = (None, None, None) if kept is None else (kept.quantile(q) for q in (0.5, 0.95, 0.99))
         finished = calls - self.cancellations
@@ -107,8 +107,8 @@ class ToolStats:
             breaker=self.breaker,
         )
 
-    def _fold(self) -> None:
-        """Take the buffered durations into the totals and the sketch."""
+    def _flush(self) -> None:
+        """Add the buffered durations to the histogram and the sketch."""
         if not self._durations:
             return
         self._calls += len(self._durations)

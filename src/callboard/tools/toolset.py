@@ -1,7 +1,7 @@
-"""The port for anything that brings tools: a list here, a remote server, a generated client.
+"""The port for sources of tools: a local list, a remote server, a generated client.
 
-Small on purpose. A toolset is entered, tells its tools, and says when they change; running them is not its business,
-because a `Tool` carries its own handler.
+A toolset is entered, lists its tools and calls back when they change. It does not run them: a `Tool` has its own
+handler.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -21,16 +21,16 @@ class Toolset(Protocol):
     ) -> bool | None: ...
 
     def tools(self) -> Sequence[Tool]:
-        """The tools as they are now; complete only while entered."""
+        """List the current tools. The list is complete only while the toolset is entered."""
         ...
 
     def on_change(self, callback: Callable[[], Any]) -> None:
-        """Call back after the tools have changed. One callback: the last one given."""
+        """Set the callback to call after the tools have changed. It replaces an earlier callback."""
         ...
 
 
 class LocalToolset:
-    """Tools that are simply there."""
+    """A fixed list of tools."""
 
     def __init__(self, tools: Iterable[Tool]) -> None:
         self._tools = tuple(tools)

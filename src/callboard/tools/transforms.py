@@ -1,7 +1,6 @@
-"""Transforms: a toolset that wraps another and shows its tools differently. They compose by wrapping.
+"""Transforms: toolsets that wrap another toolset and change its tools. They compose by wrapping.
 
-Each is one function from a tool to a tool, or to None to leave it out; `Transformed` applies it to whatever the inner
-toolset tells. The tools inside are never changed, since they are frozen.
+Each is a function from a tool to a tool, or to None to leave it out. The original tools are frozen and stay unchanged.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -15,14 +14,14 @@ from .toolset import Toolset
 Transform: TypeAlias = Callable[[Tool], Tool | None]
 
 
-class Transformed:
-    """A toolset seen through a transform."""
+class TransformedToolset:
+    """A toolset that applies a transform to the tools of another one."""
 
     def __init__(self, inner: Toolset, transform: Transform) -> None:
         self._inner = inner
         self._transform = transform
         self._made: dict[int, tuple[Tool, Tool | None]] = {}
-        """What was made of which tool, so that the same one gives the same one again."""
+        """Results by the id of the original tool, so that an unchanged tool yields the same object again."""
 
     async def __aenter__(self) -> Self:
         await self._inner.__aenter__()
@@ -42,37 +41,37 @@ class Transformed:
         self._inner.on_change(callback)
 
 
-def filtered(inner: Toolset, keep: Callable[[Tool], bool]) -> Transformed:
-    """Only the tools for which `keep` says yes."""
-    return Transformed(inner, lambda tool: tool if keep(tool) else None)
+def filtered(inner: Toolset, keep: Callable[[Tool], bool]) -> TransformedToolset:
+    """Keep only the tools for which `keep` returns true."""
+    return TransformedToolset(inner, lambda tool: tool if keep(tool) else None)
 
 
-def allowed(inner: Toolset, names: Collection[str]) -> Transformed:
-    """Only the named tools. For one session's allow list give the names to `Registry.snapshot` or `Runtime.open`."""
+def allowed(inner: Toolset, names: Collection[str]) -> TransformedToolset:
+    """Keep only the named tools. For a session's allow list, use `Registry.snapshot` or `Runtime.open` instead."""
     kept = frozenset(names)
-    return Transformed(inner, lambda tool: tool if tool.name in kept else None)
+    return TransformedToolset(inner, lambda tool: tool if tool.name in kept else None)
 
 
-def prefixed(inner: Toolset, prefix: str) -> Transformed:
-    """Every name with a prefix, so that two sources with the same names can stand side by side."""
-    return Transformed(inner, lambda tool: tool.with_(name=f"{prefix}{tool.name}"))
+def prefixed(inner: Toolset, prefix: str) -> TransformedToolset:
+    """Add a prefix to every name, so that two sources with the same names can be combined."""
+    return TransformedToolset(inner, lambda tool: tool.with_(name=f"{prefix}{tool.name}"))
 
 
-def renamed(inner: Toolset, names: Mapping[str, str]) -> Transformed:
-    """New names for some tools: old to new."""
-    return Transformed(inner, lambda tool: tool.with_(name=names.get(tool.name, tool.name)))
+def renamed(inner: Toolset, names: Mapping[str, str]) -> TransformedToolset:
+    """Rename some tools. `names` maps old names to new ones."""
+    return TransformedToolset(inner, lambda tool: tool.with_(name=names.get(tool.name, tool.name)))
 
 
-def namespaced(inner: Toolset, namespace: str) -> Transformed:
-    """All tools in one namespace."""
-    return Transformed(inner, lambda tool: tool.with_(namespace=namespace))
+def namespaced(inner: Toolset, namespace: str) -> TransformedToolset:
+    """Put all tools into one namespace."""
+    return TransformedToolset(inner, lambda tool: tool.with_(namespace=namespace))
 
 
-def approval_required(inner: Toolset, needed: Callable[[Tool], bool] = lambda _: True) -> Transformed:
-    """A person must approve each call of the tools for which `needed` says yes."""
-    return Transformed(inner, lambda tool: tool.with_(mode=Mode.HUMAN) if needed(tool) else tool)
+def approval_required(inner: Toolset, needed: Callable[[Tool], bool] = lambda _: True) -> TransformedToolset:
+    """Require a person's approval for each call of the tools for which `needed` returns true."""
+    return TransformedToolset(inner, lambda tool: tool.with_(mode=Mode.HUMAN) if needed(tool) else tool)
 
 
-def truncated(inner: Toolset, limit: int) -> Transformed:
-    """The model is shown at most so many characters of each result."""
-    return Transformed(inner, lambda tool: tool.with_(result_limit=min(limit, tool.result_limit or limit)))
+def truncated(inner: Toolset, limit: int) -> TransformedToolset:
+    """Limit the number of characters of each result that the model sees."""
+    return TransformedToolset(inner, lambda tool: tool.with_(result_limit=min(limit, tool.result_limit or limit)))

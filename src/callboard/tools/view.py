@@ -1,4 +1,4 @@
-"""Which tools one session sees."""
+"""The filter that determines the tools a session sees."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from .gates import is_open
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """Namespaces (None: all), a channel (None: any) and an allow list (None: everything)."""
+    """A filter by namespaces (None: all), channel (None: any) and allow list (None: all)."""
 
     namespaces: frozenset[str] | None = None
     channel: str | None = None
@@ -19,17 +19,17 @@ class View:
     def of(
         cls, namespaces: Collection[str] | None = None, channel: str | None = None, allow: Collection[str] | None = None
     ) -> "View":
-        """A view from whatever collections the caller has. Raises `TypeError` for a lone text, which is one too."""
+        """Make a view from any collections. Raises `TypeError` for a string, which is a collection too."""
         if isinstance(namespaces, str) or isinstance(allow, str):
-            raise TypeError("namespaces and allow are lists of names, not one text")
+            raise TypeError("namespaces and allow must be lists of names, not a string")
         return cls(
             namespaces=None if namespaces is None else frozenset(namespaces),
             channel=channel,
             allow=None if allow is None else frozenset(allow),
         )
 
-    def shows(self, tool: Tool, flags: Mapping[str, bool]) -> bool:
-        """Whether a tool is visible now. The built-in namespace always is, while its gates are open."""
+    def admits(self, tool: Tool, flags: Mapping[str, bool]) -> bool:
+        """Whether a tool is visible now. The built-in namespace is always visible, if its gates are open."""
         if tool.gate is not None and not is_open(tool.gate, flags):
             return False
         if tool.namespace == RESERVED_NAMESPACE:

@@ -31,7 +31,7 @@ def asked(history: Sequence[ModelMessage], text: str) -> list[ModelMessage]:
 
 
 def joined(history: Sequence[ModelMessage]) -> list[ModelMessage]:
-    """What the model said, and what was said in its name directly after it, as one message.
+    """Merge the model's answer and the messages added in its name directly after it.
 
     The parts stay in their order, so that the history still only grows at its end.
     """

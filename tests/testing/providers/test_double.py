@@ -1,4 +1,4 @@
-"""What all doubles share: the server, the script, gates, breaks, and what is kept of every request (C5)."""
+"""The base of all doubles: server, script, gates, breaks, and recorded requests (C5)."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ from callboard.testing.providers import (
     Turn,
     Usage,
 )
-from callboard.testing.providers.client import ChatMissing, load
+from callboard.testing.providers.client import ChatMissing, import_optional
 from tests.testing.providers.asking import HEADERS, Body, ask
 
 pytestmark = pytest.mark.anyio
@@ -83,7 +83,7 @@ async def test_c5_request_beyond_the_script_is_an_error(kind: type[Double]) -> N
     assert (await post(double)).status_code == 200
     response = await post(double)
     assert response.status_code == 500
-    assert "has no turn left" in response.text
+    assert "has no answer left" in response.text
     double.add("More.")
     assert "More." in (await post(double)).text
 
@@ -221,7 +221,7 @@ async def test_c5_gate_is_opened_from_another_thread() -> None:
     gate = Gate()
 
     async def wait() -> None:
-        await gate.passed()
+        await gate.wait()
 
     task = asyncio.create_task(wait())
     await gate.reached.wait()
@@ -232,5 +232,5 @@ async def test_c5_gate_is_opened_from_another_thread() -> None:
 
 def test_c5_missing_extra_is_named() -> None:
     with pytest.raises(ChatMissing, match=r"needs no_such_module: install callboard\[chat\]\.$") as caught:
-        load("no_such_module")
+        import_optional("no_such_module")
     assert caught.value.code == "chat_missing"

@@ -1,4 +1,4 @@
-"""What the double of Gemini refuses, and what it takes (C5)."""
+"""Requests that the double of Gemini refuses and accepts (C5)."""
 
 from typing import Any
 

@@ -146,7 +146,7 @@ async def test_m7_late_result_after_a_call_without_an_answer_is_refused_by_all(t
 async def test_m7_late_result_follows_what_the_user_wrote_meanwhile(talk: Talk) -> None:
     history = asked(await talk.running(), "Are you there?")
     settings = talk.settings
-    if settings == MANUAL:  # the turn would begin with a call that nobody thought about
+    if settings == MANUAL:  # the turn would begin with a call without thinking
         assert await talk.refused([*history, *pair("x7")]) == "thinking_first"
         talk.settings = ModelSettings(max_tokens=4000)
     await talk.say([*history, *pair("x7")])
@@ -175,7 +175,7 @@ async def test_m4_history_grows_only_at_its_end(talk: Talk) -> None:
 
 
 def flat(request: Request) -> list[Any]:
-    """What a request says, one after the other, whichever message it is in."""
+    """List the contents of a request in order, across messages."""
     body, said = request.body, list[Any]()
     for message in body.get("messages") or body.get("input") or body.get("contents") or ():
         content = message.get("content") or message.get("parts") or []

@@ -1,4 +1,4 @@
-"""What the double of OpenAI's Chat Completions refuses, and what it takes (C5)."""
+"""Requests that the double of OpenAI's Chat Completions refuses and accepts (C5)."""
 
 from typing import Any
 

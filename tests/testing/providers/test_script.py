@@ -1,4 +1,4 @@
-"""What a double says (C5)."""
+"""The script of a double (C5)."""
 
 import json
 
@@ -8,7 +8,7 @@ from callboard.testing.providers import Break, Call, Gate, Text, Thinking, Turn,
 def test_c5_strings_are_texts_and_calls_get_ids() -> None:
     numbers = iter("12")
     turn = Turn("Hi.", Call("a"), Call("b", id="mine"), Call("c"), usage=Usage(1, 2)).with_ids(lambda: next(numbers))
-    assert turn.said[0] == Text("Hi.")
+    assert turn.content[0] == Text("Hi.")
     assert [call.id for call in turn.calls] == ["1", "mine", "2"]
     assert turn.usage == Usage(1, 2)
 
@@ -24,6 +24,6 @@ def test_c5_arguments_are_an_object_or_the_text_that_the_model_wrote() -> None:
 def test_c5_gates_and_breaks_are_not_said() -> None:
     gate, inner = Gate(), Gate()
     turn = Turn(Thinking("Hm."), gate, Text("a", inner, "b"), Break())
-    assert turn.said == (Thinking("Hm."), Text("a", inner, "b"))
+    assert turn.content == (Thinking("Hm."), Text("a", inner, "b"))
     assert list(turn.pauses) == [gate, inner, Break()]
     assert Text("a", inner, "b").text == "ab"

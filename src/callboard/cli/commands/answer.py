@@ -12,10 +12,10 @@ from ...runtime import Runtime
 from ...sessions.answers import AnswerInvalid, arguments_hash
 from ...sessions.ids import SessionNotFound
 from ...sessions.requests import RequestClosed
+from ...shortening import shorten
 from ...storage.rows import RequestRow
 from ...storage.store import Store
-from ...tools.document import shorten
-from ...tools.problems import path_of, shown
+from ...tools.problems import abbreviate, path_of
 from ...tools.schema_arguments import validator
 from ...types import RequestPurpose, Violation
 from ..options import DocumentError, find_tool, load_registry, read_document
@@ -198,7 +198,7 @@ _CLOSED = {
 
 def _problem(error: Any) -> Violation:
     location: list[int | str] = list(error.instance_path)
-    message, received = f"{shorten(error.message)}.", shown(error.instance)
+    message, received = f"{shorten(error.message)}.", abbreviate(error.instance)
     kind = type(error.kind).__name__.rpartition("_")[2]
     if kind == "Required":
         location.append(error.kind.property)

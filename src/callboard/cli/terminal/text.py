@@ -6,7 +6,7 @@ from typing import Any
 
 from ...events.event import Event
 from ...events.kinds import EventKind
-from ...tools.document import shorten
+from ...shortening import shorten
 
 MAX_VALUE = 2_000
 """Characters of a value that are printed, at most."""

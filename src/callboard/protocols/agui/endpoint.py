@@ -10,7 +10,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import request_response
 from starlette.types import ASGIApp
 
-from ...census import has_more_values
+from ...jsonrules.value_count import exceeds_values
 from ...sessions.session import Session, live_session
 from ..mount import ProtocolHost
 from ..problem import Problem, body_too_large, json_invalid, media_type_not_json, too_many_values, violations
@@ -97,6 +97,6 @@ async def _read_body(request: Request) -> AsyncGenerator[bytes]:
             raise body_too_large(MAX_BODY_BYTES)
         pieces.append(piece)
     body = b"".join(pieces)
-    if has_more_values(body, MAX_VALUES):
+    if exceeds_values(body, MAX_VALUES):
         raise too_many_values(MAX_VALUES)
     yield body

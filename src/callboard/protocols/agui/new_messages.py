@@ -7,7 +7,7 @@ ignored: they belong to another conversation, such as one that this server has l
 from collections.abc import Collection, Mapping, Sequence
 
 from ...sessions.ids import MAX_ID, is_call_id
-from ...tools.document import shorten
+from ...shortening import shorten
 from .run_refused import RunRefused
 from .run_request import RunRequest
 from .thread_messages import MessageIds, MessageWindow, ThreadMessage

@@ -11,9 +11,9 @@ from ag_ui.core import Tool as PageTool
 from pydantic import WithJsonSchema
 from pydantic_core import from_json, to_json
 
+from ...shortening import shorten
 from ...storage.rows import RequestRow
 from ...tools.definition import Tool
-from ...tools.document import shorten
 from ...tools.result import Result
 from ...tools.schema_arguments import SchemaArguments
 from ...types import Mode, RequestPurpose

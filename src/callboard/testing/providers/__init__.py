@@ -1,7 +1,7 @@
-"""Doubles of the model providers: small servers that speak the real protocols, say what the test wants them to say, and
-refuse what the real services refuse.
+"""Test doubles of the model providers: small servers that speak the real protocols, answer by a script, and refuse the
+requests that the real services refuse.
 
-They need the extra `testing`; `double.model(…)`, which gives a model of Pydantic AI, needs `chat` too.
+They need the extra `testing`; `double.model(…)`, which makes a model of Pydantic AI, also needs `chat`.
 """
 
 from .anthropic import AnthropicDouble
@@ -12,7 +12,7 @@ from .openai_responses import OpenAIResponsesDouble
 from .reply import Exchange
 from .request import Refusal, Request
 from .script import Break, Call, Failure, Text, Thinking, Turn, Usage
-from .signals import Gate, Signal
+from .synchronization import Gate, Signal
 
 __all__ = [
     "AnthropicDouble",

@@ -1,8 +1,8 @@
-"""What all doubles share: a server on the loopback interface that keeps every request, refuses what the real service
-refuses, and answers the rest by its script.
+"""The base class of all doubles: a server on the loopback interface that records every request, refuses invalid ones
+like the real service, and answers the others by a script.
 
-It is not a model: it never looks at what the conversation is about. Below it are one file per provider for the wire
-format and one for the rules, both free of input and output.
+It is not a model and ignores the content of the conversation. Subclasses define the wire format and the rules of a
+provider, without I/O.
 """
 
 import itertools
@@ -18,82 +18,81 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from .client import Client
-from .reply import Exchange, Piece, Reply
+from .client import HttpClients
+from .reply import Chunk, Exchange, Reply
 from .request import Body, Refusal, Request, Rule, first_refusal
-from .script import Answer, Failure, Prompter, Script, Turn
+from .script import Answer, Failure, Script, ScriptPlayer, Turn
 from .server import LoopbackServer
-from .signals import Signal
+from .synchronization import Signal
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
 
 class Double(ABC):
-    """A stand-in for a provider, between the start and the end of its `with` or `async with`.
+    """A test double of a provider, running inside `with` or `async with`.
 
-    With `async with` it runs in the event loop of the test, with `with` in a thread of its own. The rules named in
-    `without` are not applied.
+    With `async with` it runs in the event loop of the test, with `with` in a thread. `without` names rules to skip.
     """
 
     path: ClassVar[str]
-    """Where it is asked."""
+    """The path of its endpoint."""
     rules: ClassVar[tuple[Rule, ...]]
-    """What it refuses, in the order in which it looks."""
+    """The rules that refuse requests, in the order in which they are applied."""
     media_type: ClassVar[str] = "text/event-stream"
 
     url: str
-    """Its address, while it runs. Nothing that it is told leaves this machine."""
+    """The base URL while it runs, on the loopback interface."""
 
     def __init__(self, script: Script = (), *, without: Collection[str] = ()) -> None:
         unknown = set(without) - {rule.__name__ for rule in self.rules}
         if unknown:
             raise ValueError(f"{type(self).__name__} has no rule {', '.join(sorted(unknown))}.")
         self.exchanges: list[Exchange] = []
-        """Every request so far, refused ones too, and what became of it."""
+        """All requests so far with their outcomes, including refused ones."""
         self._rules: Sequence[Rule] = [rule for rule in self.rules if rule.__name__ not in without]
-        self._prompter = Prompter(script)
+        self._player = ScriptPlayer(script)
         self._number = itertools.count(1)
         self._closing = Signal()
         self._app = Starlette(routes=[Route(self.path, self._receive, methods=["POST"])])
         self._server = LoopbackServer(self._app)
-        self._client = Client()
+        self._client = HttpClients()
         self._stack = ExitStack()
 
-    # What happened
+    # Inspection
 
     @property
     def requests(self) -> list[Request]:
-        """Every request so far, refused ones too."""
+        """All requests so far, including refused ones."""
         return [exchange.request for exchange in self.exchanges]
 
     @property
     def bodies(self) -> list[Body]:
-        """What was sent in them."""
+        """The bodies of all requests so far."""
         return [exchange.request.body for exchange in self.exchanges]
 
     @property
     def refusals(self) -> list[Refusal]:
-        """What was refused so far."""
+        """All refusals so far."""
         return [exchange.refusal for exchange in self.exchanges if exchange.refusal]
 
     @property
     def left(self) -> int:
-        """How many turns of the script were not asked for yet."""
-        return self._prompter.left
+        """The number of unused answers of the script."""
+        return self._player.left
 
     def add(self, *answers: Answer | str) -> None:
-        """Let it say more after what it has to say."""
-        self._prompter.add(answers)
+        """Append answers to the script."""
+        self._player.add(answers)
 
     # Running
 
     @abstractmethod
     def model(self, name: str = ..., **options: Any) -> "Model":
-        """A model of Pydantic AI that asks this double, through the provider's own SDK."""
+        """Make a Pydantic AI model that uses this double through the provider's own SDK."""
 
     def http_client(self) -> Any:
-        """A client for a model of this double. It is closed with the double, where that ends in the same event loop."""
+        """Make an HTTP client for a model. It is closed with the double if both use the same event loop."""
         return self._client.make()
 
     async def __aenter__(self) -> Self:
@@ -123,7 +122,7 @@ class Double(ABC):
         await self._server.stop()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """A double is an ASGI application too, for a client that needs no network."""
+        """Serve a request as an ASGI application, for a client that needs no network."""
         await self._app(scope, receive, send)
 
     # Answering
@@ -141,20 +140,20 @@ class Double(ABC):
         if exchange.refusal is not None:
             exchange.ended.set()
             return self._refused(exchange.refusal)
-        answer = exchange.answer = self._prompter.answer(request)
+        answer = exchange.answer = self._player.answer(request)
         if isinstance(answer, Failure):
             exchange.ended.set()
             return JSONResponse(self.failed(answer), answer.status, {**self._headers(), **(answer.headers or {})})
         turn = exchange.answer = answer.with_ids(lambda: self.call_id(self.number()))
-        return self._said(request, turn, exchange)
+        return self._answer(request, turn, exchange)
 
-    def _said(self, request: Request, turn: Turn, exchange: Exchange) -> Response:
-        pieces: Iterator[Piece]
+    def _answer(self, request: Request, turn: Turn, exchange: Exchange) -> Response:
+        chunks: Iterator[Chunk]
         if request.stream:
-            pieces, media_type = self.stream(request, turn), self.media_type
+            chunks, media_type = self.stream(request, turn), self.media_type
         else:
-            pieces, media_type = _at_once(turn, lambda: self.message(request, turn)), "application/json"
-        return Reply(pieces, exchange, self._closing, media_type=media_type, headers=self._headers())
+            chunks, media_type = _whole(turn, lambda: self.message(request, turn)), "application/json"
+        return Reply(chunks, exchange, self._closing, media_type=media_type, headers=self._headers())
 
     def _refused(self, refusal: Refusal) -> Response:
         return JSONResponse(self.refused(refusal), refusal.status, self._headers())
@@ -162,40 +161,40 @@ class Double(ABC):
     def _headers(self) -> dict[str, str]:
         return {self.request_id_header: f"req_{self.number():024d}"}
 
-    # What a provider's file says
+    # Defined by the subclass of each provider
 
     request_id_header: ClassVar[str] = "x-request-id"
     unreadable: ClassVar[Refusal] = Refusal("The body of the request is not valid JSON.")
 
     @abstractmethod
     def read(self, http: HttpRequest, body: Body) -> Request:
-        """Understand what was asked."""
+        """Parse a request."""
 
     @abstractmethod
     def message(self, request: Request, turn: Turn) -> Body:
-        """A turn that is answered as a whole."""
+        """Make the body of a response that is not streamed."""
 
     @abstractmethod
-    def stream(self, request: Request, turn: Turn) -> Iterator[Piece]:
-        """A turn that is streamed."""
+    def stream(self, request: Request, turn: Turn) -> Iterator[Chunk]:
+        """Make the chunks of a streamed response."""
 
     @abstractmethod
     def refused(self, refusal: Refusal) -> Body:
-        """The body of a refusal."""
+        """Make the body of a refusal."""
 
     @abstractmethod
     def failed(self, failure: Failure) -> Body:
-        """The body of a scripted error."""
+        """Make the body of a scripted error."""
 
     @abstractmethod
     def call_id(self, number: int) -> str:
-        """An id of a call, of the provider's form."""
+        """Make the id of a call in the provider's format."""
 
     def number(self) -> int:
-        """A number that was not given out yet."""
+        """Return a new unique number."""
         return next(self._number)
 
 
-def _at_once(turn: Turn, message: Callable[[], Body]) -> Iterator[Piece]:
+def _whole(turn: Turn, message: Callable[[], Body]) -> Iterator[Chunk]:
     yield from turn.pauses
     yield json.dumps(message()).encode()

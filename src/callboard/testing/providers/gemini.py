@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from starlette.requests import Request as HttpRequest
 
-from .client import load
+from .client import import_optional
 from .double import Double
-from .reply import Piece
+from .reply import Chunk
 from .request import Body, Refusal, Request
 from .rules.gemini import RULES
 from .rules.gemini.conversation import generation
 from .rules.gemini.results import SIGNED_SINCE
-from .script import Call, Failure, Pause, Said, Text, Thinking, Turn
+from .script import Call, Content, Failure, Pause, Text, Thinking, Turn
 
 if TYPE_CHECKING:
     from pydantic_ai.models.google import GoogleModel
@@ -33,17 +33,17 @@ STATUSES = {
 
 
 class GeminiDouble(Double):
-    """A stand-in for Google."""
+    """A test double of the Gemini API."""
 
     path: ClassVar[str] = "/{version}/models/{call}"
     rules: ClassVar = RULES
 
     def model(self, name: str = "gemini-3-pro-preview", **options: Any) -> "GoogleModel":
-        """A model of Pydantic AI that asks this double. Options are those of its class; nothing is retried."""
-        provider = load("pydantic_ai.providers.google").GoogleProvider(
+        """Make a Pydantic AI model that uses this double, without retries. Options are those of its class."""
+        provider = import_optional("pydantic_ai.providers.google").GoogleProvider(
             api_key="none", base_url=self.url, http_client=self.http_client()
         )
-        return load("pydantic_ai.models.google").GoogleModel(name, provider=provider, **options)
+        return import_optional("pydantic_ai.models.google").GoogleModel(name, provider=provider, **options)
 
     def read(self, http: HttpRequest, body: Body) -> Request:
         model, _, method = http.path_params["call"].partition(":")
@@ -54,10 +54,10 @@ class GeminiDouble(Double):
 
     def message(self, request: Request, turn: Turn) -> Body:
         signed = _Signed(request)
-        parts = [signed.part(part, part.text if isinstance(part, Text) else "") for part in turn.said]
+        parts = [signed.part(part, part.text if isinstance(part, Text) else "") for part in turn.content]
         return {**self._frame(request), "candidates": [_candidate(parts, _finish(turn))], "usageMetadata": _usage(turn)}
 
-    def stream(self, request: Request, turn: Turn) -> Iterator[Piece]:
+    def stream(self, request: Request, turn: Turn) -> Iterator[Chunk]:
         frame, signed = self._frame(request), _Signed(request)
         for part in turn.parts:
             if isinstance(part, Pause):
@@ -81,12 +81,12 @@ class GeminiDouble(Double):
 
 
 class _Signed:
-    """Makes the parts of one answer. From Gemini 3 on the first call of an answer is signed."""
+    """Makes the parts of one answer. From Gemini 3 on, the first call of an answer has a signature."""
 
     def __init__(self, request: Request) -> None:
         self._sign = generation(request) >= SIGNED_SINCE
 
-    def part(self, part: Said, text: str) -> Body:
+    def part(self, part: Content, text: str) -> Body:
         match part:
             case Text():
                 return {"text": text}

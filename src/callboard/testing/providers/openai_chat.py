@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from starlette.requests import Request as HttpRequest
 
-from .client import load
+from .client import import_optional
 from .double import Double
 from .openai_errors import error
-from .reply import Piece
+from .reply import Chunk
 from .request import Body, Refusal, Request
+from .rules.json_access import as_object
 from .rules.openai_chat import RULES
-from .rules.reading import as_object
 from .script import Call, Failure, Pause, Text, Thinking, Turn
 
 if TYPE_CHECKING:
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 
 class OpenAIChatDouble(Double):
-    """A stand-in for OpenAI, asked in the older of its two ways. It does not show its thoughts."""
+    """A test double of OpenAI's Chat Completions API, which does not return reasoning."""
 
     path: ClassVar[str] = "/v1/chat/completions"
     rules: ClassVar = RULES
 
     def model(self, name: str = "gpt-4.1", **options: Any) -> "OpenAIChatModel":
-        """A model of Pydantic AI that asks this double. Options are those of its class; nothing is retried."""
-        client = load("openai").AsyncOpenAI(
+        """Make a Pydantic AI model that uses this double, without retries. Options are those of its class."""
+        client = import_optional("openai").AsyncOpenAI(
             api_key="none", base_url=f"{self.url}/v1", http_client=self.http_client(), max_retries=0
         )
-        provider = load("pydantic_ai.providers.openai").OpenAIProvider(openai_client=client)
-        return load("pydantic_ai.models.openai").OpenAIChatModel(name, provider=provider, **options)
+        provider = import_optional("pydantic_ai.providers.openai").OpenAIProvider(openai_client=client)
+        return import_optional("pydantic_ai.models.openai").OpenAIChatModel(name, provider=provider, **options)
 
     def read(self, http: HttpRequest, body: Body) -> Request:
         stream = body.get("stream") is True
@@ -41,14 +41,14 @@ class OpenAIChatDouble(Double):
         return f"call_{number:024d}"
 
     def message(self, request: Request, turn: Turn) -> Body:
-        text = "".join(part.text for part in turn.said if isinstance(part, Text))
+        text = "".join(part.text for part in turn.content if isinstance(part, Text))
         message: Body = {"role": "assistant", "content": text or None, "refusal": None}
         if turn.calls:
             message["tool_calls"] = [_call(call, call.text) for call in turn.calls]
         choice = {"index": 0, "message": message, "finish_reason": _finish(turn), "logprobs": None}
         return {**self._frame(request, "chat.completion"), "choices": [choice], "usage": _usage(turn)}
 
-    def stream(self, request: Request, turn: Turn) -> Iterator[Piece]:
+    def stream(self, request: Request, turn: Turn) -> Iterator[Chunk]:
         frame = self._frame(request, "chat.completion.chunk")
         yield _chunk(frame, {"role": "assistant", "content": None if turn.calls else ""})
         index = 0
@@ -60,8 +60,8 @@ class OpenAIChatDouble(Double):
                 case Call():
                     yield _chunk(frame, {"tool_calls": [{"index": index, **_call(part, "")}]})
                     for delta in part.deltas:
-                        piece = {"index": index, "function": {"arguments": delta}}
-                        yield _chunk(frame, {"tool_calls": [piece]})
+                        chunk = {"index": index, "function": {"arguments": delta}}
+                        yield _chunk(frame, {"tool_calls": [chunk]})
                     index += 1
                 case Thinking():
                     pass

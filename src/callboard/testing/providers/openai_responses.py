@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from starlette.requests import Request as HttpRequest
 
-from .client import load
+from .client import import_optional
 from .double import Double
 from .openai_errors import error
-from .reply import Piece
+from .reply import Chunk
 from .request import Body, Refusal, Request
 from .rules.openai_responses import RULES
-from .script import Call, Failure, Pause, Said, Script, Text, Thinking, Turn
+from .script import Call, Content, Failure, Pause, Script, Text, Thinking, Turn
 
 if TYPE_CHECKING:
     from pydantic_ai.models.openai import OpenAIResponsesModel
 
 
 class OpenAIResponsesDouble(Double):
-    """A stand-in for OpenAI, asked in the newer of its two ways.
+    """A test double of OpenAI's Responses API.
 
-    It remembers which reasoning came before which of its items, for the rule that they stay together.
+    It records the reasoning that precedes each of its items, for the rules that keep them together.
     """
 
     path: ClassVar[str] = "/v1/responses"
@@ -32,12 +32,12 @@ class OpenAIResponsesDouble(Double):
         self._reasoning: dict[str, str] = {}
 
     def model(self, name: str = "gpt-5", **options: Any) -> "OpenAIResponsesModel":
-        """A model of Pydantic AI that asks this double. Options are those of its class; nothing is retried."""
-        client = load("openai").AsyncOpenAI(
+        """Make a Pydantic AI model that uses this double, without retries. Options are those of its class."""
+        client = import_optional("openai").AsyncOpenAI(
             api_key="none", base_url=f"{self.url}/v1", http_client=self.http_client(), max_retries=0
         )
-        provider = load("pydantic_ai.providers.openai").OpenAIProvider(openai_client=client)
-        return load("pydantic_ai.models.openai").OpenAIResponsesModel(name, provider=provider, **options)
+        provider = import_optional("pydantic_ai.providers.openai").OpenAIProvider(openai_client=client)
+        return import_optional("pydantic_ai.models.openai").OpenAIResponsesModel(name, provider=provider, **options)
 
     def read(self, http: HttpRequest, body: Body) -> Request:
         model, stream = str(body.get("model", "")), body.get("stream") is True
@@ -47,12 +47,12 @@ class OpenAIResponsesDouble(Double):
         return f"call_{number:024d}"
 
     def message(self, request: Request, turn: Turn) -> Body:
-        items = [_item(part, identity) for part, identity in self._identified(turn.said)]
+        items = [_item(part, identity) for part, identity in self._identified(turn.content)]
         return {**self._frame(request), **_ending(turn), "output": items}
 
-    def stream(self, request: Request, turn: Turn) -> Iterator[Piece]:
+    def stream(self, request: Request, turn: Turn) -> Iterator[Chunk]:
         frame, events = self._frame(request), _Events()
-        identities = iter(self._identified(turn.said))
+        identities = iter(self._identified(turn.content))
         output: list[Body] = []
         yield events.make("response.created", response=frame)
         yield events.make("response.in_progress", response=frame)
@@ -74,9 +74,9 @@ class OpenAIResponsesDouble(Double):
     def failed(self, failure: Failure) -> Body:
         return error(failure.status, failure.message, failure.kind)
 
-    def _identified(self, parts: tuple[Said, ...]) -> list[tuple[Said, str]]:
-        """Every item with an id of its kind; what follows reasoning is remembered."""
-        found: list[tuple[Said, str]] = []
+    def _identified(self, parts: tuple[Content, ...]) -> list[tuple[Content, str]]:
+        """Give every item an id of its kind, and record the item that follows each reasoning."""
+        found: list[tuple[Content, str]] = []
         for part in parts:
             identity = f"{_PREFIX[type(part)]}_{self.number():024d}"
             if found and isinstance(found[-1][0], Thinking):
@@ -104,11 +104,11 @@ class OpenAIResponsesDouble(Double):
         }
 
 
-_PREFIX: dict[type[Said], str] = {Text: "msg", Call: "fc", Thinking: "rs"}
+_PREFIX: dict[type[Content], str] = {Text: "msg", Call: "fc", Thinking: "rs"}
 
 
 class _Events:
-    """Events of one stream, numbered."""
+    """Makes the numbered events of one stream."""
 
     def __init__(self) -> None:
         self._number = -1
@@ -119,7 +119,7 @@ class _Events:
         return f"event: {kind}\ndata: {json.dumps(body)}\n\n".encode()
 
 
-def _deltas(events: _Events, part: Said, where: Body) -> Iterator[Piece]:
+def _deltas(events: _Events, part: Content, where: Body) -> Iterator[Chunk]:
     match part:
         case Text():
             where = {**where, "content_index": 0}
@@ -144,7 +144,7 @@ def _deltas(events: _Events, part: Said, where: Body) -> Iterator[Piece]:
             yield events.make("response.function_call_arguments.done", **where, name=part.name, arguments=part.text)
 
 
-def _item(part: Said, identity: str, *, begun: bool = False) -> Body:
+def _item(part: Content, identity: str, *, begun: bool = False) -> Body:
     status = "in_progress" if begun else "completed"
     match part:
         case Text():

@@ -1,6 +1,6 @@
-"""How an answer is sent: piece by piece, waiting at gates, cut off where the script says so.
+"""The response of a double, sent in chunks, with gates and breaks of the script between them.
 
-A client that leaves is noticed at once, also while the double stands at a gate.
+A client that disconnects is noticed immediately, also while the double waits at a gate.
 """
 
 from collections.abc import AsyncGenerator, Iterable, Iterator
@@ -13,60 +13,60 @@ from starlette.types import Receive, Scope, Send
 
 from .request import Refusal, Request
 from .script import Answer, Break, Pause
-from .signals import Gate, Signal
+from .synchronization import Gate, Signal
 
-Piece = bytes | Pause
+Chunk = bytes | Pause
 
 
 @dataclass(slots=True)
 class Exchange:
-    """One request and what became of it."""
+    """One request and its outcome."""
 
     request: Request
     refusal: Refusal | None = None
     answer: Answer | None = None
     complete: bool = False
-    """Whether everything was sent."""
+    """Whether the whole response was sent."""
     left: bool = False
-    """Whether the client went away before that."""
+    """Whether the client disconnected before that."""
     ended: Signal = field(default_factory=Signal)
     """Set when nothing more will be sent."""
 
 
 class Reply(Response):
-    """A body that is made of pieces."""
+    """A response whose body is sent in chunks."""
 
     def __init__(
-        self, pieces: Iterable[Piece], exchange: Exchange, closing: Signal, *, media_type: str, headers: dict[str, str]
+        self, chunks: Iterable[Chunk], exchange: Exchange, closing: Signal, *, media_type: str, headers: dict[str, str]
     ) -> None:
         super().__init__(None, headers=headers, media_type=media_type)
         del self.headers["content-length"]
-        self._pieces = iter(pieces)
+        self._chunks = iter(chunks)
         self._exchange = exchange
         self._closing = closing
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            async with self._while_wanted(receive):
+            async with self._until_disconnect(receive):
                 await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-                await self._send(self._pieces, send)
+                await self._send(self._chunks, send)
         finally:
             self._exchange.ended.set()
 
-    async def _send(self, pieces: Iterator[Piece], send: Send) -> None:
-        for piece in pieces:
-            if isinstance(piece, Gate):
-                await piece.passed()
-            elif isinstance(piece, Break):
-                return  # a response that was not brought to its end is cut off by the server
+    async def _send(self, chunks: Iterator[Chunk], send: Send) -> None:
+        for chunk in chunks:
+            if isinstance(chunk, Gate):
+                await chunk.wait()
+            elif isinstance(chunk, Break):
+                return  # the server cuts the connection of an incomplete response
             else:
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
         self._exchange.complete = True
 
     @asynccontextmanager
-    async def _while_wanted(self, receive: Receive) -> AsyncGenerator[None]:
-        """What happens inside is cancelled when the client leaves, or the double ends."""
+    async def _until_disconnect(self, receive: Receive) -> AsyncGenerator[None]:
+        """Cancel the block when the client disconnects or the double stops."""
         async with anyio.create_task_group() as group:
 
             async def left() -> None:

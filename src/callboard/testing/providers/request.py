@@ -1,4 +1,4 @@
-"""What a double was asked, and how it refuses."""
+"""Requests to a double, and refusals of them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,7 +9,7 @@ Body = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request, as it arrived."""
+    """One request as it was received."""
 
     model: str
     body: Body
@@ -17,29 +17,29 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     path: str = ""
     remembered: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What the service knows from earlier: items that it gave out, each with the one that has to come before it."""
+    """Ids of items that the service returned earlier, each with the id of the item that must precede it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A request that the real service would not take, and what it would say."""
+    """The error with which the real service would refuse a request."""
 
     message: str
     status: int = 400
     kind: str | None = None
-    """The provider's name of the error, where it is not the usual one for the status."""
+    """The provider's name of the error, if it is not the usual one for the status."""
     param: str | None = None
     code: str | None = None
     rule: str = ""
-    """The rule that was broken."""
+    """The name of the rule that was broken."""
 
 
 Rule = Callable[[Request], Refusal | None]
-"""A pure function: what is wrong with a request, or nothing."""
+"""A pure function that returns the refusal of a request, or None."""
 
 
 def first_refusal(request: Request, rules: Sequence[Rule]) -> Refusal | None:
-    """What the first rule says that has something to say."""
+    """Return the refusal of the first rule that a request breaks, or None."""
     for rule in rules:
         if (refusal := rule(request)) is not None:
             return replace(refusal, rule=rule.__name__)

@@ -1,8 +1,7 @@
-"""What a double says: turns, given as a list or as a function of the request. It knows no wire format.
+"""The script of a double: answers as a list or as a function of the request, independent of the wire format.
 
-A turn is a sequence of parts. Three of them are said (`Text`, `Thinking`, `Call`); two say how it goes: at a `Gate` the
-double waits until the test opens it, and at a `Break` the connection is cut. A `Failure` stands in the place of a turn
-and is an HTTP error.
+A turn is a sequence of parts. `Text`, `Thinking` and `Call` are content; at a `Gate` the double waits until the test
+opens it, and at a `Break` it cuts the connection. A `Failure` is an HTTP error instead of a turn.
 """
 
 import json
@@ -11,12 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .request import Request
-from .signals import Gate
+from .synchronization import Gate
 
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """Here the connection is cut."""
+    """The point at which the double cuts the connection."""
 
 
 Pause = Gate | Break
@@ -24,7 +23,7 @@ Pause = Gate | Break
 
 @dataclass(frozen=True, slots=True, init=False)
 class Text:
-    """Something said, in one delta or in several, with gates between them or a break after one."""
+    """Text in one or several deltas, with gates or breaks between them."""
 
     deltas: tuple[str | Pause, ...]
 
@@ -38,7 +37,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """Something thought before it is said, with the provider's signature of it."""
+    """Reasoning, with the provider's signature."""
 
     text: str
     signature: str = "c2lnbmVkIGJ5IHRoZSBkb3VibGU="
@@ -46,11 +45,11 @@ class Thinking:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a tool. Without an id of its own it gets one of the provider's form."""
+    """A call of a tool. Without an id, it gets one in the provider's format."""
 
     name: str
     arguments: Mapping[str, Any] | str = "{}"
-    """An object, or the very text that the model wrote, right or wrong."""
+    """An object, or the exact text of the model, valid or not."""
     id: str | None = None
 
     @property
@@ -60,37 +59,37 @@ class Call:
 
     @property
     def deltas(self) -> tuple[str, str]:
-        """The arguments as text in two pieces, as a stream brings them."""
+        """The arguments as text in two deltas."""
         return self.text[: len(self.text) // 2], self.text[len(self.text) // 2 :]
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What the turn cost."""
+    """The tokens of a turn."""
 
     input_tokens: int = 10
     output_tokens: int = 5
 
 
-Said = Text | Thinking | Call
+Content = Text | Thinking | Call
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class Turn:
     """One answer of the model. A plain string is a `Text` of one delta."""
 
-    parts: tuple[Said | Pause, ...]
+    parts: tuple[Content | Pause, ...]
     usage: Usage
     cut_off: bool
-    """Whether it ended because it reached the limit of tokens."""
+    """Whether the turn ended at the token limit."""
 
-    def __init__(self, *parts: Said | Pause | str, usage: Usage | None = None, cut_off: bool = False) -> None:
+    def __init__(self, *parts: Content | Pause | str, usage: Usage | None = None, cut_off: bool = False) -> None:
         object.__setattr__(self, "parts", tuple(Text(part) if isinstance(part, str) else part for part in parts))
         object.__setattr__(self, "usage", usage or Usage())
         object.__setattr__(self, "cut_off", cut_off)
 
     @property
-    def said(self) -> tuple[Said, ...]:
+    def content(self) -> tuple[Content, ...]:
         return tuple(part for part in self.parts if not isinstance(part, Pause))
 
     @property
@@ -99,26 +98,26 @@ class Turn:
 
     @property
     def pauses(self) -> Iterator[Pause]:
-        """What says how it goes, also within a text."""
+        """All gates and breaks, including those within a text."""
         for part in self.parts:
             for each in part.deltas if isinstance(part, Text) else (part,):
                 if isinstance(each, Pause):
                     yield each
 
     def with_ids(self, make: Callable[[], str]) -> "Turn":
-        """The same turn, in which every call has an id."""
+        """Return a copy in which every call has an id."""
         parts = (replace(part, id=make()) if isinstance(part, Call) and not part.id else part for part in self.parts)
         return Turn(*parts, usage=self.usage, cut_off=self.cut_off)
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An HTTP error in the place of a turn, in the shape that the provider gives it."""
+    """An HTTP error instead of a turn, with a body in the provider's format."""
 
     status: int
-    message: str = "The test wants it so."
+    message: str = "Scripted failure."
     kind: str | None = None
-    """The provider's name of the error, where it is not the usual one for the status."""
+    """The provider's name of the error, if it is not the usual one for the status."""
     headers: Mapping[str, str] | None = None
 
 
@@ -126,8 +125,8 @@ Answer = Turn | Failure
 Script = Sequence[Answer | str] | Callable[[Request], Answer | str]
 
 
-class Prompter:
-    """Gives the next answer of a script."""
+class ScriptPlayer:
+    """Returns the answers of a script, one after the other."""
 
     def __init__(self, script: Script) -> None:
         self._function = script if callable(script) else None
@@ -135,19 +134,19 @@ class Prompter:
 
     @property
     def left(self) -> int:
-        """How many answers of a list were not asked for yet."""
+        """The number of unused answers of a list."""
         return len(self._left)
 
     def add(self, answers: Iterable[Answer | str]) -> None:
-        """More answers, after those that are left."""
+        """Append answers."""
         self._left.extend(answers)
 
     def answer(self, request: Request) -> Answer:
-        """What is said to this request. One for which the script has nothing is answered with an error 500."""
+        """Return the answer to a request, or an error 500 if the script has none left."""
         if self._function is not None:
             answer = self._function(request)
         elif self._left:
             answer = self._left.pop(0)
         else:
-            answer = Failure(500, "The script of the double has no turn left for this request.")
+            answer = Failure(500, "The script of the double has no answer left for this request.")
         return Turn(answer) if isinstance(answer, str) else answer

@@ -1,4 +1,4 @@
-"""Any ASGI application on a free port of the loopback interface, in the running event loop."""
+"""A server for an ASGI application on a free port of the loopback interface, in the running event loop."""
 
 import asyncio
 import logging
@@ -11,10 +11,10 @@ log = logging.getLogger("uvicorn.error")
 
 
 class LoopbackServer:
-    """Listens between `start` and `stop`. It takes no signals of the process, and logs nothing when it cuts a response.
+    """Listens between `start` and `stop`. It handles no signals, and does not log a response that it cuts.
 
-    Of uvicorn it uses all but the main loop and the shutdown, which are made for servers that live long: each waits for
-    a tenth of a second, and a test suite starts many doubles.
+    It replaces uvicorn's main loop and shutdown, which each wait for a tenth of a second: a test suite starts many
+    doubles.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -24,7 +24,7 @@ class LoopbackServer:
         self._server.lifespan = config.lifespan_class(config)
 
     async def start(self) -> str:
-        """Begin to listen. Returns the address."""
+        """Start listening and return the URL."""
         listener = socket.create_server(("127.0.0.1", 0))
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         address = f"http://127.0.0.1:{listener.getsockname()[1]}"
@@ -33,7 +33,7 @@ class LoopbackServer:
         return address
 
     async def stop(self, patience: float = 5) -> None:
-        """Stop listening, and close what is open. Whoever still sends something by then has to come to an end."""
+        """Stop listening and close all connections. Raises `TimeoutError` if a response does not end in time."""
         for listener in self._server.servers:
             listener.close()
         state = self._server.server_state
@@ -41,7 +41,7 @@ class LoopbackServer:
             connection.shutdown()
         try:
             async with asyncio.timeout(patience):
-                while state.connections or state.tasks:  # noqa: ASYNC110 - uvicorn tells nobody when they are gone
+                while state.connections or state.tasks:  # noqa: ASYNC110 - uvicorn does not notify
                     await asyncio.sleep(0)
         finally:
             log.removeFilter(self._unexpected)

@@ -1,1 +1,1 @@
-"""What the real services refuse: one file per provider, one small pure function per rule, each with its source."""
+"""Rules by which the real services refuse requests: a package per provider, a pure function per rule."""

@@ -1,14 +1,14 @@
-"""What OpenAI's services ask of the schema of a function, in both of their APIs."""
+"""Requirements of OpenAI's APIs on the schema of a function."""
 
 from ..request import Body
-from .reading import as_list, as_object, subschemas
+from .json_access import as_list, as_object, subschemas
 
 TOP_LEVEL = frozenset({"oneOf", "anyOf", "allOf", "enum", "not"})
 NOT_STRICT = ("allOf", "not", "dependentRequired", "dependentSchemas", "if", "then", "else")
 
 
 def schema_complaint(name: str, schema: Body, *, strict: bool) -> str | None:
-    """What is wrong with the schema of a function, in the service's words."""
+    """Return the error message of the service for an invalid function schema, or None."""
     complaint = _shape(schema) or (_strict(schema) if strict else None)
     return f"Invalid schema for function '{name}': {complaint}" if complaint else None
 

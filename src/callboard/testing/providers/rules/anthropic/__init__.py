@@ -1,4 +1,4 @@
-"""What Anthropic's Messages API refuses."""
+"""Rules of Anthropic's Messages API."""
 
 from ...request import Rule
 from . import fields, messages, results, thinking, tools
@@ -32,4 +32,4 @@ RULES: tuple[Rule, ...] = (
     tools.schemas_are_objects,
     tools.strict_schemas_closed,
 )
-"""In the order in which they are looked at: what later rules rely on comes first."""
+"""All rules in the order in which they are applied. Later rules rely on earlier ones."""

@@ -1,17 +1,17 @@
-"""The parts of a request to Anthropic, as its rules look at them."""
+"""Access to the parts of a request to Anthropic."""
 
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...request import Body, Request
-from ..reading import as_list, as_object, as_objects
+from ..json_access import as_list, as_object, as_objects
 
 VERSION = re.compile(r"claude-(?:[a-z]+-)?(\d+)(?:-(\d{1,2}))?(?=-|@|$)")
 
 
 class Block(NamedTuple):
-    """One block of a message, and where it stands."""
+    """One block of a message with its position."""
 
     message: int
     position: int
@@ -24,7 +24,7 @@ class Block(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """Consecutive messages of one role, which the service takes as one
+    """Consecutive messages of one role, which the service treats as one
     (https://platform.claude.com/docs/en/api/messages/create). `message` is the number of the last of them.
     """
 
@@ -38,7 +38,7 @@ class Turn(NamedTuple):
 
     @property
     def answers(self) -> list[str]:
-        """The calls that it answers before it says anything else."""
+        """The ids of the calls whose results come before all other content."""
         found: list[str] = []
         for block in self.blocks:
             if block.kind != "tool_result":
@@ -52,20 +52,20 @@ def messages(request: Request) -> list[Body]:
 
 
 def content(message: Body) -> list[Body]:
-    """The blocks of a message; a plain string is one block."""
+    """Return the blocks of a message; a plain string is one block."""
     given = message.get("content")
     return [{"type": "text", "text": given}] if isinstance(given, str) else as_objects(given)
 
 
 def blocks(request: Request) -> Iterator[Block]:
-    """Every block of every message."""
+    """Yield every block of every message."""
     for index, message in enumerate(messages(request)):
         for position, body in enumerate(content(message)):
             yield Block(index, position, str(body.get("type")), body)
 
 
 def turns(request: Request) -> list[Turn]:
-    """The conversation as turns. Instructions within it belong to nobody."""
+    """Group the conversation into turns, without system messages."""
     found: list[Turn] = []
     all_blocks = list(blocks(request))
     for index, message in enumerate(messages(request)):
@@ -78,14 +78,14 @@ def turns(request: Request) -> list[Turn]:
 
 
 def tools(request: Request) -> Iterator[tuple[int, Body]]:
-    """The tools of the user's own, not those that the provider runs."""
+    """Yield the custom tools, without those that the provider runs."""
     for index, tool in enumerate(as_objects(request.body.get("tools"))):
         if tool.get("type", "custom") == "custom":
             yield index, tool
 
 
 def texts(request: Request) -> Iterator[tuple[str, str]]:
-    """Every text of messages and instructions, and where it belongs."""
+    """Yield every text of messages and system prompt, with the name of its field."""
     for block in blocks(request):
         inner = as_objects(block.body.get("content")) if block.kind == "tool_result" else [block.body]
         yield from (("messages", str(each.get("text", ""))) for each in inner if each.get("type") == "text")
@@ -94,11 +94,11 @@ def texts(request: Request) -> Iterator[tuple[str, str]]:
 
 
 def thinking(request: Request) -> str | None:
-    """How it thinks: `enabled` is the manual mode, `adaptive` the other."""
+    """Return the thinking mode: `enabled` (manual), `adaptive`, or None."""
     return as_object(request.body.get("thinking")).get("type")
 
 
 def version(request: Request) -> tuple[int, int]:
-    """The version in the name of the model; a name without one counts as the newest."""
+    """Parse the version in the name of the model; a name without one counts as the newest."""
     found = VERSION.match(request.model)
     return (int(found[1]), int(found[2] or 0)) if found else (99, 0)

@@ -1,9 +1,9 @@
-"""Fields that are needed, and fields that nobody knows."""
+"""Required fields and unknown fields."""
 
 from collections.abc import Iterator
 
 from ...request import Body, Refusal, Request
-from ..reading import names
+from ..json_access import names
 from .conversation import blocks, messages, tools
 
 BODY = names(
@@ -26,7 +26,7 @@ BLOCKS = {
 
 
 def key_and_version_named(request: Request) -> Refusal | None:
-    """A request names a key and the version of the API.
+    """A request has a key and the version of the API.
 
     https://platform.claude.com/docs/en/api/versioning
     """
@@ -38,7 +38,7 @@ def key_and_version_named(request: Request) -> Refusal | None:
 
 
 def required_fields_given(request: Request) -> Refusal | None:
-    """A request says which model, what, and how much may be answered: `max_tokens` has no default.
+    """A request has a model, messages and `max_tokens`, which has no default.
 
     https://platform.claude.com/docs/en/api/messages/create
     """
@@ -61,7 +61,7 @@ def fields_known(request: Request) -> Refusal | None:
 
 
 def _objects(request: Request) -> Iterator[tuple[str, Body, frozenset[str]]]:
-    """The objects of a request whose fields are known here, each with its place."""
+    """Yield the objects of a request whose fields are known, with their path."""
     yield "", request.body, BODY
     for index, tool in tools(request):
         yield f"tools.{index}.custom.", tool, TOOL

@@ -1,4 +1,4 @@
-"""Who says something, where, and that it is something."""
+"""Roles, order and content of messages."""
 
 from ...request import Refusal, Request
 from .conversation import content, messages, texts, thinking, version
@@ -7,7 +7,7 @@ ZERO_WIDTH = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"))
 
 
 def roles_known(request: Request) -> Refusal | None:
-    """Only `user` and `assistant` speak, and from Claude 4.8 on `system` within the conversation.
+    """Roles are `user` and `assistant`, and from Claude 4.8 on `system` within the conversation.
 
     https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages
     """
@@ -21,7 +21,7 @@ def roles_known(request: Request) -> Refusal | None:
 
 
 def system_after_user(request: Request) -> Refusal | None:
-    """Instructions within the conversation come after the user's message, before the assistant's or at the end.
+    """A system message follows a user message, and precedes an assistant message or ends the conversation.
 
     https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages
     """
@@ -70,7 +70,7 @@ def text_not_empty(request: Request) -> Refusal | None:
 
 
 def prefill_allowed(request: Request) -> Refusal | None:
-    """Models from Claude 4.6 on take no beginning of their answer, nor does any that thinks.
+    """Models from Claude 4.6 on, and all that think, refuse a prefilled answer.
 
     https://github.com/ericc-ch/copilot-api/pull/261 and https://platform.claude.com/docs/en/build-with-claude/thinking
     """
@@ -83,7 +83,7 @@ def prefill_allowed(request: Request) -> Refusal | None:
 
 
 def prefill_without_trailing_space(request: Request) -> Refusal | None:
-    """The beginning of an answer does not end with a space.
+    """A prefilled answer does not end with whitespace.
 
     https://github.com/tailcallhq/forgecode/issues/1872
     """

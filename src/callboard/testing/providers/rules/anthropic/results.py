@@ -1,4 +1,4 @@
-"""Calls and their results: one for each, in the very next message."""
+"""Calls and their results: one result per call, in the next message."""
 
 import re
 
@@ -24,7 +24,7 @@ def ids_well_formed(request: Request) -> Refusal | None:
 
 
 def calls_by_the_assistant(request: Request) -> Refusal | None:
-    """Calls and thoughts are the assistant's, results are the user's.
+    """Calls and thinking are in assistant messages, results in user messages.
 
     https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls
     """
@@ -36,7 +36,7 @@ def calls_by_the_assistant(request: Request) -> Refusal | None:
 
 
 def arguments_are_objects(request: Request) -> Refusal | None:
-    """The arguments of a call are an object, not a text.
+    """The arguments of a call are an object, not a string.
 
     https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls
     """
@@ -92,7 +92,7 @@ def one_result_per_call(request: Request) -> Refusal | None:
 
 
 def results_follow_calls(request: Request) -> Refusal | None:
-    """Every call has its result in the very next message, before anything else that is said there.
+    """Every call has its result in the next message, before other content.
 
     https://github.com/anthropics/claude-code/issues/8210 and
     https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls
@@ -110,7 +110,7 @@ def results_follow_calls(request: Request) -> Refusal | None:
 
 
 def results_have_calls(request: Request) -> Refusal | None:
-    """Every result has its call in the message before.
+    """Every result has its call in the previous message.
 
     https://github.com/anthropics/claude-code/issues/13460
     """

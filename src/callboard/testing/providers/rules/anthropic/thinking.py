@@ -1,14 +1,14 @@
-"""Thoughts: that they come back, signed, and what they exclude."""
+"""Thinking blocks: signatures, positions, and options that exclude them."""
 
 from ...request import Refusal, Request
-from ..reading import as_object
+from ..json_access import as_object
 from .conversation import blocks, thinking, turns
 
 THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 
 
 def thinking_signed(request: Request) -> Refusal | None:
-    """A thought comes back with its signature.
+    """A thinking block has its signature.
 
     https://platform.claude.com/docs/en/build-with-claude/thinking-tool-workflows
     """
@@ -19,7 +19,7 @@ def thinking_signed(request: Request) -> Refusal | None:
 
 
 def thinking_not_last(request: Request) -> Refusal | None:
-    """A message of the assistant does not end with a thought.
+    """An assistant message does not end with a thinking block.
 
     https://github.com/tailcallhq/forgecode/issues/2107
     """
@@ -31,7 +31,7 @@ def thinking_not_last(request: Request) -> Refusal | None:
 
 
 def thinking_leads(request: Request) -> Refusal | None:
-    """A message of the assistant that has thoughts begins with one.
+    """An assistant message with thinking blocks begins with one.
 
     https://github.com/anthropics/claude-code/issues/20705
     """
@@ -46,7 +46,7 @@ def thinking_leads(request: Request) -> Refusal | None:
 
 
 def thinking_first(request: Request) -> Refusal | None:
-    """Where thinking is manual, a turn of the assistant that goes on after a result began with a thought.
+    """With manual thinking, an assistant turn that continues after a result begins with a thinking block.
 
     The turn begins after the last message in which the user says something. Adaptive thinking asks for no such thing.
     https://github.com/pydantic/pydantic-ai/issues/2075 and
@@ -70,7 +70,7 @@ def thinking_first(request: Request) -> Refusal | None:
 
 
 def thinking_leaves_the_choice(request: Request) -> Refusal | None:
-    """A model that thinks manually cannot be forced to call a tool.
+    """With manual thinking, the model cannot be forced to call a tool.
 
     https://github.com/run-llama/llama_index/issues/19641
     """
@@ -80,7 +80,7 @@ def thinking_leaves_the_choice(request: Request) -> Refusal | None:
 
 
 def thinking_below_the_limit(request: Request) -> Refusal | None:
-    """The budget for thoughts is below the limit of the whole answer, unless thoughts may stand between calls.
+    """The thinking budget is below `max_tokens`, unless thinking is interleaved with calls.
 
     https://platform.claude.com/docs/en/build-with-claude/extended-thinking
     """

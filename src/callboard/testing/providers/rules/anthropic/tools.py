@@ -1,9 +1,9 @@
-"""Tools: their names and their schemas."""
+"""Names and schemas of tools."""
 
 import re
 
 from ...request import Refusal, Request
-from ..reading import as_object, as_objects, subschemas
+from ..json_access import as_object, as_objects, subschemas
 from .conversation import tools
 
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
@@ -22,7 +22,7 @@ def tool_names_well_formed(request: Request) -> Refusal | None:
 
 
 def tool_names_unique(request: Request) -> Refusal | None:
-    """No tool is given twice.
+    """Tool names are unique.
 
     https://github.com/danny-avila/LibreChat/issues/13162
     """
@@ -31,7 +31,7 @@ def tool_names_unique(request: Request) -> Refusal | None:
 
 
 def schemas_are_objects(request: Request) -> Refusal | None:
-    """A schema is that of an object, with no choice at its top. `$ref` and `$defs` are taken.
+    """A schema is an object without a union at its root. `$ref` and `$defs` are allowed.
 
     https://github.com/anthropics/claude-code/issues/40075 and
     https://platform.claude.com/docs/en/agents-and-tools/tool-use/define-tools
@@ -50,7 +50,7 @@ def schemas_are_objects(request: Request) -> Refusal | None:
 
 
 def strict_schemas_closed(request: Request) -> Refusal | None:
-    """Where a tool is strict, every object of its schema is closed.
+    """Every object in the schema of a strict tool is closed.
 
     https://github.com/vercel/ai/issues/20681
     """

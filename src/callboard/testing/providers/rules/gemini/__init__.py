@@ -1,4 +1,4 @@
-"""What the Gemini API refuses."""
+"""Rules of the Gemini API."""
 
 from ...request import Rule
 from . import contents, fields, results, tools
@@ -19,4 +19,4 @@ RULES: tuple[Rule, ...] = (
     tools.schemas_supported,
     tools.functions_for_the_choice,
 )
-"""In the order in which they are looked at: what later rules rely on comes first."""
+"""All rules in the order in which they are applied. Later rules rely on earlier ones."""

@@ -1,4 +1,4 @@
-"""Who says something, that it is something, and who is heard last."""
+"""Roles, parts and order of contents."""
 
 from ...request import Refusal, Request
 from .conversation import contents, field
@@ -13,7 +13,7 @@ def contents_given(request: Request) -> Refusal | None:
 
 
 def roles_known(request: Request) -> Refusal | None:
-    """Only `user` and `model` speak, and each says that it does, unless it says the only thing.
+    """Roles are `user` and `model`, and are required unless there is only one content.
 
     https://github.com/BerriAI/litellm/pull/22046
     """
@@ -25,7 +25,7 @@ def roles_known(request: Request) -> Refusal | None:
 
 
 def parts_not_empty(request: Request) -> Refusal | None:
-    """Every content has parts, and every part something in it; an empty text is something.
+    """Every content has parts, and every part has data; an empty text is valid.
 
     https://github.com/vercel/ai/issues/3775 and https://github.com/54xzh/FLIT/issues/69
     """
@@ -54,7 +54,7 @@ DATA = (
 
 
 def user_last(request: Request) -> Refusal | None:
-    """The model does not speak last.
+    """The last content is not of the model.
 
     https://github.com/crewAIInc/crewAI/issues/6972 and https://github.com/anomalyco/opencode/issues/47034
     """

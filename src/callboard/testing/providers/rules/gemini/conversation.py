@@ -1,11 +1,11 @@
-"""The parts of a request to Gemini, as its rules look at them. The service takes every name in two spellings."""
+"""Access to the parts of a request to Gemini, which accepts field names in camel case and snake case."""
 
 import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ...request import Body, Request
-from ..reading import as_object, as_objects, names
+from ..json_access import as_object, as_objects, names
 
 HUMP = re.compile(r"(?<!^)(?=[A-Z])")
 GENERATION = re.compile(r"(?:models/)?gemini-(\d+)")
@@ -16,17 +16,17 @@ def snake(name: str) -> str:
 
 
 def both_spellings(text: str) -> frozenset[str]:
-    """The names in a text, which are in camel case, and the same in snake case."""
+    """Split a text into names in camel case, and add each in snake case."""
     return names(text) | {snake(name) for name in names(text)}
 
 
 def field(body: Body, name: str) -> Any:
-    """A field by its name in camel case, in whichever spelling it was sent."""
+    """Return a field by its name in camel case, in either spelling."""
     return body.get(name, body.get(snake(name)))
 
 
 class Content(NamedTuple):
-    """One message of the conversation, and where it stands."""
+    """One message of the conversation with its position."""
 
     place: int
     role: str | None
@@ -47,13 +47,13 @@ def contents(request: Request) -> list[Content]:
 
 
 def declarations(request: Request) -> Iterator[tuple[str, Body]]:
-    """Every function that may be called, and where it stands."""
+    """Yield every function declaration with its path."""
     for index, tool in enumerate(as_objects(request.body.get("tools"))):
         for position, declaration in enumerate(as_objects(field(tool, "functionDeclarations"))):
             yield f"tools[{index}].function_declarations[{position}]", declaration
 
 
 def generation(request: Request) -> int:
-    """The generation in the name of the model; a name without one counts as the newest."""
+    """Parse the generation in the name of the model; a name without one counts as the newest."""
     found = GENERATION.match(request.model)
     return int(found[1]) if found else 99

@@ -1,4 +1,4 @@
-"""Fields that are needed, and fields that nobody knows."""
+"""Required fields and unknown fields."""
 
 from collections.abc import Iterable, Iterator
 
@@ -17,7 +17,7 @@ DECLARATION = both_spellings("name description parameters parametersJsonSchema r
 
 
 def key_named(request: Request) -> Refusal | None:
-    """A request names a key.
+    """A request has a key.
 
     https://ai.google.dev/gemini-api/docs/api-key
     """
@@ -43,13 +43,13 @@ def fields_known(request: Request) -> Refusal | None:
 
 
 def unknown_name(name: str, place: str) -> Refusal:
-    """The service's words for a field that it does not know."""
+    """Make the refusal of an unknown field, in the wording of the service."""
     at = f" at '{place}'" if place else ""
     return Refusal(f'Invalid JSON payload received. Unknown name "{name}"{at}: Cannot find field.')
 
 
 def _objects(request: Request) -> Iterator[tuple[str, Body, Iterable[str]]]:
-    """The objects of a request whose fields are known here, each with its place."""
+    """Yield the objects of a request whose fields are known, with their path."""
     yield "", request.body, BODY
     for content in contents(request):
         for position, part in enumerate(content.parts):

@@ -1,4 +1,4 @@
-"""Calls and their responses: when the model may call, and how many responses it wants."""
+"""Calls and their responses: order, number and signatures."""
 
 from ...request import Refusal, Request
 from .conversation import Content, contents, field, generation
@@ -7,7 +7,7 @@ SIGNED_SINCE = 3
 
 
 def calls_after_user(request: Request) -> Refusal | None:
-    """The model calls directly after the user or after responses, never after it said something by itself.
+    """A call comes directly after a user content or after responses, never after another model content.
 
     https://github.com/google-gemini/gemini-cli/issues/11814 and https://github.com/continuedev/continue/issues/11164
     """

@@ -1,10 +1,10 @@
-"""Tools: their names and their schemas."""
+"""Names and schemas of tools."""
 
 import re
 from collections.abc import Iterator
 
 from ...request import Body, Refusal, Request
-from ..reading import as_object, as_objects
+from ..json_access import as_object, as_objects
 from .conversation import both_spellings, declarations, field
 from .fields import unknown_name
 
@@ -31,7 +31,7 @@ def tool_names_well_formed(request: Request) -> Refusal | None:
 
 
 def tool_names_unique(request: Request) -> Refusal | None:
-    """No tool is given twice.
+    """Tool names are unique.
 
     https://github.com/rikkahub/rikkahub/issues/1311
     """
@@ -44,7 +44,7 @@ def tool_names_unique(request: Request) -> Refusal | None:
 
 
 def schemas_supported(request: Request) -> Refusal | None:
-    """`parameters` knows a part of OpenAPI's keywords: no `$ref`, no `additionalProperties`, no `const`.
+    """`parameters` supports a subset of OpenAPI's keywords, without `$ref`, `additionalProperties` and `const`.
 
     `parametersJsonSchema` takes any JSON schema.
     https://github.com/zed-industries/zed/issues/44875 and https://github.com/openswarm-ai/openswarm/issues/24
@@ -58,7 +58,7 @@ def schemas_supported(request: Request) -> Refusal | None:
 
 
 def functions_for_the_choice(request: Request) -> Refusal | None:
-    """How functions are called is said only where there are functions.
+    """The function calling mode is set only if there are functions.
 
     https://github.com/pydantic/pydantic-ai/blob/main/pydantic_ai_slim/pydantic_ai/models/google.py
     """
@@ -69,7 +69,7 @@ def functions_for_the_choice(request: Request) -> Refusal | None:
 
 
 def _schemas(schema: Body, place: str) -> Iterator[tuple[str, Body]]:
-    """A schema and those within it, with the service's way of saying where they stand."""
+    """Yield a schema and all schemas within it, with their path in the notation of the service."""
     yield place, schema
     for index, inner in enumerate(as_object(schema.get("properties")).values()):
         yield from _schemas(as_object(inner), f"{place}.properties[{index}].value")

@@ -1,4 +1,4 @@
-"""What OpenAI's Chat Completions API refuses."""
+"""Rules of OpenAI's Chat Completions API."""
 
 from ...request import Rule
 from . import fields, messages, results, tools
@@ -21,4 +21,4 @@ RULES: tuple[Rule, ...] = (
     tools.tool_names_well_formed,
     tools.schemas_supported,
 )
-"""In the order in which they are looked at: what later rules rely on comes first."""
+"""All rules in the order in which they are applied. Later rules rely on earlier ones."""

@@ -1,8 +1,8 @@
-"""Fields that are needed, and fields that nobody knows."""
+"""Required fields and unknown fields."""
 
 from ...request import Refusal, Request
-from .. import openai_words as words
-from ..reading import names
+from .. import openai_refusals as refusals
+from ..json_access import names
 from .conversation import messages
 
 BODY = names(
@@ -15,11 +15,11 @@ BODY = names(
 
 
 def key_named(request: Request) -> Refusal | None:
-    """A request names a key.
+    """A request has a key.
 
     https://platform.openai.com/docs/api-reference/authentication
     """
-    return words.no_key(request.headers)
+    return refusals.no_key(request.headers)
 
 
 def fields_known(request: Request) -> Refusal | None:
@@ -34,24 +34,24 @@ def fields_known(request: Request) -> Refusal | None:
 
 
 def required_fields_given(request: Request) -> Refusal | None:
-    """A request says which model, and what.
+    """A request has a model and messages.
 
     https://platform.openai.com/docs/api-reference/chat/create
     """
     if not request.model:
         return Refusal("you must provide a model parameter")
-    return None if "messages" in request.body else words.missing("messages")
+    return None if "messages" in request.body else refusals.missing("messages")
 
 
 def arrays_not_empty(request: Request) -> Refusal | None:
-    """Messages, tools and the calls of a message are left out rather than empty.
+    """Messages, tools and the calls of a message are not empty arrays.
 
     https://github.com/openai/openai-node/pull/1341 and https://github.com/CopilotKit/CopilotKit/pull/224
     """
     for name in ("messages", "tools"):
         if request.body.get(name) == []:
-            return words.empty_array(name)
+            return refusals.empty_array(name)
     for index, message in enumerate(messages(request)):
         if message.get("tool_calls") == []:
-            return words.empty_array(f"messages[{index}].tool_calls")
+            return refusals.empty_array(f"messages[{index}].tool_calls")
     return None

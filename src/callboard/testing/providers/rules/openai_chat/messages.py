@@ -1,25 +1,25 @@
-"""Who says something, and that it is something."""
+"""Roles and content of messages."""
 
 from ...request import Refusal, Request
-from .. import openai_words as words
+from .. import openai_refusals as refusals
 from .conversation import messages
 
 ROLES = ("system", "assistant", "user", "function", "tool", "developer")
 
 
 def roles_known(request: Request) -> Refusal | None:
-    """Only these roles speak. They need not take turns, and instructions may stand anywhere.
+    """Roles are known. They need not alternate, and instructions may be anywhere.
 
     https://platform.openai.com/docs/api-reference/chat/create
     """
     for index, message in enumerate(messages(request)):
         if message.get("role") not in ROLES:
-            return words.bad_value(f"messages[{index}].role", message.get("role"), ROLES)
+            return refusals.bad_value(f"messages[{index}].role", message.get("role"), ROLES)
     return None
 
 
 def content_given(request: Request) -> Refusal | None:
-    """A message has content; only an assistant that calls a tool may have none.
+    """A message has content, unless it is an assistant message with calls.
 
     https://github.com/docker/docker-agent/issues/63 and https://github.com/langchain-ai/langchainjs/issues/4153
     """

@@ -1,10 +1,10 @@
-"""Calls and their results: one for each, directly after the message with the calls."""
+"""Calls and their results: one result per call, directly after the message with the calls."""
 
 from collections.abc import Iterator
 
 from ...request import Refusal, Request
-from .. import openai_words as words
-from ..reading import as_object
+from .. import openai_refusals as refusals
+from ..json_access import as_object
 from .conversation import all_calls, calls, messages
 
 ID_LIMIT = 64
@@ -12,7 +12,7 @@ CALLS_LIMIT = 128
 
 
 def arguments_are_texts(request: Request) -> Refusal | None:
-    """The arguments of a call are a text, not an object.
+    """The arguments of a call are a string, not an object.
 
     https://platform.openai.com/docs/api-reference/chat/create
     """
@@ -25,24 +25,24 @@ def arguments_are_texts(request: Request) -> Refusal | None:
 
 
 def ids_short(request: Request) -> Refusal | None:
-    """The id of a call has at most 64 characters. Older deployments take 40.
+    """The id of a call has at most 64 characters (40 in older deployments).
 
     https://github.com/jin-bo/agentao/pull/321 and, for the 40, https://github.com/agno-agi/agno/issues/5382
     """
     for place, call in all_calls(request):
         if len(str(call.get("id"))) > ID_LIMIT:
-            return words.too_long(f"{place}.id", str(call.get("id")), ID_LIMIT)
+            return refusals.too_long(f"{place}.id", str(call.get("id")), ID_LIMIT)
     return None
 
 
 def names_in_history_well_formed(request: Request) -> Refusal | None:
-    """The name in a call is one that a tool may have.
+    """The name in a call is a valid tool name.
 
     https://github.com/mcp-use/mcp-use/issues/90
     """
     for place, call in all_calls(request):
         name = str(as_object(call.get("function")).get("name", ""))
-        if (refusal := words.bad_name(f"{place}.function.name", name)) is not None:
+        if (refusal := refusals.bad_name(f"{place}.function.name", name)) is not None:
             return refusal
     return None
 
@@ -54,7 +54,7 @@ def at_most_128_calls(request: Request) -> Refusal | None:
     """
     for index, message in enumerate(messages(request)):
         if len(calls(message)) > CALLS_LIMIT:
-            return words.array_too_long(f"messages[{index}].tool_calls", len(calls(message)), CALLS_LIMIT)
+            return refusals.array_too_long(f"messages[{index}].tool_calls", len(calls(message)), CALLS_LIMIT)
     return None
 
 
@@ -77,7 +77,7 @@ def one_result_per_call(request: Request) -> Refusal | None:
 
 
 def results_have_calls(request: Request) -> Refusal | None:
-    """A result answers a call of the message before the results.
+    """A result belongs to a call of the message before the results.
 
     https://github.com/simonw/llm/issues/937
     """
@@ -94,7 +94,7 @@ def results_have_calls(request: Request) -> Refusal | None:
 
 
 def results_follow_calls(request: Request) -> Refusal | None:
-    """Every call has its result directly after the message with the calls, before anything else.
+    """Every call has its result directly after the message with the calls, before other messages.
 
     https://github.com/tensorzero/tensorzero/issues/4880 and https://github.com/BerriAI/litellm/issues/10083
     """
@@ -111,7 +111,7 @@ def results_follow_calls(request: Request) -> Refusal | None:
 
 
 def _groups(request: Request) -> Iterator[tuple[int, list[tuple[int, str]]]]:
-    """Every message that is not a result, with the results after it. -1 stands for what is before the first."""
+    """Yield the index of every message that is not a result, with the results after it; -1 for leading results."""
     begin, answers = -1, list[tuple[int, str]]()
     for index, message in enumerate(messages(request)):
         if message.get("role") == "tool":

@@ -1,19 +1,19 @@
-"""Tools: how many, their names and their schemas."""
+"""Number, names and schemas of tools."""
 
 from ...request import Refusal, Request
-from .. import openai_words as words
+from .. import openai_refusals as refusals
+from ..json_access import as_list, as_object
 from ..openai_schemas import schema_complaint
-from ..reading import as_list, as_object
 from .conversation import functions
 
 
 def at_most_128_tools(request: Request) -> Refusal | None:
-    """At most 128 tools are given.
+    """A request has at most 128 tools.
 
     https://github.com/0x4m4/hexstrike-ai/issues/29
     """
     count = len(as_list(request.body.get("tools")))
-    return words.array_too_long("tools", count, 128) if count > 128 else None
+    return refusals.array_too_long("tools", count, 128) if count > 128 else None
 
 
 def tool_names_well_formed(request: Request) -> Refusal | None:
@@ -22,13 +22,13 @@ def tool_names_well_formed(request: Request) -> Refusal | None:
     https://github.com/brekkylab/ailoy/pull/109 and https://platform.openai.com/docs/api-reference/chat/create
     """
     for place, function in functions(request):
-        if (refusal := words.bad_name(f"{place}.name", str(function.get("name", "")))) is not None:
+        if (refusal := refusals.bad_name(f"{place}.name", str(function.get("name", "")))) is not None:
             return refusal
     return None
 
 
 def schemas_supported(request: Request) -> Refusal | None:
-    """A schema is that of an object, with no choice at its top, and arrays say of what.
+    """A schema is an object without a union at its root, and its arrays have `items`.
 
     Strict ones are closed, have nothing optional, and know fewer keywords; `$ref` stands alone in them.
     https://github.com/nspady/google-calendar-mcp/issues/39, https://github.com/streamnative/streamnative-mcp-server/issues/26,

@@ -1,13 +1,13 @@
-"""The parts of a request to OpenAI's Responses API, as its rules look at them."""
+"""Access to the parts of a request to OpenAI's Responses API."""
 
 from typing import NamedTuple
 
 from ...request import Body, Request
-from ..reading import as_objects
+from ..json_access import as_objects
 
 
 class Item(NamedTuple):
-    """One item of the input, and where it stands."""
+    """One item of the input with its position."""
 
     position: int
     kind: str
@@ -19,22 +19,22 @@ class Item(NamedTuple):
 
 
 def items(request: Request) -> list[Item]:
-    """The input. An item with a role and no type is a message."""
+    """List the items of the input. An item with a role and no type is a message."""
     found = as_objects(request.body.get("input"))
     return [Item(index, str(body.get("type", "message")), body) for index, body in enumerate(found)]
 
 
 def functions(request: Request) -> list[tuple[str, Body]]:
-    """Every function that may be called, and where it stands."""
+    """Yield every function with its path."""
     tools = enumerate(as_objects(request.body.get("tools")))
     return [(f"tools[{index}]", tool) for index, tool in tools if tool.get("type") == "function"]
 
 
 def continues(request: Request) -> bool:
-    """Whether the beginning of the conversation is known to the service and not sent again."""
+    """Whether the request continues a conversation that the service has stored."""
     return bool(request.body.get("previous_response_id") or request.body.get("conversation"))
 
 
 def stored(request: Request) -> bool:
-    """Whether the service keeps what is said, which is so unless it is told not to."""
+    """Whether the service stores the response, which is the default."""
     return request.body.get("store") is not False

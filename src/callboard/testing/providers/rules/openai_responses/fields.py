@@ -1,8 +1,8 @@
-"""Fields that are needed, and fields that nobody knows."""
+"""Required fields and unknown fields."""
 
 from ...request import Refusal, Request
-from .. import openai_words as words
-from ..reading import names
+from .. import openai_refusals as refusals
+from ..json_access import names
 from .conversation import items
 
 BODY = names(
@@ -20,15 +20,15 @@ ITEMS = {
 
 
 def key_named(request: Request) -> Refusal | None:
-    """A request names a key.
+    """A request has a key.
 
     https://platform.openai.com/docs/api-reference/authentication
     """
-    return words.no_key(request.headers)
+    return refusals.no_key(request.headers)
 
 
 def fields_known(request: Request) -> Refusal | None:
-    """Neither the request nor an item has fields that the API does not know.
+    """Neither the request nor an item has unknown fields.
 
     https://github.com/BerriAI/litellm/issues/13420 and https://github.com/pydantic/pydantic-ai/issues/3653
     """
@@ -42,10 +42,10 @@ def fields_known(request: Request) -> Refusal | None:
 
 
 def required_fields_given(request: Request) -> Refusal | None:
-    """A request says which model, and what.
+    """A request has a model and an input.
 
     https://platform.openai.com/docs/api-reference/responses/create
     """
     if not request.model:
-        return words.missing("model")
-    return None if request.body.get("input") else words.missing("input")
+        return refusals.missing("model")
+    return None if request.body.get("input") else refusals.missing("input")

@@ -1,10 +1,10 @@
-"""Messages and ids."""
+"""Roles, content and ids of items."""
 
 import re
 
 from ...request import Refusal, Request
-from .. import openai_words as words
-from ..reading import as_objects
+from .. import openai_refusals as refusals
+from ..json_access import as_objects
 from .conversation import items
 
 ROLES = ("assistant", "system", "developer", "user")
@@ -18,18 +18,18 @@ ID_LIMIT = 64
 
 
 def roles_known(request: Request) -> Refusal | None:
-    """Only these roles speak. They need not take turns, and instructions may stand anywhere.
+    """Roles are known. They need not alternate, and instructions may be anywhere.
 
     https://platform.openai.com/docs/api-reference/responses/create
     """
     for item in items(request):
         if item.kind == "message" and item.body.get("role") not in ROLES:
-            return words.bad_value(item.place, item.body.get("role"), ROLES)
+            return refusals.bad_value(item.place, item.body.get("role"), ROLES)
     return None
 
 
 def content_of_its_speaker(request: Request) -> Refusal | None:
-    """What the assistant said is output, what the user said is input.
+    """Content of assistant messages is output, content of user messages is input.
 
     https://github.com/jeremychone/rust-genai/pull/119 and https://github.com/epam/ai-dial-adapter-openai/issues/511
     """
@@ -37,12 +37,12 @@ def content_of_its_speaker(request: Request) -> Refusal | None:
         supported = CONTENT.get(str(item.body.get("role")), ()) if item.kind == "message" else ()
         for position, part in enumerate(as_objects(item.body.get("content"))):
             if supported and part.get("type") not in supported:
-                return words.bad_value(f"{item.place}.content[{position}]", part.get("type"), supported)
+                return refusals.bad_value(f"{item.place}.content[{position}]", part.get("type"), supported)
     return None
 
 
 def ids_well_formed(request: Request) -> Refusal | None:
-    """The id of an item has the beginning of its kind, at most 64 characters, and only letters, digits, `_` and `-`.
+    """The id of an item has the prefix of its kind, at most 64 characters, and only letters, digits, `_` and `-`.
 
     https://github.com/UKGovernmentBEIS/inspect_ai/pull/1545, https://github.com/nodetool-ai/nodetool/pull/4252,
     https://github.com/earendil-works/pi/issues/1022 and https://github.com/can1357/oh-my-pi/issues/284
@@ -56,7 +56,7 @@ def ids_well_formed(request: Request) -> Refusal | None:
         elif not str(given).startswith(PREFIXES[item.kind]):
             wanted = f"begins with '{PREFIXES[item.kind]}'"
         elif len(given) > ID_LIMIT:
-            return words.too_long(param, given, ID_LIMIT)
+            return refusals.too_long(param, given, ID_LIMIT)
         else:
             continue
         return Refusal(
@@ -66,7 +66,7 @@ def ids_well_formed(request: Request) -> Refusal | None:
 
 
 def items_unique(request: Request) -> Refusal | None:
-    """No item is given twice.
+    """Item ids are unique.
 
     https://github.com/vercel/ai/issues/7883 and https://github.com/earendil-works/pi/issues/5151
     """

@@ -1,6 +1,6 @@
-"""Reasoning belongs to the item that came after it: neither is sent without the other.
+"""Reasoning and the item that followed it are sent together.
 
-Both rules hold where the service keeps what is said. A live test with `store: false` saw neither of them
+Both rules apply only if the service stores responses. A live test with `store: false` saw neither of them
 (https://github.com/jin-bo/agentao/pull/321).
 """
 
@@ -11,7 +11,7 @@ SAID = frozenset({"message", "function_call", "reasoning"})
 
 
 def reasoning_followed(request: Request) -> Refusal | None:
-    """After reasoning comes what the model said or called.
+    """Reasoning is followed by a message or a call of the model.
 
     https://github.com/openai/openai-node/issues/1567 and https://github.com/vercel/ai/issues/7099
     """
@@ -28,7 +28,7 @@ def reasoning_followed(request: Request) -> Refusal | None:
 
 
 def reasoning_kept(request: Request) -> Refusal | None:
-    """What came after reasoning, named by its id, is not sent without it.
+    """An item that followed reasoning is not sent without it, if it has an id.
 
     https://github.com/omnigent-ai/omnigent/issues/5066 and https://github.com/pydantic/pydantic-ai/pull/2882
     """

@@ -1,7 +1,7 @@
-"""Calls and their outputs: one for each, somewhere after the call."""
+"""Calls and their outputs: one output per call, anywhere after the call."""
 
 from ...request import Refusal, Request
-from .. import openai_words as words
+from .. import openai_refusals as refusals
 from .conversation import continues, items
 
 ID_LIMIT = 64
@@ -16,26 +16,26 @@ def call_ids_short(request: Request) -> Refusal | None:
         if item.kind in ("function_call", "function_call_output"):
             given, param = str(item.body.get("call_id") or ""), f"{item.place}.call_id"
             if not given:
-                return words.missing(param)
+                return refusals.missing(param)
             if len(given) > ID_LIMIT:
-                return words.too_long(param, given, ID_LIMIT)
+                return refusals.too_long(param, given, ID_LIMIT)
     return None
 
 
 def names_in_history_well_formed(request: Request) -> Refusal | None:
-    """The name in a call is one that a tool may have.
+    """The name in a call is a valid tool name.
 
     https://github.com/NousResearch/hermes-agent/issues/31666 and https://github.com/openai/codex/pull/9447
     """
     for item in items(request):
         name = str(item.body.get("name", "")) if item.kind == "function_call" else "-"
-        if (refusal := words.bad_name(f"{item.place}.name", name)) is not None:
+        if (refusal := refusals.bad_name(f"{item.place}.name", name)) is not None:
             return refusal
     return None
 
 
 def outputs_have_calls(request: Request) -> Refusal | None:
-    """Every output has its call before it, unless the service knows the beginning of the conversation.
+    """Every output has its call before it, unless the service has stored the earlier conversation.
 
     https://github.com/vercel/ai/issues/8216 and https://github.com/microsoft/vscode/issues/320060
     """
@@ -50,7 +50,7 @@ def outputs_have_calls(request: Request) -> Refusal | None:
 
 
 def one_output_per_call(request: Request) -> Refusal | None:
-    """No id has two outputs; so no two calls can have the same id.
+    """No id has two outputs, so no two calls can have the same id.
 
     https://github.com/NousResearch/hermes-agent/issues/102629
     """
@@ -68,7 +68,7 @@ def one_output_per_call(request: Request) -> Refusal | None:
 
 
 def calls_have_outputs(request: Request) -> Refusal | None:
-    """Every call has its output. It need not come directly after it.
+    """Every call has its output, not necessarily directly after it.
 
     https://github.com/bytedance/trae-agent/issues/245
     """

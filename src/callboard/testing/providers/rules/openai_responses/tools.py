@@ -1,9 +1,9 @@
-"""Tools: their names and their schemas."""
+"""Names and schemas of tools."""
 
 from ...request import Refusal, Request
-from .. import openai_words as words
+from .. import openai_refusals as refusals
+from ..json_access import as_object
 from ..openai_schemas import schema_complaint
-from ..reading import as_object
 from .conversation import functions
 
 
@@ -13,13 +13,13 @@ def tool_names_well_formed(request: Request) -> Refusal | None:
     https://platform.openai.com/docs/api-reference/responses/create
     """
     for place, function in functions(request):
-        if (refusal := words.bad_name(f"{place}.name", str(function.get("name", "")))) is not None:
+        if (refusal := refusals.bad_name(f"{place}.name", str(function.get("name", "")))) is not None:
             return refusal
     return None
 
 
 def schemas_supported(request: Request) -> Refusal | None:
-    """A schema is what it has to be in Chat Completions.
+    """A schema follows the rules of Chat Completions.
 
     https://platform.openai.com/docs/guides/function-calling and https://github.com/makenotion/notion-mcp-server/issues/102
     """

@@ -1,4 +1,4 @@
-"""How OpenAI's services word what is wrong with a value."""
+"""Refusals of invalid values, in the wording of OpenAI's services."""
 
 import re
 
@@ -32,7 +32,7 @@ def too_long(param: str, value: str, limit: int) -> Refusal:
 
 
 def bad_name(param: str, value: str) -> Refusal | None:
-    """What is wrong with a name: 1 to 64 letters, digits, `_` and `-`."""
+    """Refuse a name that is not made of 1 to 64 letters, digits, `_` and `-`."""
     if not NAME.fullmatch(value):
         return Refusal(
             f"Invalid '{param}': string does not match pattern. Expected a string that matches the pattern "

@@ -1,7 +1,7 @@
-"""The lifetimes of tools that hold something: entered before the first call, left when the registry closes.
+"""The context managers of tools that hold resources: entered before the first call, left when the registry closes.
 
-Each lifetime is entered and left by one task of its own, because a connection's task group or cancel scope must be left
-by the task that entered it, and calls come from any task.
+Each one is entered and left by its own task, because a task group or cancel scope must be left by the task that entered
+it, and calls come from any task.
 """
 
 import asyncio
@@ -16,8 +16,8 @@ from ..errors import ToolError
 from .definition import Tool
 
 
-class Lifetimes:
-    """Owns the entered tools, between `async with` and its end. Re-enterable after it was left."""
+class LifetimeManager:
+    """Owns the entered context managers of tools. You can enter it again after leaving it."""
 
     def __init__(self) -> None:
         self._group: TaskGroup | None = None
@@ -26,7 +26,7 @@ class Lifetimes:
 
     async def __aenter__(self) -> Self:
         if self._group is not None:
-            raise RuntimeError("the registry is entered already")
+            raise RuntimeError("the registry is already entered")
         self._stop = anyio.Event()
         self._group = await anyio.create_task_group().__aenter__()
         return self
@@ -39,11 +39,11 @@ class Lifetimes:
         self._stop.set()
         group, self._group = self._group, None
         self._ready.clear()
-        await group.__aexit__(None, None, None)  # without the error: it would come out wrapped in a group
+        await group.__aexit__(None, None, None)  # without the error, which would be wrapped in an exception group
         return None
 
     async def ensure(self, tool: Tool) -> None:
-        """Return once the tool is entered. Raises `ToolError` (configuration) where that failed, or cannot be done."""
+        """Return once the tool's lifetime is entered. Raises `ToolError` (configuration) if entering fails."""
         if tool.lifetime is None:
             return
         if self._group is None:
@@ -68,7 +68,7 @@ class Lifetimes:
 
     async def _live(self, lifetime: AbstractAsyncContextManager[Any], ready: asyncio.Future[None]) -> None:
         assert self._stop is not None
-        with anyio.CancelScope() as scope:  # around all of it, because the lifetime may leave scopes of its own open
+        with anyio.CancelScope() as scope:  # outermost, because the lifetime may keep scopes open until it is left
             try:
                 await lifetime.__aenter__()
             except Exception as error:
@@ -77,7 +77,7 @@ class Lifetimes:
             except BaseException:
                 ready.cancel()
                 raise
-            scope.shield = True  # cleaning up is not interrupted, nor harmed by another tool's failure
+            scope.shield = True  # cancellation and failures of other tools do not interrupt the clean-up
             ready.set_result(None)
             await self._stop.wait()
             await lifetime.__aexit__(None, None, None)

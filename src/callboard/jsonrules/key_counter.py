@@ -1,8 +1,8 @@
-"""How many keys of JSON objects a validated value came from, counted by a function that is written once per type.
+"""Functions that count the object keys from which a validated value was built, generated once per type.
 
-A type that is made of records, lists and plain values gets such a function, since it is on the path of every call: it
-goes only where the type leaves the number of keys open. For any other type (unions of models, maps, what may be
-anything) there is none, and the value itself is walked.
+Counting is on the path of every call, so a type made of records, lists and plain values gets a generated function that
+visits only the parts whose number of keys is not fixed. Other types (unions of models, maps, Any) get none: the caller
+walks the value itself.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -14,26 +14,26 @@ Counter = Callable[[Any], int]
 
 _PLAIN = frozenset({"str", "int", "bool", "none", "literal", "enum", "float"})
 _MOST = 400
-"""How many records and lists a type may be made of; one that is used in many places counts in each of them."""
+"""Records and lists that a type may consist of. A record used in several fields counts once for each."""
 _DEEPEST = 15
-"""How many loops and conditions may stand in each other. Python takes 20."""
+"""Nesting of loops and conditions in a generated function. Python allows 20."""
 
 
 class _Unknown(Exception):
-    """There is something in a type for which no function can be written."""
+    """The type has a part for which no function can be generated."""
 
 
 class _Keys(NamedTuple):
-    """How the keys are counted that one part of a type can have."""
+    """The code that counts the keys in one part of a type."""
 
     sure: int = 0
-    """So many in every case,"""
+    """Keys that are always present."""
     names: tuple[str, ...] = ()
-    """and, after these lines, which give names to values,"""
+    """Lines that bind names to values."""
     terms: tuple[str, ...] = ()
-    """the sum of these,"""
+    """Expressions to add."""
     more: tuple[str, ...] = ()
-    """and what these lines add to `total`."""
+    """Further lines, which add to `total`."""
 
     @property
     def sum(self) -> str:
@@ -41,7 +41,7 @@ class _Keys(NamedTuple):
 
     @property
     def lines(self) -> list[str]:
-        """The lines that add all of it to `total`."""
+        """Lines that add everything to `total`."""
         added = [f"total += {self.sum}"] if self.sure or self.terms else []
         return [*self.names, *added, *self.more]
 
@@ -49,8 +49,8 @@ class _Keys(NamedTuple):
 _NONE = _Keys()
 
 
-def counter_of(schema: Any) -> Counter | None:
-    """The function for a Pydantic core schema, if one can be written."""
+def key_counter(schema: Any) -> Counter | None:
+    """Generate the function for a Pydantic core schema, or return None where that is impossible."""
     try:
         keys = _Writer().of(schema, "value")
     except _Unknown:
@@ -61,12 +61,12 @@ def counter_of(schema: Any) -> Counter | None:
         return len
     made: dict[str, Any] = {}
     body = "\n    ".join([*keys.names, f"total = {keys.sum}", *keys.more, "return total"])
-    exec(f"def counter(value):\n    {body}\n", made)  # noqa: S102  # names in it are written as literals
+    exec(f"def counter(value):\n    {body}\n", made)  # noqa: S102  # names from the schema are embedded as literals
     return cast("Counter", made["counter"])
 
 
 class _Writer:
-    """Writes how the keys in a value are counted, and in all that it holds."""
+    """Generates code that counts the keys of a value and of everything in it."""
 
     def __init__(self) -> None:
         self._numbers = count()
@@ -74,7 +74,7 @@ class _Writer:
         self._definitions: dict[str, Any] = {}
 
     def of(self, schema: Mapping[str, Any], value: str, depth: int = 0) -> _Keys:
-        """The same for one part of a type. `value` is the expression that gives it."""
+        """Generate code for one part of a type. `value` is the expression that yields it."""
         if schema["type"] in _PLAIN:
             return _NONE
         self._parts += 1
@@ -105,7 +105,7 @@ class _Writer:
 
     def _defined(self, reference: str, value: str, depth: int) -> _Keys:
         if (found := self._definitions.pop(reference, None)) is None:
-            raise _Unknown  # it is inside of itself
+            raise _Unknown  # recursive
         keys = self.of(found, value, depth)
         self._definitions[reference] = found
         return keys
@@ -114,8 +114,10 @@ class _Writer:
         fields = _fields(schema, "model-fields")
         name, given = self._name(), self._name()
         parts = [
-            # A default came from no text, and would make up for a key that the text has twice.
-            self._part(_read(model, field, name), part, f"if {field!r} in {given}:" if has_default else None, depth)
+            # A default has no key in the text; counting it would hide a duplicate key.
+            self._part(
+                _read_field(model, field, name), part, f"if {field!r} in {given}:" if has_default else None, depth
+            )
             for field, part, has_default in fields
         ]
         held = _all(parts)
@@ -131,7 +133,7 @@ class _Writer:
         name, closed = self._name(), True
         for key, part, has_default in _fields(schema, "typed-dict"):
             if has_default:
-                raise _Unknown  # a dictionary does not tell what was given from what was filled in
+                raise _Unknown  # a dictionary does not distinguish given values from defaults
             required = schema["fields"][key].get("required")
             closed = closed and bool(required)
             parts.append(self._part(f"{name}[{key!r}]", part, None if required else f"if {key!r} in {name}:", depth))
@@ -141,9 +143,9 @@ class _Writer:
             return own if closed and depth else _Keys(terms=(f"len({value})",))
         return _all([_Keys(names=(f"{name} = {value}",)), own, held])
 
-    def _part(self, place: str, schema: Mapping[str, Any], guard: str | None, depth: int) -> _Keys:
-        """The same for a field, which is looked at if the guard holds."""
-        keys = self.of(schema, place, depth + 1)
+    def _part(self, expression: str, schema: Mapping[str, Any], guard: str | None, depth: int) -> _Keys:
+        """Generate code for a field, which is visited only if the guard holds."""
+        keys = self.of(schema, expression, depth + 1)
         return keys if guard is None else _within(guard, keys)
 
     def _name(self) -> str:
@@ -156,18 +158,18 @@ def _all(parts: Iterable[_Keys]) -> _Keys:
 
 
 def _within(head: str, keys: _Keys, *names: str) -> _Keys:
-    """What is counted in a loop, or under a condition."""
+    """Put code into a loop or under a condition."""
     return _Keys(more=(*names, head, *(f" {line}" for line in keys.lines))) if keys != _NONE else _NONE
 
 
-def _read(model: type, name: str, value: str) -> str:
-    """How a field is read: as an attribute, which is quicker, unless the class has something else in its way."""
+def _read_field(model: type, name: str, value: str) -> str:
+    """Return the expression that reads a field: an attribute, which is faster, unless the class overrides it."""
     plain = model.__getattribute__ is object.__getattribute__ and not hasattr(model, name)
     return f"{value}.{name}" if plain and name.isidentifier() and not iskeyword(name) else f"{value}.__dict__[{name!r}]"
 
 
 def _fields(schema: Mapping[str, Any], kind: str) -> list[tuple[str, Mapping[str, Any], bool]]:
-    """The fields of a record: their names, what they hold, and whether they need not be given."""
+    """List the fields of a record: name, schema, and whether it has a default."""
     if schema["type"] != kind or "extras_schema" in schema:
         raise _Unknown
     found: list[tuple[str, Mapping[str, Any], bool]] = []

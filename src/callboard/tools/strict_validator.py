@@ -1,7 +1,7 @@
-"""A validator that holds all of a document to the rules of JSON, also where the types in it would not.
+"""A validator that applies the JSON rules to the whole document, whatever its types allow.
 
-A number is finite, whatever a model's settings say. A JSON text within the document, which a type (`Json`) reads, is
-held to the same rules as the document.
+Numbers must be finite despite a model's settings. JSON text inside the document, which the type `Json` decodes, must
+follow the same rules as the document.
 """
 
 from typing import Any, cast
@@ -10,11 +10,11 @@ from pydantic_core import CoreSchema, PydanticCustomError, SchemaValidator, from
 from pydantic_core.core_schema import no_info_before_validator_function
 
 from ..errors import ToolError
-from .document import check_text
+from ..jsonrules.duplicate_keys import check_keys_and_numbers
 
 
 def strict_validator(schema: CoreSchema) -> SchemaValidator:
-    """The validator of a schema, made strict."""
+    """Make the strict validator of a core schema."""
     return SchemaValidator(_strict(schema), _use_prebuilt=False)
 
 
@@ -27,18 +27,18 @@ def _strict(node: Any) -> Any:
     made: Any = {key: value if key in ("default", "metadata") else _strict(value) for key, value in entry.items()}
     if made.get("type") == "float":
         return {**made, "allow_inf_nan": False}
-    return no_info_before_validator_function(_looked_at, made) if made.get("type") == "json" else made
+    return no_info_before_validator_function(_check_json_text, made) if made.get("type") == "json" else made
 
 
-def _looked_at(text: Any) -> Any:
+def _check_json_text(text: Any) -> Any:
     data = text.encode() if isinstance(text, str) else text
     if isinstance(data, bytes | bytearray):
         try:
             from_json(data)
-        except ValueError:  # the type says it better
+        except ValueError:  # the validator of the type has a better message
             return text
         try:
-            check_text(bytes(data))
+            check_keys_and_numbers(bytes(data))
         except ToolError as error:
             raise PydanticCustomError("json_text", "{reason}", {"reason": error.message}) from error
     return text

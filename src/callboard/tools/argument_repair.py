@@ -1,8 +1,8 @@
-"""What is put right where models commonly err.
+"""Repair of common mistakes that models make in arguments.
 
-Numbers in strings are Pydantic's own business (its lax mode). Here: a JSON text where an object or a list is wanted,
-null for a property that has a default, and a nullable property that was left out. It runs only after validation has
-failed, on exactly the places that validation named, and its result is validated again.
+It decodes a JSON text given for an object or a list, drops null given for a property with a default, and adds a missing
+nullable property. (Pydantic's lax mode reads numbers in strings.) Repair runs only after validation has failed, at the
+locations that validation named, and its result is validated again.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,42 +10,44 @@ from typing import Any, NamedTuple, cast
 
 from pydantic_core import from_json
 
+from ..jsonrules.duplicate_keys import check_keys_and_numbers
 from ..types import JSONSchema
-from .document import check_text
+
+MAX_REPAIR_ROUNDS = 3
+"""Attempts at repair. Each one decodes one more level of JSON text inside JSON text."""
 
 
-class Fault(NamedTuple):
-    """A place that failed validation: where, and whether the property is missing there."""
+class InvalidLocation(NamedTuple):
+    """A location that failed validation, and whether the property is missing there."""
 
     location: Sequence[int | str]
     missing: bool
 
 
-def coerced(arguments: Any, faults: Iterable[Fault], schema: JSONSchema, *, lax: bool = True) -> Any:
-    """The arguments with every fault put right that can be, or None where there was nothing to do.
+def repair_arguments(arguments: Any, locations: Iterable[InvalidLocation], schema: JSONSchema, *, lax: bool) -> Any:
+    """Return a repaired copy of the arguments, or None if nothing could be repaired.
 
-    The input is not changed. A root that is itself a JSON text is read as one. The schema, cleaned, tells the
-    properties from the keys of an open object, of which none may be left out. Without `lax` only what the schema itself
-    allows is put right: a nullable property that is missing.
+    A root that is itself a JSON text is decoded. The cleaned schema distinguishes declared properties, which may be
+    dropped, from the keys of an open object, which may not. Without `lax`, only missing nullable properties are added.
     """
     if isinstance(arguments, str):
         return _parsed(arguments) if lax else None
     changed = False
     root: list[Any] = [_copy(arguments)]
-    for fault in faults:
-        changed = _coerce(root, fault, schema, lax) or changed
+    for at in locations:
+        changed = _repair(root, at, schema, lax) or changed
     return root[0] if changed else None
 
 
-def _coerce(root: list[Any], fault: Fault, schema: JSONSchema, lax: bool) -> bool:
-    parent, key = _place(root, fault)
-    if fault.missing:
+def _repair(root: list[Any], at: InvalidLocation, schema: JSONSchema, lax: bool) -> bool:
+    parent, key = _locate(root, at)
+    if at.missing:
         if isinstance(parent, dict) and key not in parent:
             parent[key] = None
             return True
         return False
     value = parent[key]
-    if lax and value is None and isinstance(parent, dict) and _is_property(schema, fault.location):
+    if lax and value is None and isinstance(parent, dict) and _is_property(schema, at.location):
         del parent[key]
         return True
     if lax and isinstance(value, str) and (parsed := _parsed(value)) is not None:
@@ -54,14 +56,14 @@ def _coerce(root: list[Any], fault: Fault, schema: JSONSchema, lax: bool) -> boo
     return False
 
 
-def _place(root: list[Any], fault: Fault) -> tuple[Any, Any]:
-    """The container and the key of the fault. What cannot be followed further is the name of a union's branch."""
+def _locate(root: list[Any], at: InvalidLocation) -> tuple[Any, Any]:
+    """Return the container and the key of a location. Parts that lead nowhere are names of union branches."""
     parent: Any = root
     key: Any = 0
-    for index, part in enumerate(fault.location):
+    for index, part in enumerate(at.location):
         here = parent[key]
-        last = index == len(fault.location) - 1
-        if isinstance(here, dict) and (part in here or (last and fault.missing)):
+        last = index == len(at.location) - 1
+        if isinstance(here, dict) and (part in here or (last and at.missing)):
             parent, key = cast(dict[Any, Any], here), part
         elif isinstance(here, list) and isinstance(part, int) and part < len(cast(list[Any], here)):
             parent, key = cast(list[Any], here), part
@@ -69,7 +71,7 @@ def _place(root: list[Any], fault: Fault) -> tuple[Any, Any]:
 
 
 def _is_property(schema: JSONSchema, location: Sequence[int | str]) -> bool:
-    """Whether a location is that of a declared property. Names of union branches along the way are passed over."""
+    """Whether a location is that of a declared property. Names of union branches are skipped."""
     here = [schema]
     declared = False
     for part in location:
@@ -92,14 +94,14 @@ def _branches(schema: JSONSchema, root: JSONSchema, depth: int = 0) -> Iterator[
 
 
 def _parsed(text: str) -> Any:
-    """The object or list that a text holds, else None. It is held to the same rules as the document around it."""
+    """Decode a text that holds an object or a list, by the rules of the document around it; otherwise return None."""
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
         value: Any = from_json(text, allow_inf_nan=False)
     except ValueError:
         return None
-    check_text(text.encode())
+    check_keys_and_numbers(text.encode())
     return value
 
 

@@ -1,4 +1,4 @@
-"""What happened to a registry, told to whoever wants to know."""
+"""Subscriptions to the changes of a registry."""
 
 import asyncio
 import inspect
@@ -13,7 +13,7 @@ log = logging.getLogger("callboard.registry")
 
 
 class ChangeKind(StrEnum):
-    """What was done."""
+    """The kind of a change."""
 
     REGISTERED = "registered"
     UNREGISTERED = "unregistered"
@@ -22,7 +22,7 @@ class ChangeKind(StrEnum):
 
 
 class Change(NamedTuple):
-    """One change: what, to which tool, and the names of all tools after it."""
+    """One change: its kind, the name of the tool, and the names of all tools after it."""
 
     kind: ChangeKind
     name: str | None
@@ -30,10 +30,10 @@ class Change(NamedTuple):
 
 
 class Subscription:
-    """One subscriber, until its `with` block (or `close`) ends.
+    """A subscriber, active until its `with` block ends or `close` is called.
 
-    Changes are delivered in order on the event loop that was running when it was made, so a slow subscriber never holds
-    up whoever changes the registry. Made outside of any loop, it is called at once: there is nobody to hand it to.
+    Changes are delivered in order on the event loop that was running when the subscription was made, so a slow
+    subscriber never blocks a change of the registry. Without a running loop the callback is called synchronously.
     """
 
     __slots__ = ("_callback", "_loop", "_subscribers", "_tasks")
@@ -46,19 +46,19 @@ class Subscription:
             self._loop = asyncio.get_running_loop()
         except RuntimeError:
             if inspect.iscoroutinefunction(callback):
-                raise CallboardError("An async subscriber is made inside the event loop that is to run it.") from None
+                raise CallboardError("An async subscriber needs a running event loop: subscribe inside one.") from None
             self._loop = None
         subscribers.append(self)
 
     def deliver(self, change: Change) -> None:
-        """Hand a change over. Never raises."""
+        """Deliver a change. Never raises."""
         if self._loop is None:
             self._call(change)
         elif not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._call, change)
 
     def close(self) -> None:
-        """Stop the delivery; what an async subscriber still does is cancelled."""
+        """Stop delivery and cancel async callbacks that are still running."""
         if self in self._subscribers:
             self._subscribers.remove(self)
         for task in self._tasks:
@@ -80,9 +80,9 @@ class Subscription:
                 self._tasks.add(task)
                 task.add_done_callback(self._finished)
         except Exception:
-            log.exception("a subscriber of the registry failed on %s %s", change.kind, change.name)
+            log.exception("a registry subscriber failed on %s %s", change.kind, change.name)
 
     def _finished(self, task: asyncio.Future[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("a subscriber of the registry failed", exc_info=error)
+            log.error("a registry subscriber failed", exc_info=error)

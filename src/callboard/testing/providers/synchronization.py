@@ -1,11 +1,11 @@
-"""Waiting for one another across event loops and threads: the test's, the client's and the double's."""
+"""Synchronization across event loops and threads: those of the test, the client and the double."""
 
 import asyncio
 import threading
 
 
 class Signal:
-    """Something that happens once. Whoever waits for it may do so in any event loop, and it is set from any thread."""
+    """An event that is set once, from any thread, and can be awaited in any event loop."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -37,19 +37,19 @@ class Signal:
 
 
 class Gate:
-    """A place in a turn at which the double waits until the test opens it."""
+    """A point in a turn at which the double waits until the test opens it."""
 
     def __init__(self) -> None:
         self.reached = Signal()
-        """Set when the double stands at it: everything before it has been sent."""
+        """Set when the double waits at the gate: everything before it has been sent."""
         self._opened = Signal()
 
     def open(self) -> None:
-        """Let the double go on."""
+        """Let the double continue."""
         self._opened.set()
 
-    async def passed(self) -> None:
-        """Stand at it until it is open."""
+    async def wait(self) -> None:
+        """Wait until the gate is open."""
         self.reached.set()
         await self._opened.wait()
 

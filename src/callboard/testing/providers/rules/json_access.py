@@ -1,4 +1,4 @@
-"""Looking into JSON whose shape nobody promised: a value of the wrong kind reads as an empty one."""
+"""Access to untrusted JSON: a value of the wrong type reads as an empty one."""
 
 from collections.abc import Iterator
 from typing import Any, cast
@@ -9,7 +9,7 @@ Path = tuple[str, ...]
 
 
 def names(text: str) -> frozenset[str]:
-    """The words of a text."""
+    """Split a text into a set of names."""
     return frozenset(text.split())
 
 
@@ -22,12 +22,12 @@ def as_list(value: Any) -> list[Any]:
 
 
 def as_objects(value: Any) -> list[Body]:
-    """The elements of a list, each as an object."""
+    """Return the elements of a list, each as an object."""
     return [as_object(each) for each in as_list(value)]
 
 
 def subschemas(schema: Body, at: Path = ()) -> Iterator[tuple[Path, Body]]:
-    """A JSON schema and all schemas within it, each with the way there."""
+    """Yield a JSON schema and all schemas within it, each with its path."""
     yield at, schema
     for keyword in ("properties", "$defs", "definitions"):
         for name, inner in as_object(schema.get(keyword)).items():

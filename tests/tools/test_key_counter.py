@@ -15,10 +15,10 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, RootModel, Type
 from typing_extensions import TypedDict
 
 from callboard import ToolError
+from callboard.jsonrules.duplicate_keys import max_key_count
+from callboard.jsonrules.key_counter import key_counter
 from callboard.tools.arguments import TypedArguments
-from callboard.tools.counting import counter_of
-from callboard.tools.document import most_keys
-from callboard.tools.strictness import strict_validator
+from callboard.tools.strict_validator import strict_validator
 
 NO_NUMBERS = ["NaN", "Infinity", "-Infinity", "1e999", "-1e999"]
 
@@ -250,7 +250,7 @@ def spoilt(
 @few
 def test_t5_a_types_function_counts_the_keys_of_the_document(case: Case) -> None:
     adapter = TypeAdapter[Any](case.kind)
-    count = counter_of(adapter.core_schema)
+    count = key_counter(adapter.core_schema)
     assert count is not None
     assert count(adapter.validate_json(json.dumps(case.data))) == keys_in(case.data)
 
@@ -269,8 +269,8 @@ def test_t5_a_strict_validator_refuses_what_is_no_finite_number(case: Case, data
 
 @pytest.mark.parametrize("kind", [Tree, Chain, RootModel[list[int]], dict[str, int], list[Any], int | Tree])
 def test_t5_for_other_types_there_is_no_function(kind: Any) -> None:
-    assert counter_of(TypeAdapter(create_model("Holder", held=(kind, ...))).core_schema) is None
-    assert counter_of(TypeAdapter(kind).core_schema) is None
+    assert key_counter(TypeAdapter(create_model("Holder", held=(kind, ...))).core_schema) is None
+    assert key_counter(TypeAdapter(kind).core_schema) is None
 
 
 def test_t5_a_type_that_is_used_in_very_many_places_is_walked_instead() -> None:
@@ -279,7 +279,7 @@ def test_t5_a_type_that_is_used_in_very_many_places_is_walked_instead() -> None:
     for level in range(9):
         kind = create_model(f"Level{level}", one=(kind, ...), two=(kind, ...))
         document = f'{{"one": {document}, "two": {document}}}'
-    assert counter_of(TypeAdapter(kind).core_schema) is None
+    assert key_counter(TypeAdapter(kind).core_schema) is None
     arguments = arguments_of(kind)
     for _ in range(2):
         arguments.parse("read", document.encode())
@@ -291,7 +291,7 @@ def test_t5_a_type_of_too_many_levels_is_walked_instead() -> None:
     for _ in range(30):
         kind = list[kind]
     holder: Any = create_model("Holder", held=(kind, ...))
-    assert counter_of(TypeAdapter(holder).core_schema) is None
+    assert key_counter(TypeAdapter(holder).core_schema) is None
     arguments = arguments_of(holder)
     arguments.parse("read", f'{{"held": {"[" * 30}1.5{"]" * 30}}}'.encode())
     assert "finite" in refused(arguments, f'{{"held": {"[" * 30}NaN{"]" * 30}}}')
@@ -305,7 +305,7 @@ def test_t5_what_is_ignored_must_not_be_too_deep_either() -> None:
 
 
 def test_t5_where_nothing_can_be_counted_there_is_no_function() -> None:
-    assert counter_of(TypeAdapter(list[int]).core_schema) is None
+    assert key_counter(TypeAdapter(list[int]).core_schema) is None
 
 
 # Documents of every type
@@ -564,7 +564,9 @@ class Link(BaseModel):
 @pytest.mark.parametrize("document", ['{"url":"https://callboard.example/"}', '{"url": "a:b", "seen": ["12:30"]}'])
 def test_t5_a_document_with_colons_in_texts_is_not_read_again(document: str, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = arguments_of(Link)
-    monkeypatch.setattr("callboard.tools.arguments.check_text", lambda data: pytest.fail("it was read again"))
+    monkeypatch.setattr(
+        "callboard.tools.arguments.check_keys_and_numbers", lambda data: pytest.fail("it was read again")
+    )
     for _ in range(2):
         assert arguments.parse("read", document.encode()) == Link.model_validate_json(document)
 
@@ -585,7 +587,7 @@ texts = st.text(alphabet=':" \\\n{', max_size=4).map(json.dumps)
 @settings(max_examples=300)
 def test_t5_no_document_has_more_keys_than_were_seen(pairs: list[tuple[str, str, str]]) -> None:
     document = ",".join(f"{key}{space}:{value}" for key, space, value in pairs)
-    seen = most_keys(f"{{{document}}}".encode())
+    seen = max_key_count(f"{{{document}}}".encode())
     assert seen == -1 or seen >= len(pairs)
 
 
