@@ -87,3 +87,10 @@ def test_o4_pages_name_the_subjects_of_their_sentences() -> None:
     unnamed = re.compile(r"\b(whoever|somebody|someone|nobody|anybody|everybody|one's|he|she|his|him)\b", re.IGNORECASE)
     for page in [*PAGES, ROOT / "CHANGELOG.md", ROOT / "bench/README.md"]:
         assert unnamed.findall(page.read_text()) == [], page.name
+
+
+def test_o4_files_of_the_source_that_pages_name_exist() -> None:
+    """Such as `execution/runner.py`, below the package."""
+    for page in PAGES:
+        for file in re.findall(r"(?<![\w/.])((?:[a-z_]+/)+[a-z_]+\.py)\b", page.read_text()):
+            assert (ROOT / "src/callboard" / file).exists() or (ROOT / file).exists(), f"{page.name} names {file}"
