@@ -92,5 +92,5 @@ def test_o4_pages_name_the_subjects_of_their_sentences() -> None:
 def test_o4_files_of_the_source_that_pages_name_exist() -> None:
     """Such as `execution/runner.py`, below the package."""
     for page in PAGES:
-        for file in re.findall(r"(?<![\w/.])((?:[a-z_]+/)+[a-z_]+\.py)\b", page.read_text()):
+        for file in re.findall(r"(?<![\w/.-])((?:[a-z_]+/)+[a-z_]+\.py)\b", page.read_text()):
             assert (ROOT / "src/callboard" / file).exists() or (ROOT / file).exists(), f"{page.name} names {file}"
