@@ -77,9 +77,8 @@ def test_o4_decisions_have_a_context_a_decision_and_consequences() -> None:
         if page.name != "README.md":
             text = page.read_text()
             assert f"]({page.name})\n" in index, page.name
-            sections = re.findall(
-                r"^(?:## |\*\*)(Context|Decision|Consequences|Cost|What it costs)\b", text, re.MULTILINE
-            )
+            names = "Context|Decision|Consequences|Cost|What it costs"
+            sections = re.findall(rf"^(?:## |\*\*)({names})", text, re.MULTILINE)
             assert len(sections) == 3, page.name
 
 
