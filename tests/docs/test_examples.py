@@ -78,7 +78,7 @@ def test_o4_decisions_have_a_context_a_decision_and_consequences() -> None:
             text = page.read_text()
             assert f"]({page.name})\n" in index, page.name
             names = "Context|Decision|Consequences|Cost|What it costs"
-            sections = re.findall(rf"^(?:## |\*\*)({names})", text, re.MULTILINE)
+            sections = re.findall(rf"^(?:## |\*\*)({names})\b", text, re.MULTILINE)
             assert len(sections) == 3, page.name
 
 
