@@ -55,20 +55,20 @@ class Shape(BaseModel):
 class Failure(Shape):
     """An error in the form that a model reads."""
 
-    category: ErrorCategory = Field(default=ErrorCategory.EXECUTION, description="What kind of failure it is")
-    message: str = Field(description="What happened, in a sentence")
-    details: JsonValue = Field(default=None, description="More, as JSON")
-    retry_after: float | None = Field(default=None, ge=0, description="Seconds after which another try makes sense")
+    category: ErrorCategory = Field(default=ErrorCategory.EXECUTION, description="Category of the error")
+    message: str = Field(description="The error in one sentence")
+    details: JsonValue = Field(default=None, description="Further details, as JSON")
+    retry_after: float | None = Field(default=None, ge=0, description="Seconds to wait before another attempt")
 
 
 class Usage(Shape):
     """The usage of a turn."""
 
     requests: int = Field(default=0, ge=0, description="Requests to the model")
-    tool_calls: int = Field(default=0, ge=0, description="Calls that the model made")
-    input_tokens: int = Field(default=0, ge=0, description="Tokens that the model read")
-    output_tokens: int = Field(default=0, ge=0, description="Tokens that the model wrote")
-    cost: float | None = Field(default=None, ge=0, description="In US dollars, where it is known")
+    tool_calls: int = Field(default=0, ge=0, description="Tool calls of the model")
+    input_tokens: int = Field(default=0, ge=0, description="Input tokens")
+    output_tokens: int = Field(default=0, ge=0, description="Output tokens")
+    cost: float | None = Field(default=None, ge=0, description="Cost in US dollars, if it is known")
 
 
 # Tools
@@ -77,17 +77,17 @@ class Usage(Shape):
 class ToolShape(Shape):
     """An event of one execution."""
 
-    execution_id: Id = Field(description="The execution")
-    call_id: Id = Field(description="The caller's id of the call; the execution's own where the caller gave none")
+    execution_id: Id = Field(description="Id of the execution")
+    call_id: Id = Field(description="The caller's id of the call; the execution id if the caller gave none")
     tool: str = Field(description="The name of the tool")
-    mode: Mode = Field(default=Mode.INLINE, description="How its result comes back; may be left out for inline tools")
+    mode: Mode = Field(default=Mode.INLINE, description="Mode of the tool; may be omitted for inline tools")
 
 
 class ToolStartedEvent(ToolShape):
     """A call was accepted."""
 
     kind: Literal[EventKind.TOOL_STARTED]
-    arguments: JsonValue = Field(description="Its arguments, with secret fields masked")
+    arguments: JsonValue = Field(description="Arguments of the call, with secret fields masked")
 
 
 class ToolValidatingEvent(ToolShape):
@@ -100,43 +100,43 @@ class ToolExecutingEvent(ToolShape):
     """An attempt begins."""
 
     kind: Literal[EventKind.TOOL_EXECUTING]
-    attempt: int = Field(ge=1, description="Which attempt, from 1")
-    maximum: int = Field(ge=1, description="How many there may be")
+    attempt: int = Field(ge=1, description="Number of the attempt, from 1")
+    maximum: int = Field(ge=1, description="Maximum number of attempts")
 
 
 class ToolProgressEvent(ToolShape):
     """Progress of a call."""
 
     kind: Literal[EventKind.TOOL_PROGRESS]
-    stage: str = Field(description="What it is doing")
-    fraction: float | None = Field(default=None, ge=0, le=1, description="How much of it all is done, from 0 to 1")
-    message: str | None = Field(default=None, description="A sentence for people")
+    stage: str = Field(description="Current stage of the work")
+    fraction: float | None = Field(default=None, ge=0, le=1, description="Finished share of the work, from 0 to 1")
+    message: str | None = Field(default=None, description="Message for people")
 
 
 class ToolPartialEvent(ToolShape):
     """A partial result."""
 
     kind: Literal[EventKind.TOOL_PARTIAL]
-    value: JsonValue = Field(description="The part")
+    value: JsonValue = Field(description="Partial result")
 
 
 class ToolRetryingEvent(ToolShape):
     """An attempt failed, and another follows."""
 
     kind: Literal[EventKind.TOOL_RETRYING]
-    attempt: int = Field(ge=1, description="The attempt that failed")
-    maximum: int = Field(ge=1, description="How many there may be")
-    error: Failure = Field(description="Why it failed")
-    delay: float = Field(ge=0, description="Seconds until the next one")
+    attempt: int = Field(ge=1, description="Number of the failed attempt")
+    maximum: int = Field(ge=1, description="Maximum number of attempts")
+    error: Failure = Field(description="Error of the attempt")
+    delay: float = Field(ge=0, description="Seconds until the next attempt")
 
 
 class ToolResultEvent(ToolShape):
     """The one terminal event of an execution."""
 
     kind: Literal[EventKind.TOOL_RESULT]
-    status: Literal["succeeded", "failed", "cancelled"] = Field(description="How it ended")
-    value: JsonValue = Field(default=None, description="The result, where it succeeded")
-    error: Failure | None = Field(default=None, description="Why there is no result")
+    status: Literal["succeeded", "failed", "cancelled"] = Field(description="Final status")
+    value: JsonValue = Field(default=None, description="Result, if the call succeeded")
+    error: Failure | None = Field(default=None, description="Error, if the call did not succeed")
 
 
 # Requests to people
@@ -145,56 +145,56 @@ class ToolResultEvent(ToolShape):
 class RequestShape(Shape):
     """A call that waits for a person."""
 
-    request_id: Id = Field(description="The request; an answer names it")
-    execution_id: Id = Field(description="The execution that waits")
+    request_id: Id = Field(description="Id of the request; an answer repeats it")
+    execution_id: Id = Field(description="Id of the waiting execution")
     call_id: Id = Field(description="The caller's id of the call")
     tool: str = Field(description="The name of the tool")
     purpose: RequestPurpose | None = Field(
         default=None, description="`approval`, `question`, `wallet` or `front_end_tool`"
     )
     answer_schema: dict[str, JsonValue] | None = Field(default=None, description="JSON schema of an answer")
-    expires_at: AwareDatetime | None = Field(default=None, description="When it stops waiting, if it does")
-    arguments_hash: str | None = Field(default=None, description="What is asked, as a hash that an answer can repeat")
+    expires_at: AwareDatetime | None = Field(default=None, description="When the request expires; null: never")
+    arguments_hash: str | None = Field(
+        default=None, description="Hash of the request's arguments, which an answer can repeat"
+    )
 
 
 class HumanRequestEvent(RequestShape):
     """A person is asked to approve a call, or for an answer."""
 
     kind: Literal[EventKind.HUMAN_REQUEST]
-    payload: JsonValue = Field(description="What is asked: the arguments of the call")
+    payload: JsonValue = Field(description="Arguments of the call")
 
 
 class HumanAnswerEvent(Shape):
     """A person's answer. It closes the request."""
 
     kind: Literal[EventKind.HUMAN_ANSWER]
-    request_id: Id = Field(description="The request that is answered")
-    answer: JsonValue = Field(description="The answer, in the form that the request's schema says")
-    arguments_hash: Id | None = Field(default=None, description="The request's, to refuse an answer to anything else")
+    request_id: Id = Field(description="Id of the answered request")
+    answer: JsonValue = Field(description="The answer, which matches the request's schema")
+    arguments_hash: Id | None = Field(default=None, description="Hash of the request; an answer to another is refused")
 
 
 class WalletTxRequestEvent(RequestShape):
     """A person's wallet is asked to sign and send a transaction."""
 
     kind: Literal[EventKind.WALLET_TX_REQUEST]
-    to: str = Field(description="The address that it goes to")
-    value: str = Field(description="The amount in wei, as a text, since many readers lose digits of large numbers")
-    data: str = Field(description="The call data, as hexadecimal with 0x")
-    gas_limit: int | None = Field(
-        default=None, ge=0, description="The most gas that it may use; else the wallet chooses"
-    )
-    description: str = Field(description="What it does, for the person who signs")
+    to: str = Field(description="Address of the recipient")
+    value: str = Field(description="Amount in wei, as a string, because many parsers lose digits of large numbers")
+    data: str = Field(description="Call data, hexadecimal with 0x")
+    gas_limit: int | None = Field(default=None, ge=0, description="Gas limit; null: the wallet chooses")
+    description: str = Field(description="Description for the person who signs")
 
 
 class WalletTxResponseEvent(Shape):
     """The outcome of a transaction. It closes the request."""
 
     kind: Literal[EventKind.WALLET_TX_RESPONSE]
-    request_id: Id = Field(description="The request that is answered")
-    status: Literal["confirmed", "rejected", "failed"] = Field(description="What became of it")
-    transaction_hash: Id | None = Field(default=None, description="Its hash, where it was sent")
-    detail: str | None = Field(default=None, description="More for the model, such as why it was rejected")
-    arguments_hash: Id | None = Field(default=None, description="The request's, to refuse an answer to anything else")
+    request_id: Id = Field(description="Id of the answered request")
+    status: Literal["confirmed", "rejected", "failed"] = Field(description="Outcome of the transaction")
+    transaction_hash: Id | None = Field(default=None, description="Hash of the transaction, if it was sent")
+    detail: str | None = Field(default=None, description="Details for the model, such as the reason of a rejection")
+    arguments_hash: Id | None = Field(default=None, description="Hash of the request; an answer to another is refused")
 
 
 # Requests of people
@@ -204,20 +204,20 @@ class UserRequestEvent(Shape):
     """A user's request to the system, which the model does not see. A worker answers it."""
 
     kind: Literal[EventKind.USER_REQUEST]
-    request_id: Id | None = Field(default=None, description="The same again is the same request; made if not given")
-    request_kind: Id = Field(description="What is wanted: the name under which a worker is registered")
-    payload: JsonValue = Field(default=None, description="What the worker is given")
-    priority: Literal["urgent", "normal", "low"] = Field(default="normal", description="Who goes first in a queue")
+    request_id: Id | None = Field(default=None, description="Repeat it to repeat the request; generated if omitted")
+    request_kind: Id = Field(description="Name of the worker that answers the request")
+    payload: JsonValue = Field(default=None, description="Arguments of the worker")
+    priority: Literal["urgent", "normal", "low"] = Field(default="normal", description="Priority in the queue")
 
 
 class UserResponseEvent(Shape):
     """The answer to a user's request, or data that a worker asked a client for."""
 
     kind: Literal[EventKind.USER_RESPONSE]
-    request_id: Id = Field(description="The request that is answered")
-    request_kind: Id = Field(description="What was wanted")
-    payload: JsonValue = Field(default=None, description="What came of it")
-    error: Failure | None = Field(default=None, description="Why nothing came of it")
+    request_id: Id = Field(description="Id of the answered request")
+    request_kind: Id = Field(description="Name of the worker")
+    payload: JsonValue = Field(default=None, description="Result of the worker")
+    error: Failure | None = Field(default=None, description="Error, if there is no result")
 
 
 # The system
@@ -227,26 +227,28 @@ class SystemNoticeEvent(Shape):
     """A notice for people."""
 
     kind: Literal[EventKind.SYSTEM_NOTICE]
-    message: Said = Field(description="What it is")
-    details: JsonValue = Field(default=None, description="More, as JSON")
+    message: Said = Field(description="Text of the notice")
+    details: JsonValue = Field(default=None, description="Further details, as JSON")
 
 
 class SystemErrorEvent(Shape):
     """An error outside of any call."""
 
     kind: Literal[EventKind.SYSTEM_ERROR]
-    message: Said = Field(description="What went wrong")
-    for_model: bool = Field(default=False, description="Whether the model is told too")
-    details: JsonValue = Field(default=None, description="More, as JSON")
+    message: Said = Field(description="Text of the error")
+    for_model: bool = Field(default=False, description="Whether the model reads it too")
+    details: JsonValue = Field(default=None, description="Further details, as JSON")
 
 
 class ConnectionEvent(Shape):
     """The state of a connection to an external service."""
 
     kind: Literal[EventKind.CONNECTION]
-    state: Literal["connecting", "connected", "disconnected", "missing_api_key"] = Field(description="How it stands")
-    name: Id | None = Field(default=None, description="Which connection: a model's provider, a server")
-    message: str | None = Field(default=None, description="A sentence for people")
+    state: Literal["connecting", "connected", "disconnected", "missing_api_key"] = Field(
+        description="State of the connection"
+    )
+    name: Id | None = Field(default=None, description="Name of the connection, such as a provider or a server")
+    message: str | None = Field(default=None, description="Message for people")
 
 
 # The conversation
@@ -256,14 +258,14 @@ class UserInputEvent(Shape):
     """A message of the user to the model."""
 
     kind: Literal[EventKind.USER_INPUT]
-    text: Said = Field(description="What is said")
-    message_id: Id | None = Field(default=None, description="The sender's id of the message")
+    text: Said = Field(description="Text of the message")
+    message_id: Id | None = Field(default=None, description="The client's id of the message")
 
 
 class TurnShape(Shape):
     """An event of one turn."""
 
-    turn_id: Id = Field(description="The turn")
+    turn_id: Id = Field(description="Id of the turn")
 
 
 class TurnStartedEvent(TurnShape):
@@ -276,10 +278,10 @@ class TextEvent(TurnShape):
     """Text of the model: a piece of a message (`delta`) or the finished message (`text`)."""
 
     kind: Literal[EventKind.TEXT]
-    message_id: Id | None = Field(default=None, description="The message, where a turn has several")
-    response: int | None = Field(default=None, description="Which response of the model it is, counted from 1")
-    delta: str | None = Field(default=None, description="The next piece; live only, never stored")
-    text: str | None = Field(default=None, description="The whole message; it takes the place of its pieces")
+    message_id: Id | None = Field(default=None, description="Id of the message, if a turn has several")
+    response: int | None = Field(default=None, description="Number of the model's response, from 1")
+    delta: str | None = Field(default=None, description="The next piece; sent to live readers, never stored")
+    text: str | None = Field(default=None, description="The finished message, which replaces its pieces")
 
     @model_validator(mode="after")
     def _one_of_both(self) -> "TextEvent":
@@ -292,28 +294,28 @@ class TurnPausedEvent(TurnShape):
     """The turn waits for a person."""
 
     kind: Literal[EventKind.TURN_PAUSED]
-    usage: Usage | None = Field(default=None, description="What it used so far")
+    usage: Usage | None = Field(default=None, description="Usage so far")
 
 
 class TurnFinishedEvent(TurnShape):
     """The turn ended."""
 
     kind: Literal[EventKind.TURN_FINISHED]
-    usage: Usage | None = Field(default=None, description="What it used")
+    usage: Usage | None = Field(default=None, description="Usage of the turn")
 
 
 class TurnFailedEvent(TurnShape):
     """The turn ended with an error."""
 
     kind: Literal[EventKind.TURN_FAILED]
-    error: Failure = Field(description="Why")
+    error: Failure = Field(description="Error of the turn")
 
 
 class TurnInterruptedEvent(TurnShape):
     """The turn was interrupted."""
 
     kind: Literal[EventKind.TURN_INTERRUPTED]
-    message: str | None = Field(default=None, description="Who or why, for people")
+    message: str | None = Field(default=None, description="Message for people")
 
 
 AnyEvent: TypeAlias = Annotated[
