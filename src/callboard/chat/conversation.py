@@ -32,7 +32,7 @@ from .config import ConversationConfig
 from .failures import reason_of
 from .history import History
 from .inbox import Inbox
-from .messages import plain_messages
+from .messages import plain_messages_off_loop
 from .thinking import settings_for
 from .transcript import Entry
 from .turn_io import TurnIO
@@ -43,8 +43,6 @@ log = logging.getLogger("callboard.chat")
 
 WINDOW = 0.005
 """Seconds that a woken session waits for more results, so that several make one turn."""
-AT_ONCE = 200
-"""Entries that are converted to messages on the event loop's thread; more are converted in a thread."""
 RETRY_DELAY = 1.0
 """Seconds before the next attempt after the store did not answer."""
 
@@ -230,16 +228,11 @@ class Conversation:
         With `waiting` it ends with the inputs that are not delivered to the model yet.
         """
         await self._history.refresh()
-        entries = self._history.positioned()
-        off_loop = len(entries) > AT_ONCE
-        found = await asyncio.to_thread(plain_messages, entries) if off_loop else plain_messages(entries)
+        found = await plain_messages_off_loop(self._history.positioned())
         return [*found, *await self._history.inputs_after(self._history.delivered)] if waiting else found
 
     async def window(self, before: int | None = None, most: int = 100) -> Window:
-        """The newest messages, with the inputs that are not delivered yet; or the messages before a position.
-
-        The cost does not grow with the conversation.
-        """
+        """The newest messages and undelivered inputs, or the messages before a position, at a constant cost."""
         found = await read_window(self._scope.transcript_before, before, most)
         if before is not None:
             return found

@@ -4,6 +4,7 @@ It is built from the entries of the transcript, not from the requests to a provi
 of its entry, so that a part of a conversation reads the same as the whole.
 """
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -12,6 +13,9 @@ from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 
 from .rendering import TASK_RESULT, late_id
 from .transcript import Answered, Began, Entry, Input, Late, Noted, Said
+
+ON_LOOP = 200
+"""Entries that are converted on the event loop's thread; a longer conversation is converted in another thread."""
 
 
 class Positioned(NamedTuple):
@@ -29,6 +33,13 @@ def message_id(position: int) -> str:
 def plain_messages(entries: Iterable[Positioned]) -> list[dict[str, Any]]:
     """Messages of the user, of the assistant with its calls, and of tools. A running call has no result yet."""
     return [message for exchange in exchanges(entries) for message in exchange.messages()]
+
+
+async def plain_messages_off_loop(entries: Sequence[Positioned]) -> list[dict[str, Any]]:
+    """Do what `plain_messages` does without blocking the event loop for long."""
+    if len(entries) <= ON_LOOP:
+        return plain_messages(entries)
+    return await asyncio.to_thread(plain_messages, entries)
 
 
 @dataclass(slots=True)
