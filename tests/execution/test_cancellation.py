@@ -7,7 +7,7 @@ from typing import Annotated
 import anyio
 import pytest
 
-from callboard import Limits, RetryPolicy, Runtime, ToolContext, ToolError, tool
+from callboard import Limits, RetryPolicy, Runtime, RuntimeNotOpen, Session, ToolContext, ToolError, tool
 from callboard.sessions.session import live_session
 from callboard.testing import Harness, ManualClock, settle
 
@@ -268,9 +268,8 @@ async def test_x8_shutdown_cancels_what_runs_and_what_waits() -> None:
     assert cleaned == [0, 1], "the queued ones never ran"
     assert [record.status for record in harness.session.executions()] == ["cancelled"] * 4
     assert [harness.kinds(record.id).count("tool_result") for record in harness.session.executions()] == [1] * 4
-    late = await harness.session.call("work", {"number": 9})
-    assert late.error is not None
-    assert (late.error.category, late.error.message) == ("resource", "The system is not running. Nothing was done.")
+    with pytest.raises(RuntimeNotOpen, match="has ended"):
+        await harness.session.call("work", {"number": 9})
     assert cleaned == [0, 1]
 
 
@@ -310,12 +309,13 @@ async def test_x8_shutdown_inside_a_cancelled_scope_still_cleans_up() -> None:
             cleaned.append("yes")
 
     runtime = Runtime([work], clock=ManualClock())
-    session = await runtime.open("s", "u")
+    opened: list[Session] = []
     with anyio.CancelScope() as scope:
         async with runtime:
-            await session.call("work")
+            opened.append(await runtime.open("s", "u"))
+            await opened[0].call("work")
             await settle()
             scope.cancel()
             await anyio.sleep_forever()
     assert cleaned == ["yes"]
-    assert [record.status for record in session.executions()] == ["cancelled"]
+    assert [record.status for record in opened[0].executions()] == ["cancelled"]
