@@ -7,7 +7,7 @@ from typing import Annotated
 
 import pytest
 
-from callboard import Runtime, tool
+from callboard import Runtime, RuntimeNotOpen, tool
 from callboard.storage.change import Change
 from callboard.storage.errors import Conflict, StoreError, StoreUnavailable
 from callboard.storage.writer import Writer
@@ -80,5 +80,5 @@ async def test_b6_who_waits_for_a_store_that_does_not_come_back_is_told_at_the_e
         for each in waiting:
             with pytest.raises(StoreUnavailable):
                 await each
-        with pytest.raises(StoreUnavailable):  # and whoever comes after that
+        with pytest.raises(RuntimeNotOpen):  # a later caller finds that the runtime has ended
             await session.post({"kind": "user_input", "text": "too late"})

@@ -205,7 +205,7 @@ async def test_e5_the_log_says_how_a_process_ended(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level("INFO", "callboard.ownership")
+    caplog.set_level("INFO", "callboard.heartbeat")
     monkeypatch.setattr(heartbeat, "lives_here", lambda owner: here)
     await watch(Owners(replace(ELSEWHERE, beat=beat))).look(LEASE + BEAT)
     assert [said in message for message in caplog.messages] == [True]
