@@ -36,10 +36,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not config.getoption("--slow"):
-        for item in items:
-            if "slow" in item.keywords:
-                item.add_marker(pytest.mark.skip(reason="long; run with --slow"))
+    for item in items:
+        # The tests of a file share servers, and those of the page install a browser: each group runs in one process.
+        browser = item.path.parent if item.path.parent.name == "browser" else item.path
+        item.add_marker(pytest.mark.xdist_group(str(browser)))
+        if "slow" in item.keywords and not config.getoption("--slow"):
+            item.add_marker(pytest.mark.skip(reason="long; run with --slow"))
 
 
 @pytest.fixture

@@ -290,7 +290,7 @@ async def test_h3_m7_who_writes_instead_of_answering_is_answered() -> None:
         ([{**CONFIRM, "description": "x" * 5_000}], "too large"),
         ([{**CONFIRM, "description": " "}], "no description"),
         ([{**CONFIRM, "parameters": "object"}], "not a JSON schema"),
-        ([{**CONFIRM, "parameters": {"type": "array"}}], "is an object"),
+        ([{**CONFIRM, "parameters": {"type": "array"}}], "must be 'object'"),
         ([{**CONFIRM, "parameters": {"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1/x"}}}}], "refer"),
     ],
 )
