@@ -80,7 +80,7 @@ async def play(options: Options, witness: Witness) -> None:
             stays = [asyncio.create_task(visitor.stay(habits)) for visitor in visitors]
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, _end, stays)
             await asyncio.wait(stays)
-            await until_idle(runtime)
+            await until_idle(runtime, options.sessions if options.role != "beside" else ())
             witness.write("leaves")
 
 

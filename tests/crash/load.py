@@ -6,7 +6,7 @@ Whatever a visitor is going to do and whatever it is told goes to the witness fi
 import asyncio
 import random
 import traceback
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -266,10 +266,23 @@ async def rest(visitor: Visitor, session: Session, again: list[tuple[str, str, d
         await visitor.take()
 
 
-async def until_idle(runtime: Runtime) -> None:
-    """Wait until nothing of this process runs; whatever waits for people may go on doing so."""
-    while running := [each for each in runtime.manager.live if each.request is None or each.status != "waiting"]:
-        await runtime.manager.wait(running[0])
+async def until_idle(runtime: Runtime, session_ids: Sequence[str] = ()) -> None:
+    """Wait until nothing of this process runs; whatever waits for people may go on doing so.
+
+    In these sessions it also waits for executions that no process holds and whose person has answered.
+    """
+    while True:
+        while running := [each for each in runtime.manager.live if each.request is None or each.status != "waiting"]:
+            await runtime.manager.wait(running[0])
+        if not [True for session_id in session_ids if await _has_answered_orphans(runtime, session_id)]:
+            return
+        await asyncio.sleep(0.02)
+
+
+async def _has_answered_orphans(runtime: Runtime, session_id: str) -> bool:
+    rows = await runtime.store.executions(session_id, unfinished=True, limit=100_000)
+    asked = {row.execution_id for row in await runtime.store.requests(session_id=session_id, status="open")}
+    return any(row.owner is None and row.status == "waiting" and row.id not in asked for row in rows)
 
 
 async def until_only_people_are_awaited(session: Session) -> None:
