@@ -291,7 +291,7 @@ async def test_m3_edited_arguments_are_validated_again_and_are_what_runs(make: M
         {"approved": object()},
         {"approved": True, "arguments": {"to": "\ud800", "amount": 1}},
     ],
-    ids=lambda answer: repr(answer)[:40],
+    ids=lambda answer: repr(answer)[:23],
 )
 async def test_m3_answer_that_is_none_leaves_the_request_open(answer: Any) -> None:
     async with Runtime(TOOLS) as runtime:

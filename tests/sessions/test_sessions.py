@@ -191,7 +191,11 @@ async def test_g6_unknown_tool_is_an_outcome_and_recorded(name: str) -> None:
         assert started.data["tool"] == record.tool == outcome.tool
 
 
-@pytest.mark.parametrize("arguments", [object(), {"a": {1, object()}}, "\ud800", float("nan"), b"\xff"], ids=repr)
+@pytest.mark.parametrize(
+    "arguments",
+    [object(), {"a": {1, object()}}, "\ud800", float("nan"), b"\xff"],
+    ids=["object", "set", "surrogate", "nan", "bytes"],
+)
 async def test_t5_arguments_that_are_not_json_are_an_outcome_and_recorded(arguments: Any) -> None:
     async with Harness(*TOOLS) as harness:
         outcome = await harness.session.call("now", arguments)
