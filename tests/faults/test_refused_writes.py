@@ -102,14 +102,20 @@ async def test_e5_result_of_a_caller_who_left_while_it_was_stored_waits_to_be_ta
     pair: tuple[Session, Session],
 ) -> None:
     here, _ = pair
-    calling = asyncio.ensure_future(here.call("charge", {"name": "c1"}, call_id="c1"))
-    async for event in here.events():
-        if event.kind == "tool_result":
+    last = 0
+    for name in map(str, range(50)):  # until the event is read before the caller resumes
+        calling = asyncio.ensure_future(here.call("charge", {"name": name}, call_id=name))
+        async for event in here.events(after=last):
+            last = event.seq
+            if event.kind == "tool_result":
+                break
+        if calling.cancel():  # its execution has ended, and its caller does not know it yet
             break
-    calling.cancel()  # its execution has ended, and its caller does not know it yet
+    else:
+        pytest.fail("the caller always resumed first")
     with pytest.raises(asyncio.CancelledError):
         await calling
-    assert [outcome.value for outcome in await here.take_results()] == ["c1"]
+    assert [outcome.value for outcome in await here.take_results()] == [name]
 
 
 async def test_b6_cancel_that_was_acknowledged_is_stored(pair: tuple[Session, Session]) -> None:
