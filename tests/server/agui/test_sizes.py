@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 
-from callboard.chat import rendering
+from callboard.chat.messages import plain_messages_off_loop
 from callboard.chat.transcript import Answered, Began, Input, Said, encode_entry
 from callboard.protocols.agui import frames
 from callboard.protocols.agui.thread_messages import MAX_WINDOW, WINDOW, ThreadReader
@@ -43,7 +43,7 @@ class Work:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.entries = self.sent = self.rendered = 0
-        one, snapshot, render = ThreadReader._messages, frames.messages_snapshot, rendering.render
+        one, snapshot, convert = ThreadReader._messages, frames.messages_snapshot, plain_messages_off_loop
 
         def counted(lines: ThreadReader, *given: Any) -> Any:
             self.entries += 1
@@ -54,13 +54,13 @@ class Work:
             self.sent += len(frame)
             return frame
 
-        def whole(entries: Any) -> Any:
+        async def whole(entries: Any) -> Any:
             self.rendered += 1
-            return render(entries)
+            return await convert(entries)
 
         monkeypatch.setattr(ThreadReader, "_messages", counted)
         monkeypatch.setattr(frames, "messages_snapshot", sized)
-        monkeypatch.setattr("callboard.chat.conversation.render", whole, raising=False)
+        monkeypatch.setattr("callboard.chat.conversation.plain_messages_off_loop", whole)
 
     def take(self) -> tuple[int, int, int]:
         found = self.entries, self.sent // 1_000, self.rendered
