@@ -10,6 +10,7 @@ import pytest
 from callboard import Runtime, tool
 from callboard.storage.change import Change
 from callboard.storage.errors import Conflict, StoreError
+from callboard.storage.rows import IdempotencyRow
 from tests.chat.scripted import Script
 from tests.server.conftest import DEADLINE, TOOLS, WORKERS, Served, serve, until
 
@@ -237,6 +238,35 @@ async def test_h6_of_two_servers_that_get_a_message_at_once_one_takes_it(nodes: 
     answers = await asyncio.gather(*(node.post(path, answer, idempotency_key="a") for node in (*nodes, *nodes)))
     assert {each.status_code for each in answers} == {202}
     assert len({each.json()["seq"] for each in answers}) == 1
+
+
+async def test_h6_a_repeat_that_looked_for_its_key_before_the_first_was_stored_gets_the_same_response(
+    nodes: tuple[Served, Served], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = nodes
+    await first.session("s")
+    request = await asked(first)
+    path = f"/api/requests/{request['request_id']}/answer"
+    answer = {"session_id": "s", "answer": {"approved": True}}
+    store = second.runtime.store
+    lookup, looked, answered = store.idempotency, asyncio.Event(), asyncio.Event()
+
+    async def early(session_id: str, key: str) -> IdempotencyRow | None:
+        row = await lookup(session_id, key)
+        looked.set()
+        await answered.wait()
+        return row
+
+    monkeypatch.setattr(store, "idempotency", early)
+    repeat = asyncio.create_task(second.post(path, answer, idempotency_key="a"))
+    await looked.wait()
+    sent = await first.post(path, answer, idempotency_key="a")
+    answered.set()
+    repeated = await repeat
+    assert (sent.status_code, repeated.status_code) == (202, 202)
+    assert repeated.json() == sent.json()
+    other = await second.post(path, answer, idempotency_key="b")
+    assert (other.status_code, other.json()["code"]) == (409, "request_closed")
 
 
 def losing(commit: Callable[..., Awaitable[list[int | Conflict]]]) -> Callable[..., Any]:

@@ -11,10 +11,12 @@ from typing import Any, TypeVar
 
 from pydantic_core import from_json, to_json
 
+from ..errors import CallboardError
 from ..execution.storing import fingerprint_of
 from ..protocols.problem import Problem
 from ..sessions.ids import MAX_ID, is_call_id
-from ..storage.errors import AlreadyWritten, IdempotencyConflict
+from ..storage.errors import AlreadyWritten, IdempotencyConflict, StoreError
+from ..storage.idempotency_records import IdempotencyRecords
 from ..storage.rows import IdempotencyRow
 from .endpoint import ApiCall
 
@@ -66,15 +68,27 @@ async def run_once(
     """
     if row is None:
         return await act(None)
-    known = await call.services.runtime.store.idempotency(session_id, row.key)
-    if known is not None:
-        if known.fingerprint != row.fingerprint:
-            raise IdempotencyConflict(row.key)
+    store = call.services.runtime.store
+    if (known := await _first_run(store, session_id, row)) is not None:
         return await again(known)
     try:
         return await act(row)
     except AlreadyWritten as earlier:  # a concurrent repeat, here or at another server, was stored first
         return await again(earlier.row)
+    except StoreError:
+        raise
+    except CallboardError:  # such as a request that is closed: perhaps by a concurrent repeat
+        if (known := await _first_run(store, session_id, row)) is None:
+            raise
+        return await again(known)
+
+
+async def _first_run(store: IdempotencyRecords, session_id: str, row: IdempotencyRow) -> IdempotencyRow | None:
+    """Return the stored row of the first run of a request, if any. Raises `IdempotencyConflict`."""
+    known = await store.idempotency(session_id, row.key)
+    if known is not None and known.fingerprint != row.fingerprint:
+        raise IdempotencyConflict(row.key)
+    return known
 
 
 def stored_answer(row: IdempotencyRow) -> dict[str, Any]:
