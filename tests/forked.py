@@ -244,6 +244,7 @@ def _become(job: Mapping[str, Any]) -> None:
     sys.stdout = sys.__stdout__ = _text(1, "wb", "surrogateescape")
     sys.stderr = sys.__stderr__ = _text(2, "wb", "backslashreplace")
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.path[1:1] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     invalidate_caches()
     if script := job["script"]:
         sys.argv, sys.path[0] = [script, *job["arguments"]], os.path.dirname(script)

@@ -1,6 +1,6 @@
 """Real servers under attack, a bystander who must not notice, and what is measured.
 
-A test starts one or two nodes (`callboard serve` as a process of its own) on one store, lets a bystander call, attacks
+A test starts one or two nodes (`callboard serve` as a separate process) on one store, lets a bystander call, attacks
 as another user, and asks for the verdict. `report` keeps the figures for the table in `bench/RESULTS.md`.
 """
 
@@ -22,6 +22,7 @@ import httpx2
 
 from callboard.adapters.stores import open_store
 from callboard.storage.keys import new_key
+from tests import forked
 
 ROOT = Path(__file__).parents[2]
 DEADLINE = 60.0
@@ -46,7 +47,8 @@ class Node:
         self._options = options
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("CALLBOARD_")}
         self._environment = {**inherited, "PYTHONUNBUFFERED": "1", "PYTHONPATH": str(ROOT), **environment}
-        self._process: subprocess.Popen[str] | None = None
+        self._process: forked.Forked | subprocess.Popen[bytes] | None = None
+        self._stdout: IO[str] | None = None
         self.port = 0
 
     @property
@@ -65,21 +67,20 @@ class Node:
 
     def start(self) -> None:
         """Start it, and wait until it listens."""
-        command = [sys.executable, "-c", "from callboard.cli import main; main()", "serve", "--grace", "1"]
-        command += ["--port", str(self.port), "--store", self._store, "--tools", "tests.attacks.tools:registry"]
-        with (self.folder / "stderr").open("a") as log:
-            self._process = subprocess.Popen(
-                [*command, *self._options],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=log,
+        arguments = ["serve", "--grace", "1", "--port", str(self.port), "--store", self._store]
+        arguments += ["--tools", "tests.attacks.tools:registry", *self._options]
+        reading, writing = os.pipe()
+        self._stdout = os.fdopen(reading)
+        with open(os.devnull) as nothing, (self.folder / "stderr").open("a") as log, os.fdopen(writing, "w") as stdout:
+            self._process = forked.start(
+                *arguments,
+                stdin=nothing.fileno(),
+                stdout=stdout.fileno(),
+                stderr=log.fileno(),
                 cwd=self.folder,
                 env=self._environment,
-                text=True,
-                start_new_session=True,
             )
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
+        for line in self._stdout:
             if found := re.search(r"http://127\.0\.0\.1:(\d+)", line):
                 self.port = int(found[1])
                 return
@@ -100,8 +101,8 @@ class Node:
         finally:
             process.kill()
             process.wait()
-            assert process.stdout is not None
-            process.stdout.close()
+            assert self._stdout is not None
+            self._stdout.close()
 
     def memory(self) -> float:
         """What it holds now, in MB."""

@@ -79,10 +79,13 @@ async def test_e5_open_approvals_of_one_user_hold_up_nobody(
         assert (await victim.post("/api/sessions", json={"session_id": "working"})).status_code == 201
         running = await begin(victim, "working", "repeatable")
         await until_runs(victim, running, 1)
-        for start in range(0, approvals, AT_ONCE):
-            await asyncio.gather(
-                *(begin(attacker, "mine", "pay", amount=number) for number in range(start, start + AT_ONCE))
-            )
+        with bystander(dying, users.victim) as seen:
+            for start in range(0, approvals, AT_ONCE):
+                await asyncio.gather(
+                    *(begin(attacker, "mine", "pay", amount=number) for number in range(start, start + AT_ONCE))
+                )
+        report("One user asks for many approvals", shared_url, seen, approvals=approvals, memory=dying.memory())
+        seen.unharmed()
     async with users.victim.client(node) as victim:
         with bystander(node, users.victim) as seen:
             dying.stop(signal.SIGKILL)

@@ -12,7 +12,7 @@ from .harness import DEADLINE, bystander, report
 pytestmark = pytest.mark.anyio
 
 AT_ONCE = 16
-"""How many of the attacker's requests are under way at once, before the attack."""
+"""How many requests of the attacker are in flight at once while the calls are started."""
 CANCELLED = 10
 """How many of the running calls are cancelled at the other server."""
 HEEDED = 1.0
@@ -49,9 +49,9 @@ async def test_d2_cancel_at_one_server_is_heeded_by_another_that_runs_many_calls
     async with users.attacker.client(here) as mallory, users.attacker.client(there) as elsewhere:
         async with users.victim.client(here) as alice:
             await alice.post("/api/sessions", json={"session_id": "bystander"})
-        started = await start_calls(mallory, [f"s{number}" for number in range(calls)])
         delays: list[float] = []
         with bystander(here, users.victim) as seen:
+            started = await start_calls(mallory, [f"s{number}" for number in range(calls)])
             for session_id, execution_id in list(started.items())[:CANCELLED]:
                 began = time.perf_counter()
                 answer = await elsewhere.post(f"/api/executions/{execution_id}/cancel", json={"session_id": session_id})
