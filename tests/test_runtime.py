@@ -1,13 +1,16 @@
 """The runtime: it makes every part, joins them, and ends them; any number can live in one process (E1)."""
 
 import asyncio
+import gc
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any, Self
 
 import pytest
 
 from callboard import CallboardError, Registry, Runtime, RuntimeNotOpen, Session, tool
+from callboard.sessions.session import live_session
 from callboard.storage.errors import StoreError
 from callboard.testing import ManualClock, settle
 
@@ -174,3 +177,18 @@ async def test_e1_nothing_is_left_running() -> None:
         if thread.name == "callboard-watchdog":
             await asyncio.to_thread(thread.join, 5)
             assert not thread.is_alive()
+
+
+async def test_e1_runtime_that_has_ended_is_freed(store_url: str) -> None:
+    async def use() -> list[weakref.ref[Any]]:
+        async with Runtime([one], model="offline", store=store_url) as runtime:
+            session = await runtime.open("s", "u")
+            await session.call("one")
+            assert (await session.say("one {}")).status == "finished"
+        return [weakref.ref(runtime), weakref.ref(live_session(session))]
+
+    ended = await use()
+    async with asyncio.timeout(10):
+        while any(each() for each in ended):  # a thread of the store may still hold its last job
+            gc.collect()
+            await asyncio.sleep(0.01)

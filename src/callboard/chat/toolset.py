@@ -4,9 +4,9 @@ Calls take the same path as all others. A background tool answers with an acknow
 `task_result`, or take it with `session.take_results()`.
 """
 
-from functools import lru_cache
 from hashlib import sha256
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from pydantic_ai import RunContext
 from pydantic_ai.exceptions import ModelRetry, ToolFailed
@@ -74,14 +74,19 @@ def call_id_of(ctx: RunContext[Any]) -> str | None:
     return f"run_{sha256(named.encode(errors='surrogatepass')).hexdigest()[:32]}"
 
 
-@lru_cache(maxsize=4096)
 def tool_definition(tool: Tool) -> ToolDefinition:
     """The Pydantic AI definition of a tool. Tools that are not inline answer with an acknowledgement."""
-    returns = tool.output_schema if tool.mode is Mode.INLINE else None
-    return ToolDefinition(
-        name=tool.name,
-        description=tool.prompt,
-        parameters_json_schema=tool.input_schema,
-        return_schema=returns,
-        include_return_schema=None if returns else False,  # the agent decides, where there is one
-    )
+    if (definition := _definitions.get(tool)) is None:
+        returns = tool.output_schema if tool.mode is Mode.INLINE else None
+        definition = _definitions[tool] = ToolDefinition(
+            name=tool.name,
+            description=tool.prompt,
+            parameters_json_schema=tool.input_schema,
+            return_schema=returns,
+            include_return_schema=None if returns else False,  # the agent decides, where there is one
+        )
+    return definition
+
+
+_definitions: WeakKeyDictionary[Tool, ToolDefinition] = WeakKeyDictionary()
+"""Weak, since the handler of a tool may hold a whole runtime."""

@@ -34,7 +34,7 @@ _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}", re.ASCII)
 """Tool names that every provider accepts."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True, eq=False)
 class Tool(Generic[P, R]):
     """A typed tool: name, description, input, output, policies and handler."""
 
