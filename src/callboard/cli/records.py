@@ -10,7 +10,7 @@ from pydantic_core import from_json
 
 from ..execution.lifecycle import Status
 from ..sessions.answers import arguments_hash
-from ..storage.keys import key_state
+from ..storage.api_keys import key_state
 from ..storage.rows import ExecutionRow, KeyRow, RequestRow, SessionRow
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from ...storage.change import Change
 from ...storage.errors import AlreadyWritten, Conflict, IdempotencyConflict
-from ...storage.idempotency_records import MAX_KEYS
+from ...storage.records import MAX_KEYS
 from ...storage.store import Store
 from ..store_rows import NOW, asks, event, execution_row, keyed, made, new, posts, request_row, session_row
 from .contract import Contract
