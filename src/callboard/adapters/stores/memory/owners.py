@@ -5,11 +5,14 @@ from dataclasses import replace
 
 from ....storage.owners import LEFT, TAKEN, Claim, Recovered, Stopping
 from ....storage.rows import INPUT, TURN, ExecutionRow, InputRow, OwnerRow, TurnRow
-from .state import MemoryPart
+from .state import MemoryState
 
 
-class MemoryOwners(MemoryPart):
+class MemoryOwners:
     """`Owners` in memory."""
+
+    def __init__(self) -> None:
+        self._state = MemoryState()
 
     async def join(self, owner: OwnerRow) -> None:
         with self._state.owners_lock:
@@ -49,11 +52,11 @@ class MemoryOwners(MemoryPart):
         state = self._state
         work = (*state.unfinished(), *state.running_turns(), *state.undelivered_inputs())
         owns_work = any(row.owner == owner_id for row in work)
-        with self._state.owners_lock:
-            owner = self._state.owners.pop(owner_id, None)
+        with state.owners_lock:
+            owner = state.owners.pop(owner_id, None)
             if owner is not None and owns_work:
-                self._state.owners[owner_id] = replace(owner, beat=LEFT)
-            self._state.locks.discard(owner_id)
+                state.owners[owner_id] = replace(owner, beat=LEFT)
+            state.locks.discard(owner_id)
 
     async def recover(self, owner_id: str | None, beat: int, heir: str, *, limit: int = 1000) -> Recovered:
         state = self._state
