@@ -17,20 +17,18 @@ _request_texts: Callable[[RequestRow], tuple[str, ...]] = attrgetter(
 )
 
 
-class KnownExecution(Protocol):
-    """The fields of an execution that a decision needs."""
+class KnownTurn(Protocol):
+    """The field of a turn that a decision needs."""
 
-    @property
-    def call_id(self) -> str: ...
     @property
     def owner(self) -> str | None: ...
 
 
-class KnownTurn(Protocol):
-    """The fields of a turn that a decision needs."""
+class KnownExecution(KnownTurn, Protocol):
+    """The fields of an execution that a decision needs."""
 
     @property
-    def owner(self) -> str: ...
+    def call_id(self) -> str: ...
 
 
 class KnownRequest(Protocol):

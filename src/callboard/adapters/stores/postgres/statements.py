@@ -28,17 +28,10 @@ class PostgresStatements:
     """Runs the statements of `statements.sql`."""
 
     def __init__(self) -> None:
-        self._texts, self._encoders = _read()
+        self.texts, self._encoders = _read()
 
-    def query(self, connection: Connection, name: str, keys: Iterable[Sequence[str | int]]) -> list[Any]:
-        return driver(connection).execute(self._texts[name], {"keys": key_document(keys)}).fetchall()
-
-    def execute(self, connection: Connection, name: str, keys: Iterable[Sequence[str | int]]) -> None:
-        driver(connection).execute(self._texts[name], {"keys": key_document(keys)})
-
-    def run(self, connection: Connection, name: str, parameters: Mapping[str, Any]) -> list[Any]:
-        """Run a statement with parameters of its own, and return its rows."""
-        return driver(connection).execute(self._texts[name], parameters).fetchall()
+    def execute(self, connection: Connection, name: str, keys: Iterable[Sequence[str | int]]) -> Any:
+        return driver(connection).execute(self.texts[name], {"keys": key_document(keys)})
 
     def write(
         self,
@@ -51,7 +44,7 @@ class PostgresStatements:
     ) -> None:
         document = to_json(self._encoded(name, rows, careful)).decode()
         if batch is None:
-            driver(connection).execute(self._texts[name], {name: document})
+            driver(connection).execute(self.texts[name], {name: document})
         else:
             batch[name] = document
 
@@ -63,8 +56,8 @@ class PostgresStatements:
         A statement costs as much as its round trip. The last one sees the rows of the others under their names.
         """
         *others, last = names
-        common = ", ".join(f"{name} AS ({self._texts[name]})" for name in (*batch, *others))
-        return driver(connection).execute(f"WITH {common} {self._texts[last]}", {**batch, **parameters}).fetchall()
+        common = ", ".join(f"{name} AS ({self.texts[name]})" for name in (*batch, *others))
+        return driver(connection).execute(f"WITH {common} {self.texts[last]}", {**batch, **parameters}).fetchall()
 
     def _encoded(self, name: str, rows: Sequence[Row], careful: bool) -> Sequence[Sequence[Any]]:
         encoders = self._encoders[name]

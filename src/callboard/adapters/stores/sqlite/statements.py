@@ -16,11 +16,8 @@ class SqliteStatements:
     def __init__(self) -> None:
         self.texts = _texts()
 
-    def query(self, connection: Connection, name: str, keys: Iterable[Sequence[str | int]]) -> list[Any]:
-        return driver(connection).execute(self.texts[name], (key_document(keys),)).fetchall()
-
-    def execute(self, connection: Connection, name: str, keys: Iterable[Sequence[str | int]]) -> None:
-        driver(connection).execute(self.texts[name], (key_document(keys),))
+    def execute(self, connection: Connection, name: str, keys: Iterable[Sequence[str | int]]) -> Any:
+        return driver(connection).execute(self.texts[name], (key_document(keys),))
 
     def write(
         self,
