@@ -10,16 +10,15 @@ from dataclasses import asdict
 from typing import Any
 
 import psycopg
-from sqlalchemy import URL, Connection, NullPool, create_engine, delete, func, insert, select, text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import URL, Connection, NullPool, create_engine, delete, func, insert, make_url, select, text
+from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from ....storage.errors import AlreadyWritten, Conflict, IdempotencyConflict, StoreError, StoreUnavailable
 from ....storage.migration import Migrated, StoreStatus
 from ....storage.rows import IdempotencyRow
-from ..addresses import postgres_url
 from ..connections import PinnedConnection
 from ..revisions import is_empty, require_known, stored_revision, upgrade
-from ..statements import Batch
+from ..statements import Batch, driver
 from ..tables import REVISION, VERSION_TABLE, batches
 from .advisory_locks import AdvisoryLocks
 from .listener import Listener, notifications
@@ -115,8 +114,7 @@ class PostgresDatabase:
         if empty:
             self.migrate()
         elif revision != REVISION:
-            if revision is not None:
-                require_known(revision, self.name)
+            require_known(revision, self.name)
             raise StoreError(f"{self.name} is not at the newest revision of Callboard's tables. Run: callboard migrate")
 
     def migrate(self) -> Migrated:
@@ -138,8 +136,7 @@ class PostgresDatabase:
                 now = connection.execute(select(func.extract("epoch", func.clock_timestamp()))).scalar_one()
         except DBAPIError as error:
             raise self.translate_error(error) or StoreError(self._unusable) from error
-        if revision is not None:
-            require_known(revision, self.name)
+        require_known(revision, self.name)
         return StoreStatus(revision, REVISION, float(now))
 
     def connect(self, *, writes: bool) -> Connection:
@@ -241,7 +238,22 @@ class PostgresDatabase:
 
     def notify(self, connection: Connection, session_ids: Sequence[str]) -> None:
         messages = json.dumps(notifications(self.instance, session_ids))
-        self.statements.run(connection, "notify", {"messages": messages})
+        driver(connection).execute(self.statements.texts["notify"], {"messages": messages})
+
+
+def postgres_url(url: str) -> URL:
+    """Parse `postgresql://user:password@host:port/name` or `postgres://…`, for the driver that is used.
+
+    The error does not repeat the address, which may include a password.
+    """
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError) as error:
+        raise StoreError(
+            "The address of the PostgreSQL store cannot be read. Use postgresql://user:password@host:port/name, with "
+            "special characters of the password in percent form."
+        ) from error
+    return parsed.set(drivername="postgresql+psycopg")
 
 
 def _note(result: int | Conflict) -> Any:

@@ -15,10 +15,9 @@ from sqlalchemy.exc import DBAPIError
 
 from ....storage.errors import Conflict, StoreError, StoreUnavailable
 from ....storage.migration import Migrated, StoreStatus
-from ..addresses import sqlite_path
 from ..connections import PinnedConnection
 from ..revisions import is_empty, require_known, stored_revision, upgrade
-from ..statements import Batch
+from ..statements import Batch, driver
 from ..tables import REVISION, VERSION_TABLE
 from .file_locks import FileLocks
 from .poller import DataVersionPoller
@@ -68,7 +67,7 @@ class SqliteDatabase:
     """A SQLite file in WAL mode. Errors name it with its folder: they are for operators."""
 
     def __init__(self, url: str) -> None:
-        self._path = Path(sqlite_path(url)).absolute()
+        self._path = Path(_path(url)).absolute()
         self.name = f"The SQLite file {self._path}"
         self._unusable = f"{self.name} cannot be used. See that it can be read and written."
         self._engine = create_engine(
@@ -116,15 +115,14 @@ class SqliteDatabase:
                 revision = stored_revision(connection)
         except (sqlite3.Error, DBAPIError) as error:
             raise self.translate_error(error) or StoreError(self._unusable) from error
-        if revision is not None:
-            require_known(revision, self.name)
+        require_known(revision, self.name)
         if not os.access(self._path, os.W_OK):
             raise StoreUnavailable(f"{self.name} {_UNWRITTEN}.")
         return StoreStatus(revision, REVISION)
 
     def connect(self, *, writes: bool) -> Connection:
         connection = self._engine.connect()
-        _driver(connection).execute("PRAGMA busy_timeout=0" if writes else "PRAGMA query_only=ON")
+        driver(connection).execute("PRAGMA busy_timeout=0" if writes else "PRAGMA query_only=ON")
         return connection
 
     def begin(self, connection: Connection) -> None:
@@ -134,7 +132,7 @@ class SqliteDatabase:
         deadline = time.monotonic() + BUSY
         while True:
             try:
-                _driver(connection).execute("BEGIN IMMEDIATE")
+                driver(connection).execute("BEGIN IMMEDIATE")
                 return
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
@@ -204,9 +202,9 @@ class SqliteDatabase:
     def notify(self, connection: Connection, session_ids: Sequence[str]) -> None:
         """Record sessions for the other processes that use the file, and delete old records."""
         document = json.dumps(session_ids)
-        driver, texts = _driver(connection), self.statements.texts
-        noted = driver.execute(texts["notify"], (self.instance, document if len(document) <= LONGEST else "[]"))
-        driver.execute(texts["forget_notifications"], ((noted.lastrowid or 0) - KEPT,))
+        raw, texts = driver(connection), self.statements.texts
+        noted = raw.execute(texts["notify"], (self.instance, document if len(document) <= LONGEST else "[]"))
+        raw.execute(texts["forget_notifications"], (noted.lastrowid - KEPT,))
 
     def _connection(self, mode: str = "rw") -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -296,7 +294,11 @@ class SqliteDatabase:
         return StoreError(f"{self.name} is a database of something else. Choose another name for Callboard's.")
 
 
-def _driver(connection: Connection) -> sqlite3.Connection:
-    driver = connection.connection.driver_connection
-    assert isinstance(driver, sqlite3.Connection)
-    return driver
+def _path(url: str) -> str:
+    """Return the file of `sqlite:///file.db`, relative to the working folder, or of `sqlite:////folder/file.db`."""
+    path = url.removeprefix("sqlite:///")
+    if path == url or not path or path == ":memory:":
+        raise StoreError("A SQLite store needs a file: sqlite:///file.db. For one that is not kept use memory://.")
+    if "?" in path or path.startswith("file:"):
+        raise StoreError("The address of a SQLite store has no options: sqlite:///file.db.")
+    return path
