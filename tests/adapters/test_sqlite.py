@@ -12,7 +12,6 @@ from sqlalchemy.dialects import sqlite
 
 from callboard.adapters.stores import open_store
 from callboard.adapters.stores.connections import PinnedConnection
-from callboard.adapters.stores.queries import Queries
 from callboard.adapters.stores.sql import SqlStore
 from callboard.adapters.stores.sqlite import SqliteDatabase
 from callboard.adapters.stores.sqlite import database as adapter
@@ -268,7 +267,7 @@ async def test_d2_own_commits_and_heartbeats_of_others_wake_nobody(path: Path) -
 
 
 async def test_d2_what_is_to_stop_is_found_without_reading_what_runs(store: SqlStore, path: Path) -> None:
-    question = str(Queries(store._database.key_filter)._stopping.compile(dialect=sqlite.dialect()))
+    question = str(store._stopping.compile(dialect=sqlite.dialect()))
     with sqlite3.connect(path) as connection:
         [plan] = connection.execute(f"EXPLAIN QUERY PLAN {question}", ("p1",)).fetchall()
     assert "executions_stopping" in plan[3]

@@ -1,4 +1,4 @@
-"""Queries of API keys. Each is safe to repeat, as after a commit with an unknown result."""
+"""Writes of API keys. Each is safe to repeat, as after a commit with an unknown result."""
 
 from sqlalchemy import Connection, or_, select, text, update
 
@@ -7,7 +7,7 @@ from ...storage.rows import KeyRow
 from .tables import api_keys
 
 _FIELDS = tuple(KeyRow.__dataclass_fields__)
-_KEY = select(*(api_keys.c[name] for name in _FIELDS))
+KEY = select(*(api_keys.c[name] for name in _FIELDS))
 _INSERT = text(
     "INSERT INTO api_keys (id, user_id, name, digest, created_at, expires_at, revoked_at, last_used_at)"
     " VALUES (:id, :user_id, :name, :digest, :created_at, :expires_at, :revoked_at, :last_used_at)"
@@ -22,14 +22,8 @@ def add(connection: Connection, row: KeyRow) -> None:
 
 
 def find(connection: Connection, key_id: str) -> KeyRow | None:
-    row = connection.execute(_KEY.where(api_keys.c.id == key_id)).mappings().one_or_none()
+    row = connection.execute(KEY.where(api_keys.c.id == key_id)).mappings().one_or_none()
     return KeyRow(**row) if row else None
-
-
-def listed(connection: Connection, user_id: str | None, limit: int) -> list[KeyRow]:
-    statement = _KEY if user_id is None else _KEY.where(api_keys.c.user_id == user_id)
-    rows = connection.execute(statement.order_by(api_keys.c.place).limit(limit)).mappings()
-    return [KeyRow(**row) for row in rows]
 
 
 def revoke(connection: Connection, key_id: str, at: float) -> KeyRow | None:
