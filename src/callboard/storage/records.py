@@ -69,7 +69,7 @@ class ExecutionRecords(Protocol):
     ) -> list[Brief[ExecutionRow]]:
         """Return the newest `limit` calls of a session, or those before an execution, in the order of their queueing.
 
-        `shown` and `value` are left out if they are longer than `longest` bytes; `document` always is. The result is
+        `display_arguments` and `value` are left out if they are longer than `longest` bytes; `document` always is. The result is
         empty if `before` does not exist.
         """
         ...

@@ -66,7 +66,7 @@ class ExecutionRow:
     """The arguments as they were received. None if they held secrets and are no longer needed."""
     fingerprint: str
     """A hash of the arguments, which tells a repeated call from another one with the same id."""
-    shown: bytes
+    display_arguments: bytes
     """The arguments without secrets, for display."""
     status: str
     priority: int

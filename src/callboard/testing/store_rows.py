@@ -42,7 +42,7 @@ def execution_row(execution_id: str = "x", session_id: str = "s", **fields: Any)
         "kind": "tool",
         "document": b'{"a":1}',
         "fingerprint": "f",
-        "shown": b'{"a": 1}',
+        "display_arguments": b'{"a": 1}',
         "status": "executing",
         "priority": 0,
         "attempt": 1,

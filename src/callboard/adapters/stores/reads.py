@@ -69,7 +69,7 @@ _SESSION = select(
     session_tool_state.c.unconsumed_results.label("unconsumed"),
     _active_at,
 ).join(session_tool_state, session_tool_state.c.session_id == sessions.c.id)
-_EXECUTION = select(*(executions.c[name] for name in ExecutionRow.__dataclass_fields__))
+_EXECUTION = select(*(executions.c[name].label(name) for name in ExecutionRow.__dataclass_fields__))
 _TURN = select(*(turns.c[name] for name in TurnRow.__dataclass_fields__))
 _INPUT = select(*(inputs.c[name] for name in InputRow.__dataclass_fields__))
 _REQUEST = select(*(requests.c[name] for name in RequestRow.__dataclass_fields__))

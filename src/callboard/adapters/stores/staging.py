@@ -19,7 +19,7 @@ from .statements import Row
 EXECUTION = (
     *("session_id", "id", "user_id", "call_id", "tool", "kind", "fingerprint", "status", "priority", "attempt"),
     *("max_attempts", "late", "parent_id", "queued_at", "started_at", "completed_at", "owner", "retry_at"),
-    *("document", "shown", "errors", "value", "error"),
+    *("document", "display_arguments", "errors", "value", "error"),
 )
 """The columns of the values of an execution."""
 

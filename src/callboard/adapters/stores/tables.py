@@ -110,7 +110,7 @@ executions = Table(
     Column("kind", Text, nullable=False),
     Column("document", LargeBinary),
     Column("fingerprint", Text, nullable=False),
-    Column("shown", _json, nullable=False),
+    Column("shown", _json, nullable=False, key="display_arguments"),
     Column("status", Text, nullable=False),
     Column("priority", BigInteger, nullable=False),
     Column("attempt", BigInteger, nullable=False),

@@ -44,7 +44,7 @@ class DocumentContract(Contract):
         document = DOCUMENTS[name].encode()
         body = b'{"kind":"k","at":"2027-01-15T08:00:00.000Z","data":%b}' % document
         row = execution_row(
-            document=document, shown=document, value=document, error=document, errors=b"[%b]" % document
+            document=document, display_arguments=document, value=document, error=document, errors=b"[%b]" % document
         )
         request = request_row(payload=document, schema=document, answer=document)
         results = await store.commit(
@@ -70,7 +70,7 @@ class DocumentContract(Contract):
         assert stored.document == document, "byte for byte"
         assert await store.transcript("s") == [document], "byte for byte"
         (line,) = (await store.events("s", 0, 9)).lines
-        documents = (stored.shown, stored.value, stored.error, asked.payload, asked.schema, asked.answer)
+        documents = (stored.display_arguments, stored.value, stored.error, asked.payload, asked.schema, asked.answer)
         for kept, written in [*((kept, document) for kept in documents), (stored.errors, row.errors), (line, body)]:
             assert kept is not None
             assert kept == written or canonical(kept) == canonical(written)

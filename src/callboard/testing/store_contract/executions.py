@@ -38,7 +38,7 @@ class ExecutionContract(Contract):
             kind="worker",
             document=b' {"b": 1,"a":\xff not even JSON',
             fingerprint="f",
-            shown=b'{"b":1,"a":"***"}',
+            display_arguments=b'{"b":1,"a":"***"}',
             status="waiting",
             priority=-3,
             attempt=2,
@@ -58,9 +58,9 @@ class ExecutionContract(Contract):
         await commit_one(store, new(row))
         stored = await store.execution("s", "x")
         assert stored is not None
-        for name in ("shown", "errors", "error"):
+        for name in ("display_arguments", "errors", "error"):
             assert json.loads(getattr(stored, name)) == json.loads(getattr(row, name))
-        assert replace(stored, shown=row.shown, errors=row.errors, error=row.error) == row
+        assert replace(stored, display_arguments=row.display_arguments, errors=row.errors, error=row.error) == row
         assert await store.execution_of_call("s", "c") == stored
         bare = execution_row("y", document=None)
         await commit_one(store, new(bare))
@@ -189,21 +189,26 @@ class ExecutionContract(Contract):
 
     async def test_h1_json_with_a_reserved_key_is_listed_unaltered(self, store: Store) -> None:
         document = b'{"$json":"{}"}'
-        await store.commit([made(), new(finished_row(value=document, shown=document))])
+        await store.commit([made(), new(finished_row(value=document, display_arguments=document))])
         (listed,) = await store.brief_executions("s", limit=1, longest=1_000)
         assert listed.row.value is not None
-        assert (json.loads(listed.row.value), json.loads(listed.row.shown)) == ({"$json": "{}"}, {"$json": "{}"})
+        assert (json.loads(listed.row.value), json.loads(listed.row.display_arguments)) == (
+            {"$json": "{}"},
+            {"$json": "{}"},
+        )
 
     async def test_h1_long_fields_of_calls_are_left_out_of_lists(self, store: Store) -> None:
         short = finished_row("short", value=b'{"a": 1}')
-        long = finished_row("long", value=LONG, shown=b'{"text": %b}' % LONG, document=LONG)
+        long = finished_row("long", value=LONG, display_arguments=b'{"text": %b}' % LONG, document=LONG)
         await store.commit([made(), new(short), new(long)])
         whole, cut = await store.brief_executions("s", limit=10, longest=1_000)
         assert not whole.cut
         assert json.loads(whole.row.value or b"") == {"a": 1}
-        assert whole.row == replace(short, document=None, value=whole.row.value, shown=whole.row.shown)
-        assert (cut.row.value, cut.row.shown, cut.row.document) == (None, b"null", None)
-        assert set(cut.cut) == {"value", "shown"}
+        assert whole.row == replace(
+            short, document=None, value=whole.row.value, display_arguments=whole.row.display_arguments
+        )
+        assert (cut.row.value, cut.row.display_arguments, cut.row.document) == (None, b"null", None)
+        assert set(cut.cut) == {"value", "display_arguments"}
         assert cut.cut["value"].length == len(LONG)
         assert cut.cut["value"].excerpt.startswith('"xxx')
         assert len(cut.cut["value"].excerpt) == 200

@@ -240,7 +240,11 @@ class SharedStoreContract(Contract):
         unfit = [
             new(execution_row("x", priority=2**70)),
             new(execution_row("x", queued_at=math.nan)),
-            Change("s", executions=[ExecutionWrite(execution_row("x", shown=b"\xff"), new=True)], events=[event()]),
+            Change(
+                "s",
+                executions=[ExecutionWrite(execution_row("x", display_arguments=b"\xff"), new=True)],
+                events=[event()],
+            ),
             Change("s", events=[b"[]"]),
             Change("s", events=[b'{"kind":"k"}']),
             Change("s", events=[b'{"kind":"k","at":"soon","data":{}}']),

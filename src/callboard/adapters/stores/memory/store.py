@@ -139,7 +139,7 @@ class MemoryStore(MemoryOwners):
             if len(found) == limit:
                 break
             if begun and not (unfinished and row.completed_at is not None):
-                found.append(brief(row, longest, "shown", "value", document=None))
+                found.append(brief(row, longest, "display_arguments", "value", document=None))
             begun = begun or row.id == before
         return found[::-1]
 
