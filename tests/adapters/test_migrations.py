@@ -150,7 +150,7 @@ async def check(store: Store, wake: str | None, writes: int, retry_at: float | N
     assert await store.commit([replace(posts(4), made_at=NOW)]) == [4]
     assert await store.heads(["s"]) == {"s": Head(4, NOW)}
     written = [ExecutionWrite(execution_row("z", queued_at=NOW + 1), new=True)]
-    await store.commit([Change("s", executions=written, taken=["y"], transcript=[b"2"])])
+    await store.commit([Change("s", executions=written, consumed=["y"], transcript=[b"2"])])
     assert [row.id for row in await store.executions("s")] == ["x", "y", "z"]
     assert await store.transcript("s", 1) == [b"2"]
     recovered = await store.recover("p1", 4, "p2")

@@ -117,7 +117,7 @@ async def test_e5_group_is_written_once_when_the_connection_breaks_in_its_commit
         async with opened(relay.url) as store:
             await store.commit([made()])
             relay.cut(COMMIT, when)
-            group = [posts(1, 2), Change("s", taken=["nothing"]), posts(3)]
+            group = [posts(1, 2), Change("s", consumed=["nothing"]), posts(3)]
             results = await store.commit(group)
             assert relay.cuts_left == 0
             assert results[::2] == [2, 3]

@@ -65,7 +65,7 @@ def changes(draw: st.DrawFn) -> Change:
         executions=draw(st.lists(execution_writes(session_id), max_size=2)),
         requests=draw(st.lists(request_writes(session_id), max_size=1)),
         late=draw(few),
-        taken=draw(few),
+        consumed=draw(few),
         cancel=draw(st.lists(st.sampled_from(EXECUTIONS), max_size=1)),
         transcript=draw(st.lists(st.sampled_from([b"1", b'"t"']), max_size=2)),
         idempotency=draw(st.none() | st.builds(keyed, st.sampled_from("kl"), st.sampled_from("fg"))),
@@ -88,7 +88,7 @@ def simple_changes() -> st.SearchStrategy[Change]:
     return st.builds(
         made, st.sampled_from(SESSIONS), st.sampled_from(EXECUTIONS), st.sampled_from([*OWNERS, None])
     ) | st.builds(
-        lambda session_id, taken: Change(session_id, taken=[taken]),
+        lambda session_id, consumed: Change(session_id, consumed=[consumed]),
         st.sampled_from(SESSIONS),
         st.sampled_from(EXECUTIONS),
     )

@@ -7,7 +7,7 @@ from .rows import OwnerRow
 
 LEFT = -1
 """The beat of a process that ended and left executions behind."""
-TAKEN = -2
+RECOVERING = -2
 """The beat of a process whose executions are being recovered, in steps."""
 
 
@@ -35,7 +35,7 @@ class Recovered(NamedTuple):
     waiting: int = 0
     """The number of executions that wait for a person. No process owns them until their request closes."""
     more: bool = False
-    """Whether the dead process owns more, for another step with `TAKEN` as its beat."""
+    """Whether the dead process owns more, for another step with `RECOVERING` as its beat."""
     found: bool = False
     """Whether the process had that beat. Otherwise it is alive, or another process was faster."""
 

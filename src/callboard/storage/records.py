@@ -6,7 +6,7 @@ from typing import Protocol
 from .brief import Brief
 from .rows import ExecutionRow, IdempotencyRow, InputRow, KeyRow, RequestRow, SessionRow, TurnRow
 
-MAX_KEYS = 1_000
+MAX_IDEMPOTENCY_KEYS = 1_000
 """The number of idempotency keys that a session keeps. A new key replaces the oldest."""
 
 
@@ -69,8 +69,8 @@ class ExecutionRecords(Protocol):
     ) -> list[Brief[ExecutionRow]]:
         """Return the newest `limit` calls of a session, or those before an execution, in the order of their queueing.
 
-        `display_arguments` and `value` are left out if they are longer than `longest` bytes; `document` always is. The result is
-        empty if `before` does not exist.
+        `display_arguments` and `value` are left out if they are longer than `longest` bytes; `document` always is. The
+        result is empty if `before` does not exist.
         """
         ...
 
@@ -147,7 +147,7 @@ class IdempotencyRecords(Protocol):
         """Return the record of a client's key in a session; None if it is unknown or expired."""
         ...
 
-    async def forget_keys(self, before: float) -> int:
+    async def forget_idempotency_keys(self, before: float) -> int:
         """Delete the idempotency keys of all sessions that are older than a time. Return their number."""
         ...
 

@@ -36,7 +36,7 @@ class SessionRow:
     first_seq: int = 1
     """The number of its oldest kept event. Set by the store."""
     unconsumed: tuple[str, ...] = ()
-    """Executions whose late results are not consumed, oldest first. `Change.late` and `Change.taken` change them."""
+    """Executions whose late results are not consumed, oldest first. `Change.late` and `Change.consumed` change them."""
     wake: str | None = None
     """The effect of late results while it is idle; None: as their tools define it."""
     writes: int = 0

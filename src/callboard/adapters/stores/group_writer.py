@@ -79,7 +79,7 @@ class GroupWriter:
 
     def _read_sessions(self, connection: Connection, group: StagedGroup, changes: Sequence[Change]) -> None:
         """Read the users, unconsumed results and idempotency keys that changes are checked against."""
-        states = {(change.session_id,) for change in changes if change.session or change.late or change.taken}
+        states = {(change.session_id,) for change in changes if change.session or change.late or change.consumed}
         for (session_id,) in states:
             group.sessions[session_id].exists = False
         for session_id, user_id, unconsumed in self._query(connection, "read_states", states):

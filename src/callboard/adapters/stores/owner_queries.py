@@ -20,7 +20,7 @@ from sqlalchemy import (
     update,
 )
 
-from ...storage.owners import LEFT, TAKEN, Claim, Recovered
+from ...storage.owners import LEFT, RECOVERING, Claim, Recovered
 from ...storage.rows import INPUT, TURN, OwnerRow
 from .statements import Statements, key_document
 from .tables import executions, incomplete, inputs, owners, requests, running, turns, undelivered
@@ -118,7 +118,7 @@ class OwnerQueries:
         claims = [*calls, *_claims(of_turns), *_claims(of_inputs)]
         self._give(connection, claims, heir)
         self._set_owner(connection, _EXECUTIONS, idle, None)  # until their requests close
-        more = _remove(connection, owner_id, TAKEN)
+        more = _remove(connection, owner_id, RECOVERING)
         return Recovered([*unreported, *claims], len(idle), more, found=True)
 
     def settle(self) -> None:

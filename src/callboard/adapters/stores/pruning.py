@@ -15,7 +15,7 @@ def delete_session(connection: Connection, session_id: str, created_at: float | 
     return connection.execute(removed).rowcount == 1
 
 
-def forget_keys(connection: Connection, before: float) -> int:
+def forget_idempotency_keys(connection: Connection, before: float) -> int:
     """Delete the idempotency keys that are older than a time."""
     return connection.execute(delete(idempotency_keys).where(idempotency_keys.c.at < before)).rowcount
 

@@ -75,8 +75,8 @@ class SqlStore(SqlReads):
     async def trim(self, session_id: str, *, keep: int, before: float) -> int:
         return await self._write(lambda c: pruning.trim(c, session_id, keep, before), 1)
 
-    async def forget_keys(self, before: float) -> int:
-        return await self._write(lambda c: pruning.forget_keys(c, before), 0)
+    async def forget_idempotency_keys(self, before: float) -> int:
+        return await self._write(lambda c: pruning.forget_idempotency_keys(c, before), 0)
 
     async def join(self, owner: OwnerRow) -> None:
         def join(connection: Connection) -> None:

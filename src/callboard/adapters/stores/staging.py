@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ...storage.change import Change
 from ...storage.errors import Conflict
-from ...storage.records import MAX_KEYS
+from ...storage.records import MAX_IDEMPOTENCY_KEYS
 from ...storage.rows import ExecutionRow, IdempotencyRow, SessionRow, TurnRow
 from .conflicts import find_conflict
 from .event_header import event_header
@@ -187,7 +187,7 @@ class StagedGroup:
         self._stage_conversation(session, change)
         for execution_id in change.late:
             session.unconsumed[execution_id] = None
-        for execution_id in change.taken:
+        for execution_id in change.consumed:
             del session.unconsumed[execution_id]
         for execution_id in change.cancel:
             session.executions[execution_id].cancel()
@@ -203,7 +203,7 @@ class StagedGroup:
         session.idempotency[row.key] = row
         session.last_key += 1
         session.counted = True
-        slot = session.last_key % MAX_KEYS
+        slot = session.last_key % MAX_IDEMPOTENCY_KEYS
         self.keys[session.id, slot] = (session.id, slot, row.key, row.fingerprint, row.seq, row.answer.decode(), row.at)
 
     def _stage_conversation(self, session: StagedSession, change: Change) -> None:
@@ -232,7 +232,7 @@ def changes_records(change: Change) -> bool:
         or change.inputs
         or change.deliveries
         or change.late
-        or change.taken
+        or change.consumed
         or change.cancel
         or change.transcript
         or change.idempotency

@@ -38,7 +38,7 @@ class ChangeContract(Contract):
             executions=[ExecutionWrite(execution_row(), new=True)],
             requests=[RequestWrite(request_row())],
             late=["x"],
-            taken=["nobody"],
+            consumed=["nobody"],
             transcript=[b"{}"],
             events=[event(1)],
         )

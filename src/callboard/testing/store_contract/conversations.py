@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ...storage.change import Change, Delivery, TurnWrite
-from ...storage.owners import TAKEN, Claim, Recovered
+from ...storage.owners import RECOVERING, Claim, Recovered
 from ...storage.store import Store
 from ..store_rows import (
     NOW,
@@ -99,7 +99,7 @@ class ConversationContract(Contract):
         )
         first = await store.recover("dead", 0, "heir", limit=2)
         assert first == Recovered([*call, *of_turns[:1]], more=True, found=True)
-        second = await store.recover("dead", TAKEN, "heir", limit=9)
+        second = await store.recover("dead", RECOVERING, "heir", limit=9)
         assert second == Recovered([*of_turns[1:], *of_inputs], found=True)
         assert [row.id for row in await store.owners()] == ["alive"]
         assert await store.running_turns(["s", "b"]) == [

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from ...storage.change import Change
 from ...storage.errors import AlreadyWritten, Conflict, IdempotencyConflict
-from ...storage.records import MAX_KEYS
+from ...storage.records import MAX_IDEMPOTENCY_KEYS
 from ...storage.store import Store
 from ..store_rows import NOW, asks, event, execution_row, keyed, made, new, posts, request_row, session_row
 from .contract import Contract
@@ -67,7 +67,7 @@ class IdempotencyContract(Contract):
 
     async def test_h6_key_of_a_change_in_conflict_can_be_used_again(self, store: Store) -> None:
         await store.commit([made()])
-        (refused,) = await store.commit([Change("s", taken=["x"], idempotency=keyed())])
+        (refused,) = await store.commit([Change("s", consumed=["x"], idempotency=keyed())])
         assert isinstance(refused, Conflict)
         assert await store.idempotency("s", "k") is None
         assert await store.commit([keyed_event(1)]) == [1]
@@ -90,14 +90,14 @@ class IdempotencyContract(Contract):
             await store.commit(
                 [Change(name, idempotency=keyed(str(age), at=NOW - age)) for age in (0, 10 + number, 20)]
             )
-        assert await store.forget_keys(NOW - 10) == 3
+        assert await store.forget_idempotency_keys(NOW - 10) == 3
         assert [await store.idempotency(name, "10") is not None for name in "st"] == [True, False]
-        assert await store.forget_keys(NOW - 10) == 0
+        assert await store.forget_idempotency_keys(NOW - 10) == 0
         assert await store.commit([Change("s", idempotency=keyed("20", "other"))]) == [0], "it can be used again"
 
     async def test_h6_session_keeps_a_limited_number_of_keys(self, store: Store) -> None:
         await store.commit([made()])
-        await store.commit([Change("s", idempotency=keyed(str(number))) for number in range(MAX_KEYS)])
+        await store.commit([Change("s", idempotency=keyed(str(number))) for number in range(MAX_IDEMPOTENCY_KEYS)])
         assert await store.idempotency("s", "0") is not None
         await store.commit([Change("s", idempotency=keyed(f"more {number}")) for number in range(3)])
         kept = [await store.idempotency("s", str(number)) is not None for number in (0, 1, 2, 3, 4)]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ...storage.change import Change
-from ...storage.owners import LEFT, TAKEN, Recovered
+from ...storage.owners import LEFT, RECOVERING, Recovered
 from ...storage.store import Store
 from ..store_rows import (
     asks,
@@ -90,11 +90,13 @@ class OwnerContract(Contract):
         rows = [execution_row(f"x{number}", owner="dead") for number in range(5)]
         await store.commit([made(), *(new(row) for row in rows)])
         assert await store.recover("dead", 0, "p1", limit=2) == Recovered(claims(*rows[:2]), more=True, found=True)
-        assert await store.owners() == [owner_row("dead", beat=TAKEN)]
+        assert await store.owners() == [owner_row("dead", beat=RECOVERING)]
         assert store.beat("dead") is False, "it must not take itself for alive meanwhile"
         assert await store.recover("dead", 0, "p2", limit=2) == Recovered([]), "that was its beat before"
-        assert await store.recover("dead", TAKEN, "p2", limit=2) == Recovered(claims(*rows[2:4]), more=True, found=True)
-        assert await store.recover("dead", TAKEN, "p1", limit=2) == Recovered(claims(*rows[4:]), found=True)
+        assert await store.recover("dead", RECOVERING, "p2", limit=2) == Recovered(
+            claims(*rows[2:4]), more=True, found=True
+        )
+        assert await store.recover("dead", RECOVERING, "p1", limit=2) == Recovered(claims(*rows[4:]), found=True)
         assert await store.owners() == []
         assert [row.owner for row in await store.executions("s")] == ["p1", "p1", "p2", "p2", "p1"]
 
@@ -103,7 +105,7 @@ class OwnerContract(Contract):
         await store.commit([made(), *(new(execution_row(f"x{number}", owner="dead")) for number in range(3))])
         await store.recover("dead", 0, "heir", limit=1)
         await store.join(owner_row("dead"))
-        assert await store.recover("dead", TAKEN, "heir") == Recovered([])
+        assert await store.recover("dead", RECOVERING, "heir") == Recovered([])
         assert [row.owner for row in await store.executions("s")] == ["heir", "dead", "dead"]
 
     async def test_e5_execution_that_waits_for_a_person_needs_no_owner(self, store: Store) -> None:

@@ -59,7 +59,7 @@ class SessionContract(Contract):
         assert await store.commit([made(), made(updated_at=NOW - 9)]) == [0, 0]
         assert await writes() == 2
         await commit_one(store, posts(1))
-        await refused(store, Change("s", session=session_row(), taken=["x"]), "waits to be consumed")
+        await refused(store, Change("s", session=session_row(), consumed=["x"]), "waits to be consumed")
         assert await writes() == 2, "nothing was written of the session itself"
         await commit_one(store, made(updated_at=NOW - 99))
         assert await writes() == 3

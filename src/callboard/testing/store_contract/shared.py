@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from ...storage.change import Change, ExecutionWrite
+from ...storage.change import Change
 from ...storage.change_group import ChangeGroup, GroupWithdrawn
 from ...storage.errors import AlreadyWritten, Conflict
 from ...storage.event_log import Head, Page
@@ -103,7 +103,7 @@ class SharedStoreContract(Contract):
                 "what it is woken for is there"
             )
             theirs.calls.clear()
-            await first.commit([posts(1, session_id="b"), Change("a", taken=["nothing"])])
+            await first.commit([posts(1, session_id="b"), Change("a", consumed=["nothing"])])
             await theirs.until(lambda: bool(theirs.calls))
             assert set(theirs.calls) <= {"b", None}, "a change that was not written is nothing to wake for"
             assert len((await second.events("b", 0, 9)).lines) == 1
@@ -240,11 +240,7 @@ class SharedStoreContract(Contract):
         unfit = [
             new(execution_row("x", priority=2**70)),
             new(execution_row("x", queued_at=math.nan)),
-            Change(
-                "s",
-                executions=[ExecutionWrite(execution_row("x", display_arguments=b"\xff"), new=True)],
-                events=[event()],
-            ),
+            replace(new(execution_row("x", display_arguments=b"\xff")), events=[event()]),
             Change("s", events=[b"[]"]),
             Change("s", events=[b'{"kind":"k"}']),
             Change("s", events=[b'{"kind":"k","at":"soon","data":{}}']),

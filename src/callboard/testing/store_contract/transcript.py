@@ -34,21 +34,23 @@ class TranscriptContract(Contract):
         assert await unconsumed(store) == ("c", "a", "b"), "one that waits keeps its place"
         await commit_one(store, Change("s", session=session_row(updated_at=NOW + 1)))
         assert await unconsumed(store) == ("c", "a", "b"), "it is not the writer's to say"
-        await commit_one(store, Change("s", taken=["a"]))
+        await commit_one(store, Change("s", consumed=["a"]))
         assert await unconsumed(store) == ("c", "b")
-        await refused(store, Change("s", taken=["a"]), "waits to be consumed")
-        await refused(store, Change("s", taken=["b", "b"]), "waits to be consumed")
-        await refused(store, Change("s", taken=["c", "nobody"]), "waits to be consumed")
+        await refused(store, Change("s", consumed=["a"]), "waits to be consumed")
+        await refused(store, Change("s", consumed=["b", "b"]), "waits to be consumed")
+        await refused(store, Change("s", consumed=["c", "nobody"]), "waits to be consumed")
         await refused(store, Change("s", late=["nobody"]), "no execution nobody")
         assert await unconsumed(store) == ("c", "b"), "nothing of a change that does not fit is written"
-        results = await store.commit([Change("s", taken=["b"]), Change("s", taken=["b"]), Change("s", taken=["c"])])
+        results = await store.commit(
+            [Change("s", consumed=["b"]), Change("s", consumed=["b"]), Change("s", consumed=["c"])]
+        )
         assert [isinstance(result, Conflict) for result in results] == [False, True, False]
         assert await unconsumed(store) == ()
 
     async def test_e3_result_can_be_late_and_consumed_in_one_change(self, store: Store) -> None:
         await commit_one(store, made())
         written = [ExecutionWrite(finished_row(), new=True)]
-        await commit_one(store, Change("s", executions=written, late=["x"], taken=["x"], transcript=[b'"x"']))
+        await commit_one(store, Change("s", executions=written, late=["x"], consumed=["x"], transcript=[b'"x"']))
         assert await unconsumed(store) == ()
         await commit_one(
             store, Change("s", session=session_row(), executions=[ExecutionWrite(finished_row())], late=["x"])

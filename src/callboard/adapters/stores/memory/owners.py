@@ -3,7 +3,7 @@
 from collections.abc import Collection, Container, Iterable
 from dataclasses import replace
 
-from ....storage.owners import LEFT, TAKEN, Claim, Recovered, Stopping
+from ....storage.owners import LEFT, RECOVERING, Claim, Recovered, Stopping
 from ....storage.rows import INPUT, TURN, ExecutionRow, InputRow, OwnerRow, TurnRow
 from .state import MemoryState
 
@@ -82,7 +82,7 @@ class MemoryOwners:
             }
             claims = [*self._give_executions(executions, waiting, heir), *self._give_conversations(turns, inputs, heir)]
             if owner is not None and more:
-                state.owners[owner.id] = replace(owner, beat=TAKEN)
+                state.owners[owner.id] = replace(owner, beat=RECOVERING)
             elif owner is not None:
                 del state.owners[owner.id]
             return Recovered(claims, len(waiting), more, found=owner is not None or bool(claims))

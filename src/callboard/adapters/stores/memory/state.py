@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from ....storage.change import Change
 from ....storage.errors import Conflict
-from ....storage.records import MAX_KEYS
+from ....storage.records import MAX_IDEMPOTENCY_KEYS
 from ....storage.rows import ExecutionRow, IdempotencyRow, InputRow, KeyRow, OwnerRow, RequestRow, SessionRow, TurnRow
 from ..conflicts import find_conflict
 from ..event_header import event_header
@@ -69,7 +69,7 @@ class MemorySession:
         self._write_conversation(change)
         for execution_id in change.late:
             self.unconsumed[execution_id] = None
-        for execution_id in change.taken:
+        for execution_id in change.consumed:
             del self.unconsumed[execution_id]
         for execution_id in change.cancel:
             row = self.executions[execution_id]
@@ -80,7 +80,7 @@ class MemorySession:
         if (key := change.idempotency) is not None:
             first = self.last_seq - len(change.events) + 1 if change.events else self.last_seq
             self.idempotency[key.key] = key if key.seq is not None else replace(key, seq=first)
-            if len(self.idempotency) > MAX_KEYS:
+            if len(self.idempotency) > MAX_IDEMPOTENCY_KEYS:
                 del self.idempotency[next(iter(self.idempotency))]
 
     def _write_conversation(self, change: Change) -> None:

@@ -209,7 +209,7 @@ class MemoryStore(MemoryOwners):
         session = self._session(session_id)
         return session.idempotency.get(key) if session else None
 
-    async def forget_keys(self, before: float) -> int:
+    async def forget_idempotency_keys(self, before: float) -> int:
         forgotten = 0
         for session in self._state.sessions.values():
             old = [key for key, row in session.idempotency.items() if row.at < before]
