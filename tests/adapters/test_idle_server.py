@@ -14,7 +14,7 @@ from callboard.adapters.stores import open_store
 from callboard.adapters.stores.postgres import database as postgres
 from callboard.adapters.stores.postgres.database import FORGOTTEN
 from callboard.storage.errors import StoreUnavailable
-from callboard.testing.store_rows import made, posts
+from callboard.testing.store_rows import create, post
 
 from .relay import relayed
 from .test_postgres import COMMIT, SOON, asked, everything, opened
@@ -74,7 +74,7 @@ async def test_d2_rows_of_open_stores_stay_and_those_of_dead_ones_go(
     postgres_url: str, a_day_later: Callable[[], None]
 ) -> None:
     async with opened(postgres_url) as living:
-        await living.commit([made()])
+        await living.commit([create()])
         (mine,) = asked(postgres_url, "SELECT instance FROM batches")
         asked(postgres_url, "INSERT INTO batches VALUES ('dead', 7, '[]', %s)", time.time())
         a_day_later()
@@ -93,13 +93,13 @@ async def test_d2_notification_does_not_depend_on_a_row_that_another_process_rem
         came.set()
 
     async with opened(postgres_url) as writer, opened(postgres_url, wake):
-        await writer.commit([made()])
+        await writer.commit([create()])
         async with asyncio.timeout(SOON):
             await came.wait()
             woken.clear()
             came.clear()
             asked(postgres_url, "DELETE FROM batches")
-            await writer.commit([posts(1)])
+            await writer.commit([post(1)])
             await came.wait()
         assert woken == ["s"]
         assert asked(postgres_url, "SELECT number FROM batches") == [(2,)], "the next write makes the row again"
@@ -110,10 +110,10 @@ async def test_e5_group_is_written_once_also_where_its_row_was_removed(postgres_
     """The commit is cut off, and the row that would tell of it did not exist before."""
     with relayed(postgres_url) as relay:
         async with opened(relay.url) as store:
-            await store.commit([made()])
+            await store.commit([create()])
             asked(postgres_url, "DELETE FROM batches")
             relay.cut(COMMIT, when)  # type: ignore[arg-type]
-            assert await store.commit([posts(1)]) == [1]
+            assert await store.commit([post(1)]) == [1]
             assert relay.cuts_left == 0
             assert len(await everything(store)) == 1
 
@@ -123,9 +123,9 @@ async def test_e5_commit_still_under_way_is_waited_for_where_its_row_was_removed
     store = open_store(postgres_url)
     await store.open(lambda _: None)
     try:
-        await store.commit([made()])
+        await store.commit([create()])
         instance = store._database.instance  # type: ignore[attr-defined]
-        group = [posts(1)]
+        group = [post(1)]
         asked(postgres_url, "DELETE FROM batches")
         asked(
             postgres_url,

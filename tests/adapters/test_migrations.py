@@ -33,13 +33,13 @@ from callboard.storage.owners import LEFT
 from callboard.storage.store import Store
 from callboard.testing.store_rows import (
     NOW,
+    create,
     execution_row,
     finished_row,
+    idempotency_row,
     key_row,
-    keyed,
-    made,
     owner_row,
-    posts,
+    post,
     request_row,
     session_row,
 )
@@ -147,7 +147,7 @@ async def check(store: Store, wake: str | None, writes: int, retry_at: float | N
     assert await store.requests() == [request_row()]
     assert await store.transcript("s") == [b'{"b":1}']
     assert await store.owners() == [owner_row(beat=4)]
-    assert await store.commit([replace(posts(4), made_at=NOW)]) == [4]
+    assert await store.commit([replace(post(4), made_at=NOW)]) == [4]
     assert await store.heads(["s"]) == {"s": Head(4, NOW)}
     written = [ExecutionWrite(execution_row("z", queued_at=NOW + 1), new=True)]
     await store.commit([Change("s", executions=written, consumed=["y"], transcript=[b"2"])])
@@ -179,7 +179,7 @@ async def test_d2_database_of_every_revision_is_brought_to_the_newest(url: str, 
     try:
         kept = key_row("old", name="laptop", digest="d")
         assert await store.keys() == ([kept] if revision >= "0003" else [])
-        assert await store.idempotency("s", "k") == (keyed(seq=3) if revision >= "0007" else None)
+        assert await store.idempotency("s", "k") == (idempotency_row(seq=3) if revision >= "0007" else None)
         wake, writes = "wait" if revision >= "0004" else None, 7 if revision >= "0005" else 0
         await check(store, wake, writes, NOW + 20 if revision >= "0006" else None)
     finally:
@@ -319,12 +319,12 @@ async def test_e7_session_without_the_time_of_its_creation_can_be_written(url: s
     store = open_store(url)
     await store.open(lambda session_id: None)
     try:
-        await store.commit([made("s"), made("t")])
+        await store.commit([create("s"), create("t")])
         with engine.begin() as connection:
             connection.exec_driver_sql("UPDATE sessions SET made_at = NULL")
         assert await store.heads(["s"]) == {"s": Head(0, NOW)}
-        assert await store.commit([replace(posts(1), made_at=NOW)]) == [1]
-        (refused,) = await store.commit([replace(posts(2), made_at=NOW + 1)])
+        assert await store.commit([replace(post(1), made_at=NOW)]) == [1]
+        (refused,) = await store.commit([replace(post(2), made_at=NOW + 1)])
         assert isinstance(refused, Conflict)
         assert not await store.delete("s", NOW + 1)
         assert await store.delete("s", NOW)
@@ -399,7 +399,7 @@ async def test_d2_database_of_something_else_is_migrated_only_when_it_is_said(po
         await store.open(lambda session_id: None)
     assert await asyncio.to_thread(migrate, postgres_url) == (None, REVISION)
     await store.open(lambda session_id: None)
-    assert await store.commit([made()]) == [0]
+    assert await store.commit([create()]) == [0]
     await store.close()
 
 
@@ -407,7 +407,7 @@ async def test_d2_empty_database_is_made_ready_by_whoever_comes_first(url: str) 
     stores = [open_store(url) for _ in range(4)]
     await asyncio.gather(*(store.open(lambda session_id: None) for store in stores))
     for number, store in enumerate(stores):
-        assert await store.commit([made(f"s{number}")]) == [0]
+        assert await store.commit([create(f"s{number}")]) == [0]
     assert len(await stores[0].sessions()) == 4
     await asyncio.gather(*(store.close() for store in stores))
 

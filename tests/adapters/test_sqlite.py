@@ -20,7 +20,7 @@ from callboard.adapters.stores.sqlite.poller import DataVersionPoller
 from callboard.adapters.stores.statements import driver
 from callboard.storage.change import Change
 from callboard.storage.errors import Conflict, StoreError, StoreUnavailable
-from callboard.testing.store_rows import event, execution_row, made, new, owner_row, posts
+from callboard.testing.store_rows import add, create, event, execution_row, owner_row, post
 
 pytestmark = pytest.mark.anyio
 
@@ -69,7 +69,7 @@ async def filled(path: Path, events: int = 200) -> None:
     """A file with a session and its events."""
     store = open_store(f"sqlite:///{path}")
     await store.open(nobody)
-    await store.commit([made(), Change("s", events=[event(number) for number in range(events)])])
+    await store.commit([create(), Change("s", events=[event(number) for number in range(events)])])
     await store.close()
 
 
@@ -98,7 +98,7 @@ async def test_b6_commits_are_synced_and_readers_do_not_wait(store: SqlStore) ->
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
         assert connection.execute("PRAGMA foreign_keys").fetchone() == (1,)
-    await store.commit([made()])
+    await store.commit([create()])
     with closing(sqlite3.connect(store._database._path)) as other:  # type: ignore[attr-defined]
         other.execute("BEGIN IMMEDIATE")
         assert await store.session("s") is not None, "a reader does not wait for a writer"
@@ -185,9 +185,9 @@ async def test_d1_missing_folder_is_named_as_the_reason(tmp_path: Path) -> None:
         await open_store(f"sqlite:///{tmp_path}").open(nobody)
 
 
-@pytest.mark.parametrize("others", [[], [new(execution_row(priority=2**70))]])
+@pytest.mark.parametrize("others", [[], [add(execution_row(priority=2**70))]])
 async def test_d1_full_disk_is_unavailable_and_writes_nothing(store: SqlStore, others: list[Change]) -> None:
-    await store.commit([made()])
+    await store.commit([create()])
     on_connection(store, "PRAGMA max_page_count = 20")
     large = [Change("s", events=[event(number) for number in range(3000)]), *others]
     with pytest.raises(StoreUnavailable, match=r"callboard\.db cannot grow: the disk is full"):
@@ -200,15 +200,15 @@ async def test_d1_file_locked_for_long_is_unavailable(path: Path, monkeypatch: p
     monkeypatch.setattr(adapter, "BUSY", 0.05)
     store = SqlStore(SqliteDatabase(f"sqlite:///{path}"))
     await store.open(nobody)
-    await store.commit([made()])
+    await store.commit([create()])
     with closing(sqlite3.connect(path)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreUnavailable, match="locked by another process"):
-            await store.commit([posts(1)])
+            await store.commit([post(1)])
         with pytest.raises(StoreUnavailable, match="locked by another process"):
             store.beat("p1")
         other.rollback()
-    assert await store.commit([posts(1)]) == [1]
+    assert await store.commit([post(1)]) == [1]
     await store.close()
 
 
@@ -217,22 +217,22 @@ async def test_d1_file_that_was_removed_takes_nothing_any_more(path: Path, repla
     """Its connection would go on writing, to a file that nobody can find again."""
     store = SqlStore(SqliteDatabase(f"sqlite:///{path}"))
     await store.open(nobody)
-    await store.commit([made()])
+    await store.commit([create()])
     await asyncio.to_thread(path.rename, path.with_suffix(".old"))
     if replaced:
         await asyncio.to_thread(path.write_bytes, b"")
     for _ in range(2):
         with pytest.raises(StoreUnavailable, match="removed"):
-            await store.commit([posts(1)])
+            await store.commit([post(1)])
     assert content(path) == (b"" if replaced else None)
     await store.close()
 
 
 async def test_d1_file_that_may_not_be_written_is_unavailable(store: SqlStore) -> None:
-    await store.commit([made()])
+    await store.commit([create()])
     on_connection(store, "PRAGMA query_only = ON")
     with pytest.raises(StoreUnavailable, match=r"may not be written\. Give this user the right"):
-        await store.commit([posts(1)])
+        await store.commit([post(1)])
 
 
 # Waking, beating, cancelling
@@ -245,19 +245,19 @@ async def test_d2_own_commits_and_heartbeats_of_others_wake_nobody(path: Path) -
     await other.open(nobody)
     poller = glancing(mine, None, woken.append)
     try:
-        await mine.commit([made()])
+        await mine.commit([create()])
         await other.join(owner_row("p2"))
         assert other.beat("p2")
         poller.poll()
         assert woken == []
-        await other.commit([posts(1), made("t")])
+        await other.commit([post(1), create("t")])
         assert other.beat("p2")
         poller.poll()
         assert woken == ["s", "t"]
         poller.poll()
         assert woken == ["s", "t"], "each is told once"
         await other.delete("t")
-        await other.commit([made("u" * LONGEST)])
+        await other.commit([create("u" * LONGEST)])
         poller.poll()
         assert woken[2:] == ["t", None], "a list that is too long stands for all sessions"
     finally:
@@ -281,10 +281,10 @@ async def test_d2_process_that_missed_groups_which_are_not_kept_is_woken_for_all
     await store.open(nobody)
     poller = glancing(store, "another", woken.append)
     try:
-        await store.commit([made()])
+        await store.commit([create()])
         poller.poll()
         for number in range(5):
-            await store.commit([posts(number)])
+            await store.commit([post(number)])
         poller.poll()
         assert woken == ["s", None, "s", "s", "s"]
         with sqlite3.connect(path) as connection:
@@ -304,7 +304,7 @@ async def test_e5_beat_goes_on_while_the_event_loop_is_held(store: SqlStore) -> 
 
 
 async def test_e5_commit_goes_on_when_its_caller_is_cancelled(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    await store.commit([made()])
+    await store.commit([create()])
     begun, go = asyncio.Event(), threading.Event()
     loop = asyncio.get_running_loop()
     begin = store._database.begin
@@ -315,13 +315,13 @@ async def test_e5_commit_goes_on_when_its_caller_is_cancelled(store: SqlStore, m
         begin(connection)  # type: ignore[arg-type]
 
     monkeypatch.setattr(store._database, "begin", held_up)
-    task = asyncio.create_task(store.commit([posts(1)]))
+    task = asyncio.create_task(store.commit([post(1)]))
     await begun.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     go.set()
-    assert await store.commit([posts(2)]) == [2]
+    assert await store.commit([post(2)]) == [2]
 
 
 async def test_nothing_is_opened_again_by_who_comes_too_late(path: Path) -> None:
@@ -354,7 +354,7 @@ async def test_nothing_is_left_running(path: Path) -> None:
 
 async def test_e5_what_the_database_does_not_take_fails_alone(store: SqlStore) -> None:
     results = await store.commit(
-        [made(), posts(1), Change("s", events=[b'{"kind":"k","at":"\xff"}']), Change("s", events=[b"[]"]), posts(2)]
+        [create(), post(1), Change("s", events=[b'{"kind":"k","at":"\xff"}']), Change("s", events=[b"[]"]), post(2)]
     )
     assert [isinstance(result, Conflict) for result in results] == [False, False, True, True, False]
     assert results[-1] == 2

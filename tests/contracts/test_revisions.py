@@ -12,7 +12,7 @@ from callboard import Runtime, tool
 from callboard.adapters.stores.tables import REVISION, VERSION_TABLE
 from callboard.storage.errors import StoreError, StoreOutdated, StoreUnavailable
 from callboard.storage.store import Store
-from callboard.testing.store_rows import NOW, execution_row, key_row, made, new, owner_row, posts
+from callboard.testing.store_rows import NOW, add, create, execution_row, key_row, owner_row, post
 
 from .conftest import Opening
 
@@ -35,10 +35,10 @@ def set_revision(engine: Engine, revision: str) -> None:
 
 
 WRITES: dict[str, Callable[[Store], Any]] = {
-    "make": lambda store: store.commit([made("t")]),
-    "post": lambda store: store.commit([posts(2)]),
-    "many": lambda store: store.commit([posts(2), made("t"), new(execution_row("y"))]),
-    "unfit": lambda store: store.commit([posts(2), new(execution_row("y", priority=2**70))]),
+    "make": lambda store: store.commit([create("t")]),
+    "post": lambda store: store.commit([post(2)]),
+    "many": lambda store: store.commit([post(2), create("t"), add(execution_row("y"))]),
+    "unfit": lambda store: store.commit([post(2), add(execution_row("y", priority=2**70))]),
     "delete": lambda store: store.delete("s"),
     "trim": lambda store: store.trim("s", keep=0, before=0.0),
     "join": lambda store: store.join(owner_row("p2")),
@@ -58,7 +58,7 @@ async def test_e7_store_that_was_migrated_meanwhile_takes_nothing_from_an_older_
     async with opening(shared_url) as store:
         await store.join(owner_row("p1"))
         await store.add_key(key_row())
-        await store.commit([made(), posts(1), new(execution_row(owner="p1"))])
+        await store.commit([create(), post(1), add(execution_row(owner="p1"))])
         await store.verify()
         set_revision(engine, NEWER)
         for _ in range(2):
@@ -76,13 +76,13 @@ async def test_e7_store_that_was_migrated_meanwhile_takes_nothing_from_an_older_
 async def test_e7_writer_that_waits_for_a_migration_sees_its_revision(emptied_database: str, opening: Opening) -> None:
     """A migration locks the sessions before it changes anything, and a writer reads the revision under that lock."""
     async with opening(emptied_database) as store:
-        await store.commit([made()])
+        await store.commit([create()])
         for number in range(8):  # until the driver has prepared its statements
-            await store.commit([posts(number)])
+            await store.commit([post(number)])
         with psycopg.connect(emptied_database) as migration:
             migration.execute(f"LOCK TABLE sessions, {VERSION_TABLE} IN ACCESS EXCLUSIVE MODE")
             migration.execute(f"UPDATE {VERSION_TABLE} SET version_num = '{NEWER}'")  # type: ignore[arg-type]
-            writing = asyncio.ensure_future(store.commit([posts(9)]))
+            writing = asyncio.ensure_future(store.commit([post(9)]))
             with psycopg.connect(emptied_database) as looking:
                 waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'sessions'::regclass"
                 async with asyncio.timeout(20):

@@ -12,7 +12,7 @@ from callboard.adapters.stores.memory import MemoryStore
 from callboard.storage.change import Change, ExecutionWrite, RequestWrite
 from callboard.storage.errors import Conflict
 from callboard.storage.store import Store
-from callboard.testing.store_rows import NOW, event, execution_row, keyed, owner_row, request_row, session_row
+from callboard.testing.store_rows import NOW, event, execution_row, idempotency_row, owner_row, request_row, session_row
 from tests.examples import examples
 
 pytestmark = pytest.mark.anyio
@@ -68,7 +68,7 @@ def changes(draw: st.DrawFn) -> Change:
         consumed=draw(few),
         cancel=draw(st.lists(st.sampled_from(EXECUTIONS), max_size=1)),
         transcript=draw(st.lists(st.sampled_from([b"1", b'"t"']), max_size=2)),
-        idempotency=draw(st.none() | st.builds(keyed, st.sampled_from("kl"), st.sampled_from("fg"))),
+        idempotency=draw(st.none() | st.builds(idempotency_row, st.sampled_from("kl"), st.sampled_from("fg"))),
         events=[event(at=NOW + second) for second in draw(st.lists(st.integers(0, 3), max_size=3))],
     )
 
