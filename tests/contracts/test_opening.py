@@ -1,4 +1,4 @@
-"""Opening and closing stores, and notifications between two that use one database."""
+"""Opening and closing stores, and notifications between two stores on one database."""
 
 import pytest
 
@@ -31,7 +31,7 @@ async def test_store_is_opened_before_it_is_used_and_can_be_opened_again(store_u
     await store.close()
 
 
-async def test_d2_waking_is_by_session_on_postgresql_whatever_its_length(
+async def test_d2_notifications_on_postgresql_name_sessions_of_any_length(
     emptied_database: str, opening: Opening
 ) -> None:
     theirs = Notifications()

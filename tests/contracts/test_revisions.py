@@ -1,4 +1,4 @@
-"""A process that uses a store while another version migrates it notices, and writes nothing more (D2, E7)."""
+"""A process notices that another version migrates its store, and writes nothing more (D2, E7)."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -52,7 +52,7 @@ WRITES: dict[str, Callable[[Store], Any]] = {
 
 
 @pytest.mark.parametrize("name", WRITES)
-async def test_e7_store_that_was_migrated_meanwhile_takes_nothing_from_an_older_process(
+async def test_e7_store_that_was_migrated_refuses_writes_of_an_older_process(
     name: str, shared_url: str, opening: Opening, engine: Engine
 ) -> None:
     async with opening(shared_url) as store:
@@ -64,13 +64,13 @@ async def test_e7_store_that_was_migrated_meanwhile_takes_nothing_from_an_older_
         for _ in range(2):
             with pytest.raises(StoreOutdated, match=f"migrated to revision {NEWER}.*restart it") as caught:
                 await WRITES[name](store)
-            assert not isinstance(caught.value, StoreUnavailable), "trying again does not help"
+            assert not isinstance(caught.value, StoreUnavailable), "a retry does not help"
         assert await store.heads(["s", "t"]) == {"s": (1, NOW)}
         assert [row.id for row in await store.executions("s")] == ["x"]
         assert await store.owners() == [owner_row("p1")]
         assert await store.keys() == [key_row()]
         await store.leave("p1")
-        assert await store.owners() == [owner_row("p1", beat=-1)], "what it leaves behind can be taken over at once"
+        assert await store.owners() == [owner_row("p1", beat=-1)], "its work can be recovered at once"
 
 
 async def test_e7_writer_that_waits_for_a_migration_sees_its_revision(emptied_database: str, opening: Opening) -> None:
@@ -104,7 +104,7 @@ async def ping() -> str:
     return "pong"
 
 
-async def test_e7_calls_of_an_older_process_fail_with_a_sentence(shared_url: str, engine: Engine) -> None:
+async def test_e7_calls_of_an_older_process_fail_with_advice(shared_url: str, engine: Engine) -> None:
     async with asyncio.timeout(20), Runtime([ping], store=shared_url) as runtime:
         session = await runtime.open("s", "ann")
         assert (await session.call("ping")).value == "pong"

@@ -1,4 +1,4 @@
-"""Databases against the store in memory: whatever is done to both, both say the same (B1, E3, E5)."""
+"""Databases compared with the store in memory: the same steps give the same results (B1, E3, E5)."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -74,7 +74,7 @@ def changes(draw: st.DrawFn) -> Change:
 
 
 def opening_changes() -> list[Change]:
-    """Something to work on: without it most that is drawn would be refused for want of a session."""
+    """Sessions to work on: without them most drawn changes would be refused."""
     return [Change(session_id, session=session_row(session_id)) for session_id in SESSIONS]
 
 
@@ -128,7 +128,7 @@ async def emptied(store: Store) -> None:
 
 
 async def everything(store: Store) -> dict[str, Any]:
-    """All that a store can be asked."""
+    """Everything that can be read from a store."""
     rows = await store.sessions()
     found: dict[str, Any] = {
         "sessions": rows,
@@ -161,7 +161,7 @@ def comparable(result: Any) -> Any:
 
 @given(drawn=st.lists(steps(), max_size=12))
 @examples(60, 300, suppress=[HealthCheck.function_scoped_fixture])
-async def test_e5_database_says_what_memory_says(shared_store: Store, drawn: list[tuple[str, Step]]) -> None:
+async def test_e5_database_gives_the_results_of_memory(shared_store: Store, drawn: list[tuple[str, Step]]) -> None:
     await emptied(shared_store)
     memory = MemoryStore()
     assert await shared_store.commit(opening_changes()) == await memory.commit(opening_changes())

@@ -14,7 +14,7 @@ class ChangeGroup(list[Change]):
     """Changes that are committed together, and that can be withdrawn until the store begins the commit.
 
     The event loop withdraws; the store's thread seals. Whichever comes first decides, so that nothing is written
-    after a caller was told that it was withdrawn.
+    after `withdraw` returned true.
     """
 
     def __init__(self, changes: Iterable[Change]) -> None:
