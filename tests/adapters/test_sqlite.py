@@ -303,9 +303,7 @@ async def test_e5_beat_works_while_the_event_loop_is_blocked(store: SqlStore) ->
     assert beaten == [True]
 
 
-async def test_e5_commit_continues_when_its_caller_is_cancelled(
-    store: SqlStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_e5_commit_continues_if_its_caller_is_cancelled(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
     await store.commit([create()])
     begun, go = asyncio.Event(), threading.Event()
     loop = asyncio.get_running_loop()

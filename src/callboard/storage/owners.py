@@ -1,4 +1,4 @@
-"""The port of the processes that own executions: their heartbeats, and the recovery of what dead ones leave behind."""
+"""The port of the processes that own executions: their heartbeats, and the recovery of the work of dead processes."""
 
 from collections.abc import Collection
 from typing import NamedTuple, Protocol
@@ -60,7 +60,7 @@ class Owners(Protocol):
     def beat(self, owner_id: str) -> bool:
         """Increment the beat of a process, after acquiring its lock again if that was lost.
 
-        Called from a thread of its own. Return False if the work of the process was given to another.
+        Called from the heartbeat thread. Return False if the work of the process was given to another.
         """
         ...
 

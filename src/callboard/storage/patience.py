@@ -39,7 +39,7 @@ class Patience:
 
     @property
     def is_mine(self) -> bool:
-        """Whether the current task is the caller's own, and not one that it started."""
+        """Whether the current task is the caller's own, not a task that it started."""
         return asyncio.current_task() is self._task
 
 

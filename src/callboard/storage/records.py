@@ -18,7 +18,7 @@ class SessionRecords(Protocol):
         ...
 
     async def sessions(self, user_id: str | None = None, *, after: str = "", limit: int = 100) -> list[SessionRow]:
-        """Return sessions of all users or of one, in the order of their ids, beginning after an id."""
+        """Return sessions of all users or of one user, in the order of their ids, beginning after an id."""
         ...
 
     async def delete(self, session_id: str, made_at: float | None = None) -> bool:
@@ -33,7 +33,7 @@ class SessionRecords(Protocol):
         ...
 
     async def transcript_before(self, session_id: str, before: int | None, limit: int) -> tuple[int, list[bytes]]:
-        """Return the newest `limit` entries, or those before a position, oldest first, and the first one's position."""
+        """Return the newest `limit` entries, or those before a position, oldest first, and their first position."""
         ...
 
 
@@ -55,7 +55,7 @@ class ExecutionRecords(Protocol):
         ...
 
     async def executions_by_key(self, keys: Collection[tuple[str, str]]) -> list[ExecutionRow]:
-        """Return executions of any sessions by session and id, in the order of the keys, without unknown ones."""
+        """Return executions of any sessions by session and id, in the order of the keys. Unknown keys are left out."""
         ...
 
     async def brief_executions(
@@ -164,7 +164,7 @@ class ApiKeyRecords(Protocol):
         ...
 
     async def keys(self, user_id: str | None = None, *, limit: int = 1000) -> list[KeyRow]:
-        """Return the first `limit` keys of all users or of one, oldest first."""
+        """Return the first `limit` keys of all users or of one user, oldest first."""
         ...
 
     async def revoke_key(self, key_id: str, at: float) -> KeyRow | None:

@@ -65,7 +65,7 @@ class ExecutionRow:
     document: bytes | None
     """The arguments as they were received. None if they held secrets and are no longer needed."""
     fingerprint: str
-    """A hash of the arguments, which tells a repeated call from another one with the same id."""
+    """A hash of the arguments, which tells a repeated call from another call with the same id."""
     display_arguments: bytes
     """The arguments without secrets, for display."""
     status: str

@@ -122,7 +122,8 @@ def key_row(key_id: str = "k", **fields: Any) -> KeyRow:
 
 
 def idempotency_row(key: str = "k", fingerprint: str = "f", **fields: Any) -> IdempotencyRow:
-    return IdempotencyRow(key=key, fingerprint=fingerprint, **{"at": NOW} | fields)
+    filled: dict[str, Any] = {"at": NOW}
+    return IdempotencyRow(key=key, fingerprint=fingerprint, **filled | fields)
 
 
 def event(number: int = 0, kind: str = "system_notice", at: float = NOW) -> bytes:

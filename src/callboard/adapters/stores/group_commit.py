@@ -28,7 +28,7 @@ class GroupCommit:
         """The last group, as long as it is unknown whether it was written."""
 
     def commit(self, connection: PinnedConnection, changes: Sequence[Change]) -> list[int | Conflict]:
-        """Write a group, unless it is a repeated one that was written before `StoreUnavailable`.
+        """Write a group, unless it is committed again after `StoreUnavailable` and was written the first time.
 
         Raises `GroupWithdrawn` if the group was withdrawn, and does not write it.
         """

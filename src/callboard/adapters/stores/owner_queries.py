@@ -1,4 +1,4 @@
-"""Queries of the processes that own executions, turns and inputs, and the recovery of what dead ones leave behind."""
+"""Queries of the processes that own executions, turns and inputs, and the recovery of the work of dead processes."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -177,7 +177,7 @@ def _waiting_for_people(
 ) -> set[tuple[str, str]]:
     """Return those of the locked executions, the first of their process, that wait for a person.
 
-    This is a query of its own: the one that locks them may have waited for an answer that is committed by now, and
+    This is a separate query: the query that locks them may have waited for an answer that is committed by now, and
     does not see it.
     """
     if not waiting:

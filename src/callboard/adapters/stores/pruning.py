@@ -21,7 +21,7 @@ def forget_idempotency_keys(connection: Connection, before: float) -> int:
 
 
 def trim(connection: Connection, session_id: str, keep: int, before: float) -> int:
-    """Delete the oldest events: those beyond the newest `keep`, and older ones up to the first that is new enough.
+    """Delete the oldest events: those beyond the newest `keep`, and those before the first that is new enough.
 
     An input that is not delivered to the model stays, with all events after it.
     """

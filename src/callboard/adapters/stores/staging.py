@@ -16,29 +16,19 @@ from .conflicts import find_conflict
 from .event_header import event_header
 from .statements import Row
 
-EXECUTION = (
+# The values of rows, in the order of the columns in `statements.sql`. JSON comes last.
+_execution_values = attrgetter(
     *("session_id", "id", "user_id", "call_id", "tool", "kind", "fingerprint", "status", "priority", "attempt"),
-    *("max_attempts", "late", "parent_id", "queued_at", "started_at", "completed_at", "owner", "retry_at"),
-    *("document", "display_arguments", "errors", "value", "error"),
+    *("max_attempts", "late", "parent_id", "queued_at", "started_at", "completed_at", "owner", "retry_at", "document"),
 )
-"""The columns of the values of an execution."""
-
-TURN = ("session_id", "turn_id", "user_id", "status", "started_at", "completed_at", "owner")
-"""The columns of the values of a turn."""
-
-REQUEST = (
+_execution_json = attrgetter("display_arguments", "errors", "value", "error")
+_turn_values = attrgetter("session_id", "turn_id", "user_id", "status", "started_at", "completed_at", "owner")
+_input_values = attrgetter("session_id", "id", "user_id", "received_at", "owner", "delivered_at")
+_request_values = attrgetter(
     *("id", "session_id", "user_id", "execution_id", "kind", "purpose", "tool", "fingerprint", "status"),
     *("created_at", "expires_at", "answered_at"),
-    *("payload", "schema", "answer"),
 )
-"""The columns of `StagedGroup.requests`."""
-
-INPUT = ("session_id", "id", "user_id", "received_at", "owner", "delivered_at")
-"""The columns of `StagedGroup.inputs`."""
-
-_execution_values, _execution_json = attrgetter(*EXECUTION[:-4]), attrgetter(*EXECUTION[-4:])
-_request_values, _request_json = attrgetter(*REQUEST[:-3]), attrgetter(*REQUEST[-3:])
-_turn_values, _input_values = attrgetter(*TURN), attrgetter(*INPUT)
+_request_json = attrgetter("payload", "schema", "answer")
 
 
 @dataclass(slots=True, eq=False)

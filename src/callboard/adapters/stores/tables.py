@@ -173,7 +173,7 @@ inputs = Table(
     Column("delivered_at", Double),
     Column("owner", _name, nullable=False),
 )
-"""Inputs of users. Delivered ones are kept, so that an input with the same id is not accepted again."""
+"""Inputs of users. Delivered inputs are kept, so that an input with the same id is not accepted again."""
 
 undelivered = inputs.c.delivered_at.is_(None)
 _partial_index("inputs_undelivered", undelivered, inputs.c.session_id)

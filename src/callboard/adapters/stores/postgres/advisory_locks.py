@@ -2,7 +2,7 @@
 
 The server holds such a lock as long as the connection exists, whatever the process does. The next heartbeat replaces a
 broken connection and takes the lock again. With the settings of `SESSION` the server ends the connection of a machine
-that is gone, but not one that is merely silent.
+that is gone, but not that of a silent process.
 
 A connection pooler between the two must give each client a server connection of its own (PgBouncer: session pooling).
 """

@@ -118,7 +118,7 @@ class PostgresDatabase:
             raise StoreError(f"{self.name} is not at the newest revision of Callboard's tables. Run: callboard migrate")
 
     def migrate(self) -> Migrated:
-        """Bring the tables to the newest revision. Of several processes that try, one does it."""
+        """Bring the tables to the newest revision. Of several processes that try, the first does it."""
         try:
             with self._engine.begin() as connection:
                 connection.execute(select(func.pg_advisory_xact_lock(MIGRATING)))

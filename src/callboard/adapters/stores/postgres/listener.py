@@ -16,13 +16,13 @@ from ..connections import Database
 log = logging.getLogger("callboard.stores")
 
 CHANNEL = "callboard"
-"""The channel of notifications `<instance>:<session ids>`. The ids are a JSON list; an empty one stands for all."""
+"""The channel of notifications `<instance>:<session ids>`. The ids are a JSON list; an empty list stands for all."""
 
 LONGEST = 7_900
 """The longest notification, in bytes. PostgreSQL accepts 7,999."""
 
 DELAYS = (0.1, 0.2, 0.5, 1.0, 2.0)
-"""Seconds before each attempt to reconnect; the last one for all that follow."""
+"""Seconds before each attempt to reconnect. The last value is for all further attempts."""
 
 
 def notifications(instance: str, session_ids: Sequence[str]) -> list[str]:

@@ -51,9 +51,9 @@ class PostgresStatements:
     def run_batch(
         self, connection: Connection, batch: Batch, names: Sequence[str], parameters: Mapping[str, Any]
     ) -> list[Any]:
-        """Send a batch and some more statements as one, and return the rows of the last.
+        """Send a batch and some more statements in one round trip, and return the rows of the last statement.
 
-        A statement costs as much as its round trip. The last one sees the rows of the others under their names.
+        The last statement sees the rows of the others under their names.
         """
         *others, last = names
         common = ", ".join(f"{name} AS ({self.texts[name]})" for name in (*batch, *others))

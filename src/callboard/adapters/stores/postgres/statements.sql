@@ -1,6 +1,6 @@
 -- Statements that write groups of changes to PostgreSQL. Keys and rows come as one JSON document each, a list of lists:
 -- that is far cheaper than a message or an array element per value. A statement that takes rows has a parameter of its
--- own name, so that several statements can be sent as one. `statements.py` encodes the values that a statement casts to
+-- own name, so that several statements can be sent together. `statements.py` encodes the values that a statement casts to
 -- `jsonb` or `json`, or decodes.
 
 -- lock_sessions: Lock sessions in the order of their ids. Read their counters, and the revision of the tables.
