@@ -55,7 +55,7 @@ def on_connection(store: SqlStore, statement: str) -> None:
 def idle_poller(store: SqlStore, instance: str | None, woken: Callable[[str | None], None]) -> DataVersionPoller:
     """Return a poller that polls only when a test calls it."""
     assert isinstance(store._database, SqliteDatabase)
-    poller = DataVersionPoller(store._database, instance or store._database.instance, store._database.statements, woken)
+    poller = DataVersionPoller(store._database, instance or store._database.instance, woken)
     poller.close()
     poller._connection = PinnedConnection(store._database, writes=False)
     return poller

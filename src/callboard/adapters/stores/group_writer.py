@@ -99,12 +99,12 @@ class GroupWriter:
         named = {
             (change.session_id, execution_id)
             for change in changes
-            for execution_id in chain((write.row.id for write in change.executions), change.late, change.cancel)
-        } | {
-            (change.session_id, write.row.execution_id)
-            for change in changes
-            for write in change.requests
-            if is_storable(write.row.execution_id)
+            for execution_id in chain(
+                (write.row.id for write in change.executions),
+                (write.row.execution_id for write in change.requests),
+                change.late,
+                change.cancel,
+            )
         }
         for session_id, execution_id, place, call_id, owner, completed_at, cancelling in self._query(
             connection, "lock_executions", named

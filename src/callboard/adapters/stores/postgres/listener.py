@@ -8,10 +8,10 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-import psycopg
 from sqlalchemy import Connection
 
 from ..connections import Database
+from ..statements import driver
 
 log = logging.getLogger("callboard.stores")
 
@@ -93,13 +93,12 @@ class Listener:
                 self._woken(None)
 
     def _receive(self) -> None:
-        driver = self._connection.connection.driver_connection
-        assert isinstance(driver, psycopg.Connection)
+        connection = driver(self._connection)
         with selectors.DefaultSelector() as selector:
-            selector.register(driver.fileno(), selectors.EVENT_READ)
+            selector.register(connection.fileno(), selectors.EVENT_READ)
             selector.register(self._interrupted, selectors.EVENT_READ)
             while not self._ended.is_set():
-                for received in driver.notifies(timeout=0):
+                for received in connection.notifies(timeout=0):
                     if not received.payload.startswith(self._prefix):
                         for session_id in json.loads(received.payload.partition(":")[2]) or [None]:
                             self._woken(session_id)

@@ -21,7 +21,7 @@ from ..statements import Batch, driver
 from ..tables import REVISION, VERSION_TABLE
 from .file_locks import FileLocks
 from .poller import DataVersionPoller
-from .statements import SqliteStatements, key_filter
+from .statements import TEXTS, SqliteStatements, key_filter
 
 BUSY = 5.0
 """Seconds to wait for another process that writes."""
@@ -177,7 +177,7 @@ class SqliteDatabase:
         return FileLocks(self._path)
 
     def watch(self, woken: Callable[[str | None], None]) -> DataVersionPoller:
-        return DataVersionPoller(self, self.instance, self.statements, woken)
+        return DataVersionPoller(self, self.instance, woken)
 
     def register(self, connection: Connection) -> None:
         """Do nothing: a commit that fails here was certainly not made."""
@@ -202,9 +202,9 @@ class SqliteDatabase:
     def notify(self, connection: Connection, session_ids: Sequence[str]) -> None:
         """Record sessions for the other processes that use the file, and delete old records."""
         document = json.dumps(session_ids)
-        raw, texts = driver(connection), self.statements.texts
-        noted = raw.execute(texts["notify"], (self.instance, document if len(document) <= LONGEST else "[]"))
-        raw.execute(texts["forget_notifications"], (noted.lastrowid - KEPT,))
+        sent = document if len(document) <= LONGEST else "[]"
+        noted = driver(connection).execute(TEXTS["notify"], (self.instance, sent))
+        driver(connection).execute(TEXTS["forget_notifications"], (noted.lastrowid - KEPT,))
 
     def _connection(self, mode: str = "rw") -> sqlite3.Connection:
         connection = sqlite3.connect(
