@@ -17,7 +17,7 @@ from callboard.adapters.stores.postgres import PostgresDatabase
 from callboard.adapters.stores.postgres.listener import LONGEST, notifications
 from callboard.adapters.stores.sql import SqlStore
 from callboard.storage.change import Change
-from callboard.storage.change_group import ChangeGroup, GroupWithdrawn
+from callboard.storage.committer import ChangeGroup, GroupWithdrawn
 from callboard.storage.errors import AlreadyWritten, Conflict, IdempotencyConflict, StoreError, StoreUnavailable
 from callboard.storage.store import Store
 from callboard.testing.store_rows import (

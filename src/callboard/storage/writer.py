@@ -15,8 +15,7 @@ from time import perf_counter
 from typing import Protocol, TypeVar
 
 from .change import Change
-from .change_group import ChangeGroup, GroupWithdrawn
-from .committer import Committer
+from .committer import ChangeGroup, Committer, GroupWithdrawn
 from .errors import Conflict, StoreError, StoreUnavailable
 
 log = logging.getLogger("callboard.store")

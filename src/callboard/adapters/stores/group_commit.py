@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from ...storage.change import Change
-from ...storage.change_group import ChangeGroup, GroupWithdrawn
+from ...storage.committer import ChangeGroup, GroupWithdrawn
 from ...storage.errors import Conflict, StoreError, StoreUnavailable
 from .backend import Backend
 from .connections import PinnedConnection

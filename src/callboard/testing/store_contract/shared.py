@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ...storage.change import Change
-from ...storage.change_group import ChangeGroup, GroupWithdrawn
+from ...storage.committer import ChangeGroup, GroupWithdrawn
 from ...storage.errors import AlreadyWritten, Conflict
 from ...storage.event_log import Head, Page
 from ...storage.store import Store

@@ -87,7 +87,6 @@ class SqliteDatabase:
 
     def migrate(self) -> Migrated:
         """Create the file, or bring it to the newest revision. A damaged or foreign file stays untouched."""
-        self._require_folder()
         self._examine()
         try:
             with closing(self._connection("rwc")), self._engine.connect() as connection:
@@ -106,7 +105,6 @@ class SqliteDatabase:
             raise self.translate_error(error) or StoreError(self._unusable) from error
 
     def status(self) -> StoreStatus:
-        self._require_folder()
         self._examine()
         if self._found() is None:
             return StoreStatus(None, REVISION)
@@ -223,12 +221,10 @@ class SqliteDatabase:
             raise
         return connection
 
-    def _require_folder(self) -> None:
+    def _examine(self) -> None:
+        """Raise if the file is not an undamaged database of Callboard, or cannot be created. Nothing is changed."""
         if not self._path.parent.is_dir():
             raise StoreError(f"{self.name} cannot be made: its folder does not exist. Make the folder first.")
-
-    def _examine(self) -> None:
-        """Raise if the file is not an undamaged database of Callboard. Nothing is changed."""
         try:
             with self._path.open("rb") as file:
                 header = file.read(len(_HEADER))
