@@ -1,4 +1,4 @@
-"""A relay in front of a PostgreSQL server, which can cut a connection at the worst moment."""
+"""A relay in front of a PostgreSQL server, which can cut a connection before or after a given message."""
 
 import socket
 import threading
@@ -8,7 +8,7 @@ from typing import Literal
 from urllib.parse import parse_qs, urlsplit
 
 When = Literal["before", "after"]
-"""Before the server gets to see it, or after it was carried out and before its answer comes back."""
+"""Cut before the server receives the message, or after it carried it out and before the client gets the answer."""
 
 
 class Link:
@@ -62,7 +62,7 @@ class Link:
 
 
 class Relay:
-    """Passes everything on, until it is told to cut the connection that sends a certain text."""
+    """Forwards everything, except that it cuts connections that send given texts."""
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
@@ -75,7 +75,7 @@ class Relay:
         self.url = parts._replace(
             netloc=f"{account}{at}127.0.0.1:{self._listening.getsockname()[1]}", query=""
         ).geturl()
-        """How the server is reached through the relay."""
+        """The address of the server through the relay."""
         self._cuts: list[tuple[bytes, When]] = []
         self._links: list[Link] = []
         self._lock = threading.Lock()
@@ -83,12 +83,12 @@ class Relay:
         self._thread.start()
 
     def cut(self, text: bytes, when: When) -> None:
-        """Cut the next connection that sends this text, once those that were asked for before are cut."""
+        """Cut the next connection that sends this text, after all cuts that were requested before."""
         with self._lock:
             self._cuts.append((text, when))
 
     def forget(self) -> None:
-        """Cut nothing that was asked for."""
+        """Cancel all requested cuts."""
         with self._lock:
             self._cuts.clear()
 

@@ -1,4 +1,4 @@
-"""A server that writes nothing for longer than a day is still heard afterwards, whatever others do (D2, M3)."""
+"""A server that writes nothing for more than a day still sends and receives notifications (D2, M3)."""
 
 import asyncio
 import time
@@ -14,17 +14,17 @@ from callboard.adapters.stores import open_store
 from callboard.adapters.stores.postgres import database as postgres
 from callboard.adapters.stores.postgres.database import FORGOTTEN
 from callboard.storage.errors import StoreUnavailable
-from callboard.testing.store_rows import made, posts
+from callboard.testing.store_rows import create, post
 
 from .relay import relayed
-from .test_postgres import COMMIT, SOON, asked, everything, opened
+from .test_postgres import COMMIT, SOON, everything, opened, query
 
 pytestmark = pytest.mark.anyio
 
 
 @tool(mode="human")
 async def pay(amount: Annotated[int, "How much"]) -> str:
-    """Pay, once a person agrees."""
+    """Pay after a person agrees."""
     return f"paid {amount}"
 
 
@@ -45,7 +45,7 @@ def a_day_later(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     return shift
 
 
-async def test_d2_server_idle_for_a_day_is_heard_after_another_process_started(
+async def test_d2_server_idle_for_a_day_sends_notifications_after_another_process_started(
     postgres_url: str, a_day_later: Callable[[], None]
 ) -> None:
     async with Runtime([pay], store=postgres_url) as idle, Runtime([pay], store=postgres_url) as second:
@@ -60,7 +60,7 @@ async def test_d2_server_idle_for_a_day_is_heard_after_another_process_started(
 
         before = session.board.last_seq
         with session.board.attended():
-            await same.post({"kind": "user_input", "text": "anybody there?"})
+            await same.post({"kind": "user_input", "text": "Hello?"})
             await until(lambda: _grown(session.board.last_seq > before))
         await same.answer(request.id, {"approved": True})
         assert (await session.result(outcome.execution_id, timeout=SOON)).value == "paid 5"
@@ -70,16 +70,16 @@ async def _grown(condition: bool) -> bool:
     return condition
 
 
-async def test_d2_rows_of_open_stores_stay_and_those_of_dead_ones_go(
+async def test_d2_rows_of_open_stores_stay_and_those_of_dead_ones_are_deleted(
     postgres_url: str, a_day_later: Callable[[], None]
 ) -> None:
     async with opened(postgres_url) as living:
-        await living.commit([made()])
-        (mine,) = asked(postgres_url, "SELECT instance FROM batches")
-        asked(postgres_url, "INSERT INTO batches VALUES ('dead', 7, '[]', %s)", time.time())
+        await living.commit([create()])
+        (mine,) = query(postgres_url, "SELECT instance FROM batches")
+        query(postgres_url, "INSERT INTO batches VALUES ('dead', 7, '[]', %s)", time.time())
         a_day_later()
         async with opened(postgres_url):
-            found = asked(postgres_url, "SELECT instance FROM batches")
+            found = query(postgres_url, "SELECT instance FROM batches")
             assert mine in found
             assert ("dead",) not in found
 
@@ -93,56 +93,56 @@ async def test_d2_notification_does_not_depend_on_a_row_that_another_process_rem
         came.set()
 
     async with opened(postgres_url) as writer, opened(postgres_url, wake):
-        await writer.commit([made()])
+        await writer.commit([create()])
         async with asyncio.timeout(SOON):
             await came.wait()
             woken.clear()
             came.clear()
-            asked(postgres_url, "DELETE FROM batches")
-            await writer.commit([posts(1)])
+            query(postgres_url, "DELETE FROM batches")
+            await writer.commit([post(1)])
             await came.wait()
         assert woken == ["s"]
-        assert asked(postgres_url, "SELECT number FROM batches") == [(2,)], "the next write makes the row again"
+        assert query(postgres_url, "SELECT number FROM batches") == [(2,)], "the next write creates the row again"
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-async def test_e5_group_is_written_once_also_where_its_row_was_removed(postgres_url: str, when: str) -> None:
-    """The commit is cut off, and the row that would tell of it did not exist before."""
+async def test_e5_group_is_written_once_also_if_its_row_was_removed(postgres_url: str, when: str) -> None:
+    """The commit is interrupted, and the row that records it did not exist before."""
     with relayed(postgres_url) as relay:
         async with opened(relay.url) as store:
-            await store.commit([made()])
-            asked(postgres_url, "DELETE FROM batches")
+            await store.commit([create()])
+            query(postgres_url, "DELETE FROM batches")
             relay.cut(COMMIT, when)  # type: ignore[arg-type]
-            assert await store.commit([posts(1)]) == [1]
+            assert await store.commit([post(1)]) == [1]
             assert relay.cuts_left == 0
             assert len(await everything(store)) == 1
 
 
-async def test_e5_commit_still_under_way_is_waited_for_where_its_row_was_removed(postgres_url: str) -> None:
-    """The first attempt has made the row and not committed; the second one must not write the group again."""
+async def test_e5_store_waits_for_an_unfinished_commit_also_if_its_row_was_removed(postgres_url: str) -> None:
+    """The first attempt has created the row and not committed; the second must not write the group again."""
     store = open_store(postgres_url)
     await store.open(lambda _: None)
     try:
-        await store.commit([made()])
+        await store.commit([create()])
         instance = store._database.instance  # type: ignore[attr-defined]
-        group = [posts(1)]
-        asked(postgres_url, "DELETE FROM batches")
-        asked(
+        group = [post(1)]
+        query(postgres_url, "DELETE FROM batches")
+        query(
             postgres_url,
             "CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$"
             " BEGIN RAISE EXCEPTION 'gone' USING ERRCODE = '57P01'; END $$",
         )
-        asked(postgres_url, "CREATE TRIGGER fail BEFORE INSERT ON events EXECUTE FUNCTION fail()")
+        query(postgres_url, "CREATE TRIGGER fail BEFORE INSERT ON events EXECUTE FUNCTION fail()")
         with pytest.raises(StoreUnavailable):
             await store.commit(group)
-        asked(postgres_url, "DROP TRIGGER fail ON events")
+        query(postgres_url, "DROP TRIGGER fail ON events")
         with psycopg.connect(postgres_url) as under_way:  # as the server might still carry out the first attempt
             under_way.execute("INSERT INTO batches VALUES (%s, 2, '[41]', 0)", [instance])
             again = asyncio.create_task(store.commit(group))
 
             async def waits() -> bool:
-                question = "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-                return await asyncio.to_thread(asked, postgres_url, question) == [(True,)]
+                blocked = "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+                return await asyncio.to_thread(query, postgres_url, blocked) == [(True,)]
 
             await until(waits)
             assert not again.done()

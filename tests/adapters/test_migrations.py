@@ -1,4 +1,4 @@
-"""Databases of every older revision are brought to the newest, with what is in them (D1, D2, E7)."""
+"""Databases of every older revision are migrated to the newest, with their contents (D1, D2, E7)."""
 
 import asyncio
 import json
@@ -33,13 +33,13 @@ from callboard.storage.owners import LEFT
 from callboard.storage.store import Store
 from callboard.testing.store_rows import (
     NOW,
+    create,
     execution_row,
     finished_row,
+    idempotency_row,
     key_row,
-    keyed,
-    made,
     owner_row,
-    posts,
+    post,
     request_row,
     session_row,
 )
@@ -107,7 +107,7 @@ CONTENTS = {
     "0010": TENTH,
     "0011": [*TENTH, "UPDATE requests SET purpose = 'question'"],
 }
-"""What a database of each revision holds, as that revision wrote it."""
+"""Statements that write the contents of a database of each revision, as that revision wrote them."""
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -126,7 +126,7 @@ def engine(url: str) -> Iterator[Engine]:
 
 
 def at_revision(engine: Engine, revision: str) -> None:
-    """Make the tables of a revision, with something in them."""
+    """Create the tables of a revision, with contents."""
     literal = "X'7B7D'" if engine.dialect.name == "sqlite" else "'\\x7b7d'"
     with engine.begin() as connection:
         migrate_to(connection, revision)
@@ -136,7 +136,7 @@ def at_revision(engine: Engine, revision: str) -> None:
 
 
 async def check(store: Store, wake: str | None, writes: int, retry_at: float | None) -> None:
-    """Everything of `CONTENTS` is there, and goes on."""
+    """Check that the store has everything of `CONTENTS` and can be written."""
     fields: dict[str, Any] = {"channel": "voice", "allow": ("t",), "tools": ("t",), "unconsumed": ("y",), "wake": wake}
     assert await store.sessions() == [session_row(last_seq=3, first_seq=2, writes=writes, active_at=1.5, **fields)]
     page = await store.events("s", 0, 9)
@@ -147,10 +147,10 @@ async def check(store: Store, wake: str | None, writes: int, retry_at: float | N
     assert await store.requests() == [request_row()]
     assert await store.transcript("s") == [b'{"b":1}']
     assert await store.owners() == [owner_row(beat=4)]
-    assert await store.commit([replace(posts(4), made_at=NOW)]) == [4]
+    assert await store.commit([replace(post(4), made_at=NOW)]) == [4]
     assert await store.heads(["s"]) == {"s": Head(4, NOW)}
     written = [ExecutionWrite(execution_row("z", queued_at=NOW + 1), new=True)]
-    await store.commit([Change("s", executions=written, taken=["y"], transcript=[b"2"])])
+    await store.commit([Change("s", executions=written, consumed=["y"], transcript=[b"2"])])
     assert [row.id for row in await store.executions("s")] == ["x", "y", "z"]
     assert await store.transcript("s", 1) == [b"2"]
     recovered = await store.recover("p1", 4, "p2")
@@ -166,7 +166,7 @@ def test_every_revision_is_known_and_has_contents_here() -> None:
 
 
 @pytest.mark.parametrize("revision", revisions())
-async def test_d2_database_of_every_revision_is_brought_to_the_newest(url: str, engine: Engine, revision: str) -> None:
+async def test_d2_database_of_every_revision_is_migrated_to_the_newest(url: str, engine: Engine, revision: str) -> None:
     at_revision(engine, revision)
     store = open_store(url)
     if revision != REVISION and url.startswith("postgres"):
@@ -179,7 +179,7 @@ async def test_d2_database_of_every_revision_is_brought_to_the_newest(url: str, 
     try:
         kept = key_row("old", name="laptop", digest="d")
         assert await store.keys() == ([kept] if revision >= "0003" else [])
-        assert await store.idempotency("s", "k") == (keyed(seq=3) if revision >= "0007" else None)
+        assert await store.idempotency("s", "k") == (idempotency_row(seq=3) if revision >= "0007" else None)
         wake, writes = "wait" if revision >= "0004" else None, 7 if revision >= "0005" else 0
         await check(store, wake, writes, NOW + 20 if revision >= "0006" else None)
     finally:
@@ -195,7 +195,7 @@ async def add(a: Annotated[int, "One."], b: Annotated[int, "Two."]) -> int:
 
 @tool(mode="human")
 async def pay(amount: Annotated[int, "How much."]) -> str:
-    """Pay, if a person says so."""
+    """Pay after a person agrees."""
     return f"paid {amount}"
 
 
@@ -205,7 +205,7 @@ async def fetch() -> str:
     return "fetched"
 
 
-async def test_d2_file_that_an_earlier_version_wrote_is_migrated_and_goes_on(tmp_path: Path) -> None:
+async def test_d2_file_that_an_earlier_version_wrote_is_migrated_and_used(tmp_path: Path) -> None:
     """The file holds a finished call, an open approval, a call that waits for a retry, and a session `t` without the
     time of its creation, as a process that did not notice a migration stored it."""
     shutil.copy(FILES / "revision-0005.sqlite", tmp_path / "callboard.db")
@@ -273,7 +273,7 @@ async def test_d2_turns_and_inputs_of_revision_0009_are_moved(written_by_0009: s
         await store.close()
 
 
-async def test_d2_conversation_of_revision_0009_goes_on(written_by_0009: str) -> None:
+async def test_d2_conversation_of_revision_0009_continues(written_by_0009: str) -> None:
     async def respond(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str]:
         yield "Here I am."
 
@@ -283,8 +283,8 @@ async def test_d2_conversation_of_revision_0009_goes_on(written_by_0009: str) ->
         await _seen(chat, "turn_finished", 2)
         texts = [entry["text"] for entry in await chat.messages() if entry["role"] == "user"]
         assert texts == ["First.", "Second.", "Third."]
-        taken = await live_session(chat).conversation().hear({"text": "Third."}, "m3")
-        assert taken == 0, "an id of before the migration is known"
+        accepted = await live_session(chat).conversation().hear({"text": "Third."}, "m3")
+        assert accepted == 0, "ids from before the migration are known"
         paused = await runtime.open("paused", "ann")
         (request,) = await paused.requests()
         await paused.answer(request.id, {"approved": True})
@@ -292,7 +292,7 @@ async def test_d2_conversation_of_revision_0009_goes_on(written_by_0009: str) ->
         first, second = await runtime.store.turn("paused", 1), await runtime.store.turn("paused", 2)
         assert first is not None
         assert second is not None
-        assert (second.turn_id, second.status) == (first.turn_id, "finished"), "the same turn goes on"
+        assert (second.turn_id, second.status) == (first.turn_id, "finished"), "the same turn continues"
 
 
 async def test_d2_requests_of_revision_0009_get_the_purpose_that_they_had(written_by_0009: str) -> None:
@@ -307,7 +307,7 @@ async def test_d2_requests_of_revision_0009_get_the_purpose_that_they_had(writte
 
 
 async def _seen(session: Session, kind: str, count: int) -> None:
-    """Return when so many events of a kind are there."""
+    """Wait until a session has this many events of a kind."""
     async for event in session.events(0):
         count -= event.kind == kind
         if not count:
@@ -319,12 +319,12 @@ async def test_e7_session_without_the_time_of_its_creation_can_be_written(url: s
     store = open_store(url)
     await store.open(lambda session_id: None)
     try:
-        await store.commit([made("s"), made("t")])
+        await store.commit([create("s"), create("t")])
         with engine.begin() as connection:
             connection.exec_driver_sql("UPDATE sessions SET made_at = NULL")
         assert await store.heads(["s"]) == {"s": Head(0, NOW)}
-        assert await store.commit([replace(posts(1), made_at=NOW)]) == [1]
-        (refused,) = await store.commit([replace(posts(2), made_at=NOW + 1)])
+        assert await store.commit([replace(post(1), made_at=NOW)]) == [1]
+        (refused,) = await store.commit([replace(post(2), made_at=NOW + 1)])
         assert isinstance(refused, Conflict)
         assert not await store.delete("s", NOW + 1)
         assert await store.delete("s", NOW)
@@ -333,7 +333,7 @@ async def test_e7_session_without_the_time_of_its_creation_can_be_written(url: s
         await store.close()
 
 
-async def test_m3_what_was_answered_before_a_migration_goes_on_after_it(url: str, engine: Engine) -> None:
+async def test_m3_execution_answered_before_a_migration_continues_after_it(url: str, engine: Engine) -> None:
     at_revision(engine, "0005")
     with engine.begin() as connection:
         connection.exec_driver_sql("UPDATE executions SET owner = NULL")
@@ -347,14 +347,14 @@ async def test_m3_what_was_answered_before_a_migration_goes_on_after_it(url: str
         await store.close()
 
 
-def test_e7_migrations_make_the_tables_that_are_used(url: str, engine: Engine) -> None:
+def test_e7_migrations_create_the_tables_of_the_code(url: str, engine: Engine) -> None:
     assert migrate(url) == (None, REVISION)
     with engine.connect() as connection:
         assert differences(connection) == []
 
 
 def differences(connection: Connection) -> list[object]:
-    """What the tables in the database and those in the code do not have in common."""
+    """Return the differences between the tables in the database and those in the code."""
     context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE, "compare_type": False})
     return list(compare_metadata(context, metadata))
 
@@ -362,10 +362,10 @@ def differences(connection: Connection) -> list[object]:
 def test_e7_types_in_the_database_are_those_of_the_code(postgres_url: str) -> None:
     migrate(postgres_url)
     engine = create_engine(postgres_url.replace("postgresql:", "postgresql+psycopg:"), poolclass=NullPool)
-    question = "SELECT table_name, column_name, data_type, collation_name FROM information_schema.columns"
+    columns = "SELECT table_name, column_name, data_type, collation_name FROM information_schema.columns"
     with engine.connect() as connection:
         rows = connection.exec_driver_sql(
-            f"{question} WHERE table_schema = 'public' AND table_name <> '{VERSION_TABLE}'"
+            f"{columns} WHERE table_schema = 'public' AND table_name <> '{VERSION_TABLE}'"
         )
         found = {(table, column): (kind, collation) for table, column, kind, collation in rows}
         code = {
@@ -390,7 +390,7 @@ async def test_d2_revision_of_a_newer_version_is_refused(url: str, engine: Engin
         assert connection.exec_driver_sql("SELECT count(*) FROM events").scalar_one() == 2
 
 
-async def test_d2_database_of_something_else_is_migrated_only_when_it_is_said(postgres_url: str) -> None:
+async def test_d2_database_of_something_else_is_migrated_only_on_request(postgres_url: str) -> None:
     with psycopg.connect(postgres_url) as connection:
         connection.execute("CREATE TABLE mine (a INTEGER)")
         connection.execute("CREATE TABLE alembic_version (version_num TEXT)")
@@ -399,20 +399,20 @@ async def test_d2_database_of_something_else_is_migrated_only_when_it_is_said(po
         await store.open(lambda session_id: None)
     assert await asyncio.to_thread(migrate, postgres_url) == (None, REVISION)
     await store.open(lambda session_id: None)
-    assert await store.commit([made()]) == [0]
+    assert await store.commit([create()]) == [0]
     await store.close()
 
 
-async def test_d2_empty_database_is_made_ready_by_whoever_comes_first(url: str) -> None:
+async def test_d2_empty_database_is_prepared_by_the_first_of_several_stores(url: str) -> None:
     stores = [open_store(url) for _ in range(4)]
     await asyncio.gather(*(store.open(lambda session_id: None) for store in stores))
     for number, store in enumerate(stores):
-        assert await store.commit([made(f"s{number}")]) == [0]
+        assert await store.commit([create(f"s{number}")]) == [0]
     assert len(await stores[0].sessions()) == 4
     await asyncio.gather(*(store.close() for store in stores))
 
 
-def test_d1_migration_that_is_cut_off_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+def test_d1_interrupted_migration_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "callboard.db"
     engine = create_engine(f"sqlite:///{path}", poolclass=NullPool)
     at_revision(engine, "0001")
@@ -422,5 +422,5 @@ def test_d1_migration_that_is_cut_off_leaves_the_file_as_it_was(tmp_path: Path) 
         migrate(f"sqlite:///{path}")
     with closing(sqlite3.connect(path)) as connection:
         names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'index'")}
-        assert "executions_owner" not in names, "what was done before the error is undone"
+        assert "executions_owner" not in names, "changes before the error are rolled back"
         assert connection.execute(f"SELECT version_num FROM {VERSION_TABLE}").fetchall() == [("0001",)]

@@ -1,4 +1,4 @@
-"""Stores are chosen by their address; only the chosen one is loaded, and no password is ever repeated (D1, D2)."""
+"""The address chooses the store: only that store is loaded, and no error repeats a password (D1, D2)."""
 
 import subprocess
 import sys
@@ -56,7 +56,7 @@ def test_d2_address_that_cannot_be_read_is_not_repeated() -> None:
         ("postgresql://ann:s3cret@/name?host=/no/such/folder", "/no/such/folder"),
     ],
 )
-async def test_d2_server_that_is_not_there_is_unavailable(url: str, place: str) -> None:
+async def test_d2_missing_server_is_unavailable(url: str, place: str) -> None:
     with pytest.raises(StoreUnavailable) as caught:
         await open_store(url).open(lambda session_id: None)
     advice = "See that its server runs, and that this is its address."
@@ -66,13 +66,13 @@ async def test_d2_server_that_is_not_there_is_unavailable(url: str, place: str) 
 
 
 def loaded_by(statements: str) -> set[str]:
-    """Which packages a fresh process has loaded after some statements."""
+    """Return the packages that a fresh process has loaded after some statements."""
     code = f"{statements}\nimport sys; print(*{{name.partition('.')[0] for name in sys.modules}})"
     done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
     return set(done.stdout.split())
 
 
-def test_d1_only_what_is_chosen_is_loaded() -> None:
+def test_d1_only_the_chosen_store_is_loaded() -> None:
     chosen = "from callboard.adapters.stores import open_store; open_store({!r})"
     drivers = {"sqlalchemy", "alembic", "psycopg", "sqlite3"}
     assert loaded_by(chosen.format("memory://")) & drivers == set()

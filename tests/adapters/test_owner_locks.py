@@ -1,4 +1,4 @@
-"""The locks of processes: held by the system, not by the interpreter, and by nobody but their process (E5)."""
+"""The locks of processes: the system holds each lock for its process alone, not the interpreter (E5)."""
 
 import asyncio
 import stat
@@ -25,7 +25,7 @@ async def main():
     store = open_store(sys.argv[1])
     await store.open(lambda session_id: None)
     await store.join(OwnerRow(id="p1", host="h", pid=1, started="1", beat=0))
-    if os.fork() == 0:  # a child that outlives it, as a tool may make one
+    if os.fork() == 0:  # a child that outlives it, as a tool may start
         sys.stdin.read()
         os._exit(0)
     print("ready", flush=True)
@@ -41,7 +41,7 @@ async def opened(url: str) -> Store:
     return store
 
 
-async def test_e5_a_lock_ends_with_its_process_also_where_a_forked_child_lives_on(shared_url: str) -> None:
+async def test_e5_lock_ends_with_its_process_also_if_a_forked_child_survives(shared_url: str) -> None:
     store = await opened(shared_url)
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", HOLD, shared_url, stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -53,7 +53,7 @@ async def test_e5_a_lock_ends_with_its_process_also_where_a_forked_child_lives_o
         assert await store.living(["p1"]) == {"p1": True}
         process.kill()
         async with asyncio.timeout(20):
-            while (await store.living(["p1"]))["p1"]:  # PostgreSQL notices in a moment
+            while (await store.living(["p1"]))["p1"]:  # PostgreSQL needs a moment to notice
                 pass
         process.stdin.close()  # the child ends
         assert await process.stdout.read() == b""  # and with it the pipe that it inherited
@@ -68,7 +68,7 @@ async def test_e5_a_lock_is_seen_by_another_store_of_the_same_process(shared_url
     assert await second.living(["p1"]) == {"p1": True}
     await first.close()
     async with asyncio.timeout(20):
-        while any((await second.living(["p1"])).values()):  # PostgreSQL notices in a moment
+        while any((await second.living(["p1"])).values()):  # PostgreSQL needs a moment to notice
             pass
     await second.close()
 
@@ -79,7 +79,7 @@ async def test_e5_a_lock_whose_file_was_removed_is_taken_again(sqlite_url: str, 
     [file] = (path for path in Path(sqlite_url.removeprefix("sqlite:///")).parent.iterdir() if "-owner-" in path.name)
     assert stat.S_IMODE(file.stat().st_mode) & 0o111 == 0
     file.unlink()
-    assert await other.living(["p1"]) == {}, "nothing is known, which is not the same as dead"
+    assert await other.living(["p1"]) == {}, "unknown does not mean dead"
     store.beat("p1")
     assert await other.living(["p1"]) == {"p1": True}
     await store.leave("p1")

@@ -1,4 +1,4 @@
-"""What only a server does: going away, coming back, and cutting a commit in two (D2, E5, E7)."""
+"""Conditions of a database server: outages, restarts, and commits with an unknown result (D2, E5, E7)."""
 
 import asyncio
 import json
@@ -17,19 +17,18 @@ from callboard.adapters.stores.postgres import PostgresDatabase
 from callboard.adapters.stores.postgres.listener import LONGEST, notifications
 from callboard.adapters.stores.sql import SqlStore
 from callboard.storage.change import Change
-from callboard.storage.change_group import ChangeGroup, GroupWithdrawn
+from callboard.storage.committer import ChangeGroup, GroupWithdrawn
 from callboard.storage.errors import AlreadyWritten, Conflict, IdempotencyConflict, StoreError, StoreUnavailable
 from callboard.storage.store import Store
 from callboard.testing.store_rows import (
-    asks,
+    add,
     claims,
+    create,
     event,
     execution_row,
-    keyed,
-    made,
-    new,
+    idempotency_row,
     owner_row,
-    posts,
+    post,
     request_row,
 )
 from tests.servers import OwnPostgres
@@ -39,18 +38,18 @@ from .relay import relayed
 pytestmark = pytest.mark.anyio
 
 BEGIN, COMMIT = b"BEGIN", b"COMMIT\0"
-"""What a connection sends for them."""
+"""Bytes that a connection sends to begin and to commit a transaction."""
 
 SOON = 20.0
-"""How many seconds something may take that takes a fraction of one."""
+"""Seconds to wait for something that takes a fraction of a second."""
 
 
-def nobody(session_id: str | None) -> None:
-    """Nobody waits to be woken."""
+def ignore(session_id: str | None) -> None:
+    """Ignore a notification."""
 
 
 @asynccontextmanager
-async def opened(url: str, woken: Callable[[str | None], None] = nobody) -> AsyncGenerator[SqlStore]:
+async def opened(url: str, woken: Callable[[str | None], None] = ignore) -> AsyncGenerator[SqlStore]:
     store = SqlStore(PostgresDatabase(url))
     await store.open(woken)
     try:
@@ -59,16 +58,16 @@ async def opened(url: str, woken: Callable[[str | None], None] = nobody) -> Asyn
         await store.close()
 
 
-def asked(url: str, question: str, *values: object) -> list[tuple[Any, ...]]:
+def query(url: str, statement: str, *values: object) -> list[tuple[Any, ...]]:
     with psycopg.connect(url, autocommit=True) as connection:
-        cursor = connection.execute(question.encode(), values)
+        cursor = connection.execute(statement.encode(), values)
         return cursor.fetchall() if cursor.description else []
 
 
 async def until(url: str, condition: str, *values: object) -> None:
-    """Ask until the answer is yes."""
+    """Repeat a query until it returns true."""
     async with asyncio.timeout(SOON):
-        while await asyncio.to_thread(asked, url, condition, *values) != [(True,)]:
+        while await asyncio.to_thread(query, url, condition, *values) != [(True,)]:
             pass
 
 
@@ -76,14 +75,14 @@ async def everything(store: Store) -> list[bytes]:
     return (await store.events("s", 0, 1000)).lines
 
 
-# How it is kept
+# Stored format
 
 
-async def test_e7_state_of_a_session_is_kept_in_jsonb(postgres_url: str) -> None:
+async def test_e7_state_of_a_session_is_stored_as_jsonb(postgres_url: str) -> None:
     async with opened(postgres_url) as store:
-        await store.commit([made(namespaces=("a",), tools=("t", "u")), new(execution_row()), Change("s", late=["x"])])
+        await store.commit([create(namespaces=("a",), tools=("t", "u")), add(execution_row()), Change("s", late=["x"])])
         columns = dict(
-            asked(
+            query(
                 postgres_url,
                 "SELECT column_name, data_type FROM information_schema.columns WHERE table_name = 'session_tool_state'",
             )
@@ -91,14 +90,14 @@ async def test_e7_state_of_a_session_is_kept_in_jsonb(postgres_url: str) -> None
         assert {"session_id", "user_id", "created_at", "updated_at"} < columns.keys()
         for name in ("namespaces", "available_tools", "unconsumed_results"):
             assert columns[name] == "jsonb"
-        question = "SELECT session_id, user_id, namespaces, available_tools, unconsumed_results FROM session_tool_state"
-        assert asked(postgres_url, question) == [("s", "ann", ["a"], ["t", "u"], ["x"])]
-        assert asked(postgres_url, "SELECT body->'data'->>'n' FROM events") == []
-        await store.commit([posts(7)])
-        assert asked(postgres_url, "SELECT kind, body->'data'->>'n' FROM events") == [("system_notice", "7")]
+        state = "SELECT session_id, user_id, namespaces, available_tools, unconsumed_results FROM session_tool_state"
+        assert query(postgres_url, state) == [("s", "ann", ["a"], ["t", "u"], ["x"])]
+        assert query(postgres_url, "SELECT body->'data'->>'n' FROM events") == []
+        await store.commit([post(7)])
+        assert query(postgres_url, "SELECT kind, body->'data'->>'n' FROM events") == [("system_notice", "7")]
 
 
-def test_d2_messages_to_others_are_few_and_short() -> None:
+def test_d2_notifications_are_few_and_short() -> None:
     assert notifications("me", []) == []
     assert notifications("me", ["a", "b"]) == ['me:["a", "b"]']
     many = [f"{number}-{'ä' * 150}" for number in range(200)]
@@ -108,68 +107,68 @@ def test_d2_messages_to_others_are_few_and_short() -> None:
     assert notifications("me", ["x" * 8_000]) == ["me:[]"]
 
 
-# Commits that are cut off
+# Interrupted commits
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
 async def test_e5_group_is_written_once_when_the_connection_breaks_in_its_commit(postgres_url: str, when: Any) -> None:
     with relayed(postgres_url) as relay:
         async with opened(relay.url) as store:
-            await store.commit([made()])
+            await store.commit([create()])
             relay.cut(COMMIT, when)
-            group = [posts(1, 2), Change("s", taken=["nothing"]), posts(3)]
+            group = [post(1, 2), Change("s", consumed=["nothing"]), post(3)]
             results = await store.commit(group)
             assert relay.cuts_left == 0
             assert results[::2] == [2, 3]
             assert isinstance(results[1], Conflict)
             assert "No result" in str(results[1])
             assert len(await everything(store)) == 3
-            assert await store.commit([posts(4)]) == [4]
+            assert await store.commit([post(4)]) == [4]
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-async def test_e5_group_that_is_handed_in_again_is_not_written_twice(postgres_url: str, when: Any) -> None:
+async def test_e5_group_that_is_committed_again_is_not_written_twice(postgres_url: str, when: Any) -> None:
     with relayed(postgres_url) as relay:
         async with opened(relay.url) as store:
-            await store.commit([made(), new(execution_row())])
-            group = [posts(1), Change("s", late=["x"])]
+            await store.commit([create(), add(execution_row())])
+            group = [post(1), Change("s", late=["x"])]
             relay.cut(COMMIT, when)
-            relay.cut(BEGIN, "before")  # so that the store cannot find out by itself how it ended
+            relay.cut(BEGIN, "before")  # so that the store cannot find out the result
             with pytest.raises(StoreUnavailable, match="does not answer"):
                 await store.commit(group)
             assert relay.cuts_left == 0
             assert await store.commit(list(group)) == [1, 1]
             assert len(await everything(store)) == 1
-            again = [posts(1)]
+            again = [post(1)]
             assert await store.commit(again) == [2]
-            assert await store.commit(again) == [3], "what was written is something new when it comes again"
+            assert await store.commit(again) == [3], "a confirmed group is written again"
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-async def test_b6_group_whose_commit_is_doubtful_can_not_be_withdrawn_for_certain(postgres_url: str, when: Any) -> None:
+async def test_b6_group_with_an_unknown_result_cannot_be_withdrawn_for_certain(postgres_url: str, when: Any) -> None:
     with relayed(postgres_url) as relay:
         async with opened(relay.url) as store:
-            await store.commit([made()])
-            group = ChangeGroup([posts(1)])
+            await store.commit([create()])
+            group = ChangeGroup([post(1)])
             relay.cut(COMMIT, when)
             relay.cut(BEGIN, "before")
             with pytest.raises(StoreUnavailable):
                 await store.commit(group)
-            assert group.withdraw() is False, "it may be committed"
+            assert group.withdraw() is False, "the group may be committed"
             if when == "after":
-                assert await store.commit(group) == [1], "it was"
+                assert await store.commit(group) == [1], "the group was committed"
             else:
                 with pytest.raises(GroupWithdrawn):
                     await store.commit(group)
             assert len(await everything(store)) == (1 if when == "after" else 0)
-            assert await store.commit([posts(2)]) == [2 if when == "after" else 1]
+            assert await store.commit([post(2)]) == [2 if when == "after" else 1]
 
 
-async def test_b6_group_that_was_cut_off_before_its_commit_is_withdrawn_for_certain(postgres_url: str) -> None:
+async def test_b6_group_that_was_interrupted_before_its_commit_can_be_withdrawn(postgres_url: str) -> None:
     with relayed(postgres_url) as relay:
         async with opened(relay.url) as store:
-            await store.commit([made()])
-            group = ChangeGroup([posts(1)])
+            await store.commit([create()])
+            group = ChangeGroup([post(1)])
             for _ in range(2):
                 relay.cut(b"pg_notify", "after")
                 relay.cut(BEGIN, "before")
@@ -183,46 +182,46 @@ async def test_b6_group_that_was_cut_off_before_its_commit_is_withdrawn_for_cert
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-async def test_h6_repeats_in_a_commit_that_was_cut_off_are_answered_as_such(postgres_url: str, when: Any) -> None:
-    first = replace(posts(1), idempotency=keyed(answer='{"a": "ä"}'.encode()))
+async def test_h6_repeats_in_an_interrupted_commit_keep_their_results(postgres_url: str, when: Any) -> None:
+    first = replace(post(1), idempotency=idempotency_row(answer='{"a": "ä"}'.encode()))
     with relayed(postgres_url) as relay:
         async with opened(relay.url) as store:
-            await store.commit([made(), first])
+            await store.commit([create(), first])
             relay.cut(COMMIT, when)
-            group = [first, replace(posts(2), idempotency=keyed(fingerprint="g")), posts(3)]
+            group = [first, replace(post(2), idempotency=idempotency_row(fingerprint="g")), post(3)]
             repeated, conflict, written = await store.commit(group)
             assert relay.cuts_left == 0
             assert isinstance(repeated, AlreadyWritten)
-            assert repeated.row == keyed(answer='{"a": "ä"}'.encode(), seq=1)
+            assert repeated.row == idempotency_row(answer='{"a": "ä"}'.encode(), seq=1)
             assert isinstance(conflict, IdempotencyConflict)
             assert (conflict.key, written) == ("k", 2)
 
 
-async def test_e5_group_after_one_that_was_given_up_is_written(postgres_url: str) -> None:
+async def test_e5_group_after_an_abandoned_one_is_written(postgres_url: str) -> None:
     with relayed(postgres_url) as relay:
         async with opened(relay.url) as store:
-            await store.commit([made()])
+            await store.commit([create()])
             relay.cut(COMMIT, "before")
             relay.cut(BEGIN, "before")
             with pytest.raises(StoreUnavailable):
-                await store.commit([posts(1)])
+                await store.commit([post(1)])
             assert relay.cuts_left == 0
-            assert await store.commit([posts(2)]) == [1]
+            assert await store.commit([post(2)]) == [1]
 
 
-async def test_e5_heir_hears_of_what_it_was_given_in_a_commit_that_was_cut_off(postgres_url: str) -> None:
+async def test_e5_heir_learns_of_work_from_an_interrupted_commit(postgres_url: str) -> None:
     with relayed(postgres_url) as relay:
         async with opened(relay.url) as store:
             await store.join(owner_row("dead"))
             row = execution_row(owner="dead")
-            await store.commit([made(), new(row)])
+            await store.commit([create(), add(row)])
             relay.cut(COMMIT, "after")
             assert (await store.recover("dead", 0, "heir")).claims == claims(row)
             assert await store.executions("s") == [replace(row, owner="heir")]
-            assert (await store.recover("dead", 0, "heir")).claims == [], "once"
+            assert (await store.recover("dead", 0, "heir")).claims == [], "work is given once"
             await store.join(owner_row("dead"))
             other = execution_row("y", owner="dead")
-            await store.commit([new(other)])
+            await store.commit([add(other)])
             relay.cut(COMMIT, "after")
             relay.cut(BEGIN, "before")
             with pytest.raises(StoreUnavailable):
@@ -231,10 +230,10 @@ async def test_e5_heir_hears_of_what_it_was_given_in_a_commit_that_was_cut_off(p
             assert (await store.recover(None, 0, "heir")).claims == claims(other)
 
 
-# The server goes away and comes back
+# Outages
 
 
-async def test_d2_server_that_stops_is_unavailable_and_nothing_is_lost_when_it_is_back(
+async def test_d2_stopped_server_is_unavailable_and_no_event_is_lost_after_its_restart(
     own_postgres: OwnPostgres,
 ) -> None:
     woken: list[str | None] = []
@@ -247,9 +246,9 @@ async def test_d2_server_that_stops_is_unavailable_and_nothing_is_lost_when_it_i
     with own_postgres.database() as url:
         async with opened(url, wake) as store, asyncio.timeout(60):
             await store.join(owner_row("p1"))
-            await store.commit([made(), posts(1)])
+            await store.commit([create(), post(1)])
             await asyncio.to_thread(own_postgres.stop, immediate=True)
-            group = [posts(2)]
+            group = [post(2)]
             for _ in range(2):
                 with pytest.raises(StoreUnavailable, match="does not answer"):
                     await store.commit(group)
@@ -262,15 +261,15 @@ async def test_d2_server_that_stops_is_unavailable_and_nothing_is_lost_when_it_i
             assert len(await everything(store)) == 2
             assert store.beat("p1") is True
             await came.wait()
-            assert woken == [None], "something may have been missed"
+            assert woken == [None], "notifications may have been missed"
             async with opened(url) as other:
                 came.clear()
-                await other.commit([posts(3)])
+                await other.commit([post(3)])
                 await came.wait()
-            assert woken == [None, "s"], "and it hears again"
+            assert woken == [None, "s"], "notifications arrive again"
 
 
-async def test_d2_connections_that_were_cut_while_idle_are_made_again_unseen(postgres_url: str) -> None:
+async def test_d2_broken_idle_connections_are_replaced_without_an_error(postgres_url: str) -> None:
     woken: list[str | None] = []
     came = asyncio.Event()
 
@@ -280,13 +279,13 @@ async def test_d2_connections_that_were_cut_while_idle_are_made_again_unseen(pos
 
     async with opened(postgres_url, wake) as store:
         await store.join(owner_row("p1"))
-        await store.commit([made()])
+        await store.commit([create()])
         assert store.beat("p1") is True
         assert await store.session("s") is not None
         name = urlsplit(postgres_url).path[1:]
         others = "FROM pg_stat_activity WHERE datname = %s AND pid <> pg_backend_pid()"
-        assert len(asked(postgres_url, f"SELECT pg_terminate_backend(pid) {others}", name)) == 4
-        assert await store.commit([posts(1)]) == [1]
+        assert len(query(postgres_url, f"SELECT pg_terminate_backend(pid) {others}", name)) == 4
+        assert await store.commit([post(1)]) == [1]
         assert await store.session("s") is not None
         assert store.beat("p1") is True
         async with asyncio.timeout(SOON):
@@ -297,23 +296,23 @@ async def test_d2_connections_that_were_cut_while_idle_are_made_again_unseen(pos
 async def test_e5_beat_does_not_wait_for_a_group(postgres_url: str) -> None:
     async with opened(postgres_url) as store:
         await store.join(owner_row("p1"))
-        await store.commit([made()])
+        await store.commit([create()])
         with psycopg.connect(postgres_url) as other:
             other.execute("SELECT * FROM sessions FOR UPDATE")
-            waiting = asyncio.create_task(store.commit([posts(1)]))
+            waiting = asyncio.create_task(store.commit([post(1)]))
             assert await asyncio.to_thread(store.beat, "p1") is True
             assert not waiting.done()
             other.rollback()
         assert await waiting == [1]
 
 
-async def test_d2_deadlock_is_tried_again(postgres_url: str) -> None:
+async def test_d2_deadlock_is_retried(postgres_url: str) -> None:
     async with opened(postgres_url) as store:
-        await store.commit([made("a"), made("b")])
+        await store.commit([create("a"), create("b")])
         with psycopg.connect(postgres_url) as other:
             other.execute("SET deadlock_timeout = '1h'")
             other.execute("SELECT * FROM sessions WHERE id = 'b' FOR UPDATE")
-            waiting = asyncio.create_task(store.commit([posts(1, session_id="a"), posts(1, session_id="b")]))
+            waiting = asyncio.create_task(store.commit([post(1, session_id="a"), post(1, session_id="b")]))
             await until(postgres_url, "SELECT count(*) > 0 FROM pg_locks WHERE NOT granted")
             await asyncio.to_thread(other.execute, "SELECT * FROM sessions WHERE id = 'a' FOR UPDATE")
             other.rollback()
@@ -323,51 +322,51 @@ async def test_d2_deadlock_is_tried_again(postgres_url: str) -> None:
 # Errors
 
 
-async def test_d2_database_that_does_not_exist_is_said_in_the_servers_words(postgres_url: str) -> None:
+async def test_d2_error_of_a_missing_database_is_the_message_of_the_server(postgres_url: str) -> None:
     name = urlsplit(postgres_url).path[1:]
     with pytest.raises(StoreError, match="does not exist"):
-        await open_store(postgres_url.replace(name, "callboard_nowhere")).open(nobody)
+        await open_store(postgres_url.replace(name, "callboard_nowhere")).open(ignore)
 
 
-async def test_d2_user_who_may_not_write_is_told_so(postgres_url: str) -> None:
+async def test_d2_missing_privileges_are_named_in_the_error(postgres_url: str) -> None:
     async with opened(postgres_url):
         pass
-    asked(postgres_url, "DROP ROLE IF EXISTS callboard_reader")
-    asked(postgres_url, "CREATE ROLE callboard_reader LOGIN")
+    query(postgres_url, "DROP ROLE IF EXISTS callboard_reader")
+    query(postgres_url, "CREATE ROLE callboard_reader LOGIN")
     try:
         url = postgres_url.replace("postgres@", "callboard_reader@")
         with pytest.raises(StoreUnavailable, match="does not let this user read or write"):
-            await open_store(url).open(nobody)
+            await open_store(url).open(ignore)
     finally:
-        asked(postgres_url, "DROP ROLE callboard_reader")
+        query(postgres_url, "DROP ROLE callboard_reader")
 
 
-async def test_d2_tables_that_are_gone_are_an_error_that_says_what_to_do(postgres_url: str) -> None:
+async def test_d2_missing_tables_are_an_error_with_advice(postgres_url: str) -> None:
     async with opened(postgres_url) as store:
-        await store.commit([made()])
-        asked(postgres_url, "DROP TABLE events")
+        await store.commit([create()])
+        query(postgres_url, "DROP TABLE events")
         with pytest.raises(StoreError, match="does not have the tables that it should have") as caught:
-            await store.commit([posts(1)])
+            await store.commit([post(1)])
         assert not isinstance(caught.value, StoreUnavailable)
 
 
-async def test_nothing_is_left_running_or_noted(postgres_url: str) -> None:
+async def test_closed_store_leaves_no_thread_and_no_row(postgres_url: str) -> None:
     before = set(threading.enumerate())
     async with opened(postgres_url) as store:
-        await store.commit([made(), Change("s", events=[event()])])
-        assert asked(postgres_url, "SELECT number FROM batches") == [(1,)]
+        await store.commit([create(), Change("s", events=[event()])])
+        assert query(postgres_url, "SELECT number FROM batches") == [(1,)]
     assert [thread for thread in threading.enumerate() if thread not in before and "store" in thread.name] == []
-    assert asked(postgres_url, "SELECT number FROM batches") == []
+    assert query(postgres_url, "SELECT number FROM batches") == []
     name = urlsplit(postgres_url).path[1:]
     alone = "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = %s"
     await until(postgres_url, alone, name)
 
 
-async def test_m3_answer_that_comes_during_a_recovery_is_not_overlooked(postgres_url: str) -> None:
+async def test_m3_answer_during_a_recovery_is_not_overlooked(postgres_url: str) -> None:
     waiting = execution_row(status="waiting", owner="dead")
     async with opened(postgres_url) as store:
         await store.join(owner_row("dead"))
-        await store.commit([made(), new(waiting), asks(request_row(execution_id=waiting.id))])
+        await store.commit([create(), add(waiting), add(request_row(execution_id=waiting.id))])
         with psycopg.connect(postgres_url) as answering:
             answering.execute("SELECT 1 FROM sessions WHERE id = 's' FOR UPDATE")
             answering.execute("SELECT 1 FROM executions WHERE id = 'x' FOR UPDATE")
@@ -375,7 +374,7 @@ async def test_m3_answer_that_comes_during_a_recovery_is_not_overlooked(postgres
             recovering = asyncio.create_task(store.recover("dead", 0, "heir"))
             waits = "SELECT count(*) FROM pg_locks WHERE NOT granted"
             async with asyncio.timeout(SOON):
-                while (await asyncio.to_thread(asked, postgres_url, waits))[0][0] == 0:
+                while (await asyncio.to_thread(query, postgres_url, waits))[0][0] == 0:
                     pass
             answering.commit()
         recovered = await recovering

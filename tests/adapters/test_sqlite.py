@@ -1,4 +1,4 @@
-"""What only a SQLite file does: being damaged, full, locked, removed, shared without a server (D1, E5)."""
+"""Conditions of SQLite files: damaged, full, locked, removed, or shared without a server (D1, E5)."""
 
 import asyncio
 import sqlite3
@@ -12,7 +12,6 @@ from sqlalchemy.dialects import sqlite
 
 from callboard.adapters.stores import open_store
 from callboard.adapters.stores.connections import PinnedConnection
-from callboard.adapters.stores.queries import Queries
 from callboard.adapters.stores.sql import SqlStore
 from callboard.adapters.stores.sqlite import SqliteDatabase
 from callboard.adapters.stores.sqlite import database as adapter
@@ -21,13 +20,13 @@ from callboard.adapters.stores.sqlite.poller import DataVersionPoller
 from callboard.adapters.stores.statements import driver
 from callboard.storage.change import Change
 from callboard.storage.errors import Conflict, StoreError, StoreUnavailable
-from callboard.testing.store_rows import event, execution_row, made, new, owner_row, posts
+from callboard.testing.store_rows import add, create, event, execution_row, owner_row, post
 
 pytestmark = pytest.mark.anyio
 
 
-def nobody(session_id: str | None) -> None:
-    """Nobody waits to be woken."""
+def ignore(session_id: str | None) -> None:
+    """Ignore a notification."""
 
 
 @pytest.fixture
@@ -38,7 +37,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 async def store(path: Path) -> AsyncIterator[SqlStore]:
     store = SqlStore(SqliteDatabase(f"sqlite:///{path}"))
-    await store.open(nobody)
+    await store.open(ignore)
     try:
         yield store
     finally:
@@ -46,17 +45,17 @@ async def store(path: Path) -> AsyncIterator[SqlStore]:
 
 
 def on_connection(store: SqlStore, statement: str) -> None:
-    """Do something to the connection that writes."""
+    """Run a statement on the connection that writes."""
     assert store._opened is not None
     connection = store._opened._writer._connection
     assert connection is not None
     driver(connection).execute(statement)
 
 
-def glancing(store: SqlStore, instance: str | None, woken: Callable[[str | None], None]) -> DataVersionPoller:
-    """Something that looks when it is told to, and not by itself."""
+def idle_poller(store: SqlStore, instance: str | None, woken: Callable[[str | None], None]) -> DataVersionPoller:
+    """Return a poller that polls only when a test calls it."""
     assert isinstance(store._database, SqliteDatabase)
-    poller = DataVersionPoller(store._database, instance or store._database.instance, store._database.statements, woken)
+    poller = DataVersionPoller(store._database, instance or store._database.instance, woken)
     poller.close()
     poller._connection = PinnedConnection(store._database, writes=False)
     return poller
@@ -67,22 +66,22 @@ def content(path: Path) -> bytes | None:
 
 
 async def filled(path: Path, events: int = 200) -> None:
-    """A file with a session and its events."""
+    """Create a file with a session and its events."""
     store = open_store(f"sqlite:///{path}")
-    await store.open(nobody)
-    await store.commit([made(), Change("s", events=[event(number) for number in range(events)])])
+    await store.open(ignore)
+    await store.commit([create(), Change("s", events=[event(number) for number in range(events)])])
     await store.close()
 
 
 # The file
 
 
-async def test_d1_nothing_but_the_file_is_left(path: Path) -> None:
+async def test_d1_closed_store_leaves_only_its_file(path: Path) -> None:
     await filled(path)
     assert sorted(found.name for found in path.parent.iterdir()) == ["callboard.db"]
 
 
-async def test_d1_relative_addresses_are_seen_from_the_working_folder(
+async def test_d1_relative_address_is_relative_to_the_working_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -99,7 +98,7 @@ async def test_b6_commits_are_synced_and_readers_do_not_wait(store: SqlStore) ->
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
         assert connection.execute("PRAGMA foreign_keys").fetchone() == (1,)
-    await store.commit([made()])
+    await store.commit([create()])
     with closing(sqlite3.connect(store._database._path)) as other:  # type: ignore[attr-defined]
         other.execute("BEGIN IMMEDIATE")
         assert await store.session("s") is not None, "a reader does not wait for a writer"
@@ -144,8 +143,8 @@ async def test_d1_damaged_file_is_refused_and_left_as_it_is(path: Path, damage: 
     damage(path)
     before = content(path)
     with pytest.raises(StoreError, match=rf"^The SQLite file {path} is not a whole database") as caught:
-        await open_store(f"sqlite:///{path}").open(nobody)
-    assert not isinstance(caught.value, StoreUnavailable), "trying again will not help"
+        await open_store(f"sqlite:///{path}").open(ignore)
+    assert not isinstance(caught.value, StoreUnavailable), "a retry does not help"
     assert content(path) == before
     assert [found.name for found in path.parent.iterdir()] == ["callboard.db"]
 
@@ -155,7 +154,7 @@ async def test_d1_database_of_something_else_is_left_as_it_is(path: Path) -> Non
         connection.execute("CREATE TABLE sessions (mine TEXT)")
     before = content(path)
     with pytest.raises(StoreError, match="of something else"):
-        await open_store(f"sqlite:///{path}").open(nobody)
+        await open_store(f"sqlite:///{path}").open(ignore)
     assert content(path) == before
     assert [found.name for found in path.parent.iterdir()] == ["callboard.db"]
 
@@ -165,14 +164,14 @@ async def test_d1_database_of_something_else_is_not_taken_over_while_in_use(path
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("CREATE TABLE mine (a)")
         with pytest.raises(StoreError, match="of something else"):
-            await open_store(f"sqlite:///{path}").open(nobody)
+            await open_store(f"sqlite:///{path}").open(ignore)
         assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("mine",)]
 
 
 async def test_d1_file_damaged_while_in_use_is_an_error_that_says_so(path: Path) -> None:
     await filled(path, events=3000)
     store = SqlStore(SqliteDatabase(f"sqlite:///{path}"))
-    await store.open(nobody)
+    await store.open(ignore)
     scrambled(path)
     with pytest.raises(StoreError, match="not a whole database"):
         await store.events("s", 0, 3000)
@@ -181,84 +180,84 @@ async def test_d1_file_damaged_while_in_use_is_an_error_that_says_so(path: Path)
 
 async def test_d1_missing_folder_is_named_as_the_reason(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=rf"{tmp_path}/no/x\.db cannot be made: its folder does not exist"):
-        await open_store(f"sqlite:///{tmp_path}/no/x.db").open(nobody)
+        await open_store(f"sqlite:///{tmp_path}/no/x.db").open(ignore)
     with pytest.raises(StoreError, match=rf"{tmp_path} is a folder\. Name a file in it\."):
-        await open_store(f"sqlite:///{tmp_path}").open(nobody)
+        await open_store(f"sqlite:///{tmp_path}").open(ignore)
 
 
-@pytest.mark.parametrize("others", [[], [new(execution_row(priority=2**70))]])
+@pytest.mark.parametrize("others", [[], [add(execution_row(priority=2**70))]])
 async def test_d1_full_disk_is_unavailable_and_writes_nothing(store: SqlStore, others: list[Change]) -> None:
-    await store.commit([made()])
+    await store.commit([create()])
     on_connection(store, "PRAGMA max_page_count = 20")
     large = [Change("s", events=[event(number) for number in range(3000)]), *others]
     with pytest.raises(StoreUnavailable, match=r"callboard\.db cannot grow: the disk is full"):
         await store.commit(large)
     assert (await store.events("s", 0, 9)).lines == []
-    assert (await store.commit(large))[0] == 3000, "the connection is a new one, and without that limit"
+    assert (await store.commit(large))[0] == 3000, "the new connection does not have the limit"
 
 
 async def test_d1_file_locked_for_long_is_unavailable(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adapter, "BUSY", 0.05)
     store = SqlStore(SqliteDatabase(f"sqlite:///{path}"))
-    await store.open(nobody)
-    await store.commit([made()])
+    await store.open(ignore)
+    await store.commit([create()])
     with closing(sqlite3.connect(path)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreUnavailable, match="locked by another process"):
-            await store.commit([posts(1)])
+            await store.commit([post(1)])
         with pytest.raises(StoreUnavailable, match="locked by another process"):
             store.beat("p1")
         other.rollback()
-    assert await store.commit([posts(1)]) == [1]
+    assert await store.commit([post(1)]) == [1]
     await store.close()
 
 
 @pytest.mark.parametrize("replaced", [True, False])
-async def test_d1_file_that_was_removed_takes_nothing_any_more(path: Path, replaced: bool) -> None:
-    """Its connection would go on writing, to a file that nobody can find again."""
+async def test_d1_file_that_was_removed_is_not_written(path: Path, replaced: bool) -> None:
+    """Its connection would continue to write to a file without a name."""
     store = SqlStore(SqliteDatabase(f"sqlite:///{path}"))
-    await store.open(nobody)
-    await store.commit([made()])
+    await store.open(ignore)
+    await store.commit([create()])
     await asyncio.to_thread(path.rename, path.with_suffix(".old"))
     if replaced:
         await asyncio.to_thread(path.write_bytes, b"")
     for _ in range(2):
         with pytest.raises(StoreUnavailable, match="removed"):
-            await store.commit([posts(1)])
+            await store.commit([post(1)])
     assert content(path) == (b"" if replaced else None)
     await store.close()
 
 
 async def test_d1_file_that_may_not_be_written_is_unavailable(store: SqlStore) -> None:
-    await store.commit([made()])
+    await store.commit([create()])
     on_connection(store, "PRAGMA query_only = ON")
     with pytest.raises(StoreUnavailable, match=r"may not be written\. Give this user the right"):
-        await store.commit([posts(1)])
+        await store.commit([post(1)])
 
 
-# Waking, beating, cancelling
+# Notifications, heartbeats, cancellation
 
 
-async def test_d2_own_commits_and_heartbeats_of_others_wake_nobody(path: Path) -> None:
+async def test_d2_own_commits_and_heartbeats_of_others_cause_no_notification(path: Path) -> None:
     mine, woken = SqlStore(SqliteDatabase(f"sqlite:///{path}")), list[str | None]()
     other = SqlStore(SqliteDatabase(f"sqlite:///{path}"))
-    await mine.open(nobody)
-    await other.open(nobody)
-    poller = glancing(mine, None, woken.append)
+    await mine.open(ignore)
+    await other.open(ignore)
+    poller = idle_poller(mine, None, woken.append)
     try:
-        await mine.commit([made()])
+        await mine.commit([create()])
         await other.join(owner_row("p2"))
         assert other.beat("p2")
         poller.poll()
         assert woken == []
-        await other.commit([posts(1), made("t")])
+        await other.commit([post(1), create("t")])
         assert other.beat("p2")
         poller.poll()
         assert woken == ["s", "t"]
         poller.poll()
-        assert woken == ["s", "t"], "each is told once"
+        assert woken == ["s", "t"], "each is reported once"
         await other.delete("t")
-        await other.commit([made("u" * LONGEST)])
+        await other.commit([create("u" * LONGEST)])
         poller.poll()
         assert woken[2:] == ["t", None], "a list that is too long stands for all sessions"
     finally:
@@ -267,25 +266,25 @@ async def test_d2_own_commits_and_heartbeats_of_others_wake_nobody(path: Path) -
         await other.close()
 
 
-async def test_d2_what_is_to_stop_is_found_without_reading_what_runs(store: SqlStore, path: Path) -> None:
-    question = str(Queries(store._database.key_filter)._stopping.compile(dialect=sqlite.dialect()))
+async def test_d2_executions_to_cancel_are_found_without_reading_all_that_run(store: SqlStore, path: Path) -> None:
+    query = str(store._stopping.compile(dialect=sqlite.dialect()))
     with sqlite3.connect(path) as connection:
-        [plan] = connection.execute(f"EXPLAIN QUERY PLAN {question}", ("p1",)).fetchall()
+        [plan] = connection.execute(f"EXPLAIN QUERY PLAN {query}", ("p1",)).fetchall()
     assert "executions_stopping" in plan[3]
 
 
-async def test_d2_process_that_missed_groups_which_are_not_kept_is_woken_for_all(
+async def test_d2_process_that_missed_notifications_is_notified_of_all_sessions(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(adapter, "KEPT", 3)
     store, woken = SqlStore(SqliteDatabase(f"sqlite:///{path}")), list[str | None]()
-    await store.open(nobody)
-    poller = glancing(store, "another", woken.append)
+    await store.open(ignore)
+    poller = idle_poller(store, "another", woken.append)
     try:
-        await store.commit([made()])
+        await store.commit([create()])
         poller.poll()
         for number in range(5):
-            await store.commit([posts(number)])
+            await store.commit([post(number)])
         poller.poll()
         assert woken == ["s", None, "s", "s", "s"]
         with sqlite3.connect(path) as connection:
@@ -295,17 +294,17 @@ async def test_d2_process_that_missed_groups_which_are_not_kept_is_woken_for_all
         await store.close()
 
 
-async def test_e5_beat_goes_on_while_the_event_loop_is_held(store: SqlStore) -> None:
+async def test_e5_beat_works_while_the_event_loop_is_blocked(store: SqlStore) -> None:
     await store.join(owner_row("p1"))
     beaten: list[bool] = []
     thread = threading.Thread(target=lambda: beaten.append(store.beat("p1")))
     thread.start()
-    thread.join(10)  # the loop stands still meanwhile
+    thread.join(10)  # blocks the loop
     assert beaten == [True]
 
 
-async def test_e5_commit_goes_on_when_its_caller_is_cancelled(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    await store.commit([made()])
+async def test_e5_commit_continues_if_its_caller_is_cancelled(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    await store.commit([create()])
     begun, go = asyncio.Event(), threading.Event()
     loop = asyncio.get_running_loop()
     begin = store._database.begin
@@ -316,22 +315,22 @@ async def test_e5_commit_goes_on_when_its_caller_is_cancelled(store: SqlStore, m
         begin(connection)  # type: ignore[arg-type]
 
     monkeypatch.setattr(store._database, "begin", held_up)
-    task = asyncio.create_task(store.commit([posts(1)]))
+    task = asyncio.create_task(store.commit([post(1)]))
     await begun.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     go.set()
-    assert await store.commit([posts(2)]) == [2]
+    assert await store.commit([post(2)]) == [2]
 
 
-async def test_nothing_is_opened_again_by_who_comes_too_late(path: Path) -> None:
+async def test_late_call_does_not_open_a_closed_store(path: Path) -> None:
     store = SqlStore(SqliteDatabase(f"sqlite:///{path}"))
-    await store.open(nobody)
+    await store.open(ignore)
     opened = store._opened
     assert opened is not None
     await store.close()
-    store._opened = opened  # as somebody sees it who asked for it a moment ago
+    store._opened = opened  # as a caller that read it before the close
     with pytest.raises(StoreError, match="not open"):
         store.beat("p1")
     with pytest.raises(StoreError, match="not open"):
@@ -341,10 +340,10 @@ async def test_nothing_is_opened_again_by_who_comes_too_late(path: Path) -> None
 
 async def test_open_twice_is_refused(store: SqlStore) -> None:
     with pytest.raises(StoreError, match="open already"):
-        await store.open(nobody)
+        await store.open(ignore)
 
 
-async def test_nothing_is_left_running(path: Path) -> None:
+async def test_closed_store_leaves_no_thread(path: Path) -> None:
     before = set(threading.enumerate())
     await filled(path)
     assert [thread for thread in threading.enumerate() if thread not in before and "store" in thread.name] == []
@@ -353,9 +352,9 @@ async def test_nothing_is_left_running(path: Path) -> None:
 # Unacceptable data
 
 
-async def test_e5_what_the_database_does_not_take_fails_alone(store: SqlStore) -> None:
+async def test_e5_unacceptable_change_fails_alone(store: SqlStore) -> None:
     results = await store.commit(
-        [made(), posts(1), Change("s", events=[b'{"kind":"k","at":"\xff"}']), Change("s", events=[b"[]"]), posts(2)]
+        [create(), post(1), Change("s", events=[b'{"kind":"k","at":"\xff"}']), Change("s", events=[b"[]"]), post(2)]
     )
     assert [isinstance(result, Conflict) for result in results] == [False, False, True, True, False]
     assert results[-1] == 2

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from callboard.adapters.stores import open_store
-from callboard.testing.store_rows import posts
+from callboard.testing.store_rows import post
 
 pytestmark = pytest.mark.anyio
 
@@ -22,13 +22,13 @@ def path(tmp_path: Path) -> Path:
 STARTING = """
 import asyncio, sys
 from callboard.adapters.stores import open_store
-from callboard.testing.store_rows import made, posts
+from callboard.testing.store_rows import create, post
 
 async def main(url, name):
     store = open_store(url)
     await store.open(lambda session_id: None)
-    await store.commit([made(name)])
-    print(await store.commit([posts(1, session_id=name)]), flush=True)
+    await store.commit([create(name)])
+    print(await store.commit([post(1, session_id=name)]), flush=True)
     await store.close()
 
 asyncio.run(main(*sys.argv[1:]))
@@ -37,14 +37,14 @@ asyncio.run(main(*sys.argv[1:]))
 WRITING = """
 import asyncio, sys
 from callboard.adapters.stores import open_store
-from callboard.testing.store_rows import made, posts
+from callboard.testing.store_rows import create, post
 
 async def main(url):
     store = open_store(url)
     await store.open(lambda session_id: None)
-    await store.commit([made()])
+    await store.commit([create()])
     for number in range(1, 1_000_000):
-        (seq,) = await store.commit([posts(number)])
+        (seq,) = await store.commit([post(number)])
         print(seq, flush=True)
 
 asyncio.run(main(*sys.argv[1:]))
@@ -61,7 +61,7 @@ def started(code: str, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
-async def test_d1_processes_that_start_at_once_make_the_file_together(path: Path) -> None:
+async def test_d1_processes_that_start_at_once_create_one_file(path: Path) -> None:
     url = f"sqlite:///{path}"
     processes = [started(STARTING, url, f"s{number}") for number in range(4)]
     outputs = [process.communicate(timeout=60)[0].strip() for process in processes]
@@ -73,7 +73,7 @@ async def test_d1_processes_that_start_at_once_make_the_file_together(path: Path
     await store.close()
 
 
-async def test_e5_everything_that_was_acknowledged_is_there_after_a_kill(path: Path) -> None:
+async def test_e5_every_acknowledged_event_survives_a_kill(path: Path) -> None:
     process = started(WRITING, f"sqlite:///{path}")
     assert process.stdout is not None
     acknowledged = [int(process.stdout.readline()) for _ in range(150)]
@@ -85,7 +85,7 @@ async def test_e5_everything_that_was_acknowledged_is_there_after_a_kill(path: P
     await store.open(lambda session_id: None)
     page = await store.events("s", 0, 10**6)
     assert acknowledged == list(range(1, len(acknowledged) + 1))
-    assert len(acknowledged) <= page.last_seq <= len(acknowledged) + 1, "one may have been on its way"
+    assert len(acknowledged) <= page.last_seq <= len(acknowledged) + 1, "an unacknowledged event may be stored"
     assert len(page.lines) == page.last_seq
-    assert await store.commit([posts(0)]) == [page.last_seq + 1]
+    assert await store.commit([post(0)]) == [page.last_seq + 1]
     await store.close()

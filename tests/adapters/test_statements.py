@@ -1,4 +1,4 @@
-"""The statements of both databases are written in files, each under a name and with a sentence (E7)."""
+"""The statements of both databases are in files, each with a name and a sentence (E7)."""
 
 import re
 from pathlib import Path

@@ -21,7 +21,7 @@ from typing import IO, Any
 import httpx2
 
 from callboard.adapters.stores import open_store
-from callboard.storage.keys import new_key
+from callboard.storage.api_keys import new_key
 from tests import forked
 
 ROOT = Path(__file__).parents[2]

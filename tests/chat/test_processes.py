@@ -189,7 +189,7 @@ async def test_b6_a_conflict_about_late_results_is_settled(shared_url: str, monk
         async def after_somebody_else(self: TurnLease, entries: Any, *, taken: Any = (), events: Any = ()) -> None:
             if taken:
                 monkeypatch.setattr(TurnLease, "write", write)
-                await live_session(session).ledger.write(Change(session.id, taken=taken))
+                await live_session(session).ledger.write(Change(session.id, consumed=taken))
             await write(self, entries, taken=taken, events=events)
 
         monkeypatch.setattr(TurnLease, "write", after_somebody_else)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from callboard.cli.process import Exit
-from callboard.storage.keys import is_key, read_key
+from callboard.storage.api_keys import is_key, read_key
 from callboard.storage.rows import KeyRow
 from callboard.testing.store_rows import key_row
 from tests.cli.harness import Command, stored

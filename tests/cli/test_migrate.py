@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine
 
-from callboard.adapters.stores.addresses import postgres_url as for_driver
 from callboard.adapters.stores.migrations import migrate_to
+from callboard.adapters.stores.postgres.database import postgres_url as for_driver
 from callboard.adapters.stores.tables import REVISION, VERSION_TABLE
 from tests.cli.harness import Command
 

@@ -12,7 +12,7 @@ import pytest
 from callboard import Outcome, Runtime
 from callboard.cli.process import Exit
 from callboard.storage.rows import RequestRow
-from callboard.testing.store_rows import asks, made, request_row
+from callboard.testing.store_rows import add, create, request_row
 from tests.cli import sample_server
 from tests.cli.harness import HERE, Command, callboard, left_behind, post, server, stored
 
@@ -39,7 +39,7 @@ def requests(url: str) -> list[RequestRow]:
 
 
 def store_request(url: str, row: RequestRow) -> None:
-    stored(url, lambda store: store.commit([made("s1"), asks(row)]))
+    stored(url, lambda store: store.commit([create("s1"), add(row)]))
 
 
 def asked(url: str) -> str:

@@ -1,4 +1,4 @@
-"""Every store that there is, for the suites that hold over all of them."""
+"""Fixtures that open the built-in stores."""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -25,7 +25,7 @@ Opening = Callable[..., AbstractAsyncContextManager[Store]]
 
 @pytest.fixture
 def opening() -> Opening:
-    """Opens a store, between `async with` and its end."""
+    """A function that opens a store at an address: `async with opening(url) as store`."""
     return opened
 
 
@@ -43,5 +43,5 @@ async def shared_store(shared_url: str) -> AsyncGenerator[Store]:
 
 @pytest.fixture
 def open_store(shared_url: str) -> Opening:
-    """Opens one more store on the database of the test."""
+    """A function that opens one more store on the database of the test."""
     return partial(opened, shared_url)

@@ -1,4 +1,4 @@
-"""A process that uses a store while another version migrates it notices, and writes nothing more (D2, E7)."""
+"""A process notices that another version migrates its store, and writes nothing more (D2, E7)."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ from callboard import Runtime, tool
 from callboard.adapters.stores.tables import REVISION, VERSION_TABLE
 from callboard.storage.errors import StoreError, StoreOutdated, StoreUnavailable
 from callboard.storage.store import Store
-from callboard.testing.store_rows import NOW, execution_row, key_row, made, new, owner_row, posts
+from callboard.testing.store_rows import NOW, add, create, execution_row, key_row, owner_row, post
 
 from .conftest import Opening
 
@@ -35,10 +35,10 @@ def set_revision(engine: Engine, revision: str) -> None:
 
 
 WRITES: dict[str, Callable[[Store], Any]] = {
-    "make": lambda store: store.commit([made("t")]),
-    "post": lambda store: store.commit([posts(2)]),
-    "many": lambda store: store.commit([posts(2), made("t"), new(execution_row("y"))]),
-    "unfit": lambda store: store.commit([posts(2), new(execution_row("y", priority=2**70))]),
+    "make": lambda store: store.commit([create("t")]),
+    "post": lambda store: store.commit([post(2)]),
+    "many": lambda store: store.commit([post(2), create("t"), add(execution_row("y"))]),
+    "unfit": lambda store: store.commit([post(2), add(execution_row("y", priority=2**70))]),
     "delete": lambda store: store.delete("s"),
     "trim": lambda store: store.trim("s", keep=0, before=0.0),
     "join": lambda store: store.join(owner_row("p2")),
@@ -52,37 +52,37 @@ WRITES: dict[str, Callable[[Store], Any]] = {
 
 
 @pytest.mark.parametrize("name", WRITES)
-async def test_e7_store_that_was_migrated_meanwhile_takes_nothing_from_an_older_process(
+async def test_e7_store_that_was_migrated_refuses_writes_of_an_older_process(
     name: str, shared_url: str, opening: Opening, engine: Engine
 ) -> None:
     async with opening(shared_url) as store:
         await store.join(owner_row("p1"))
         await store.add_key(key_row())
-        await store.commit([made(), posts(1), new(execution_row(owner="p1"))])
+        await store.commit([create(), post(1), add(execution_row(owner="p1"))])
         await store.verify()
         set_revision(engine, NEWER)
         for _ in range(2):
             with pytest.raises(StoreOutdated, match=f"migrated to revision {NEWER}.*restart it") as caught:
                 await WRITES[name](store)
-            assert not isinstance(caught.value, StoreUnavailable), "trying again does not help"
+            assert not isinstance(caught.value, StoreUnavailable), "a retry does not help"
         assert await store.heads(["s", "t"]) == {"s": (1, NOW)}
         assert [row.id for row in await store.executions("s")] == ["x"]
         assert await store.owners() == [owner_row("p1")]
         assert await store.keys() == [key_row()]
         await store.leave("p1")
-        assert await store.owners() == [owner_row("p1", beat=-1)], "what it leaves behind can be taken over at once"
+        assert await store.owners() == [owner_row("p1", beat=-1)], "its work can be recovered at once"
 
 
 async def test_e7_writer_that_waits_for_a_migration_sees_its_revision(emptied_database: str, opening: Opening) -> None:
     """A migration locks the sessions before it changes anything, and a writer reads the revision under that lock."""
     async with opening(emptied_database) as store:
-        await store.commit([made()])
+        await store.commit([create()])
         for number in range(8):  # until the driver has prepared its statements
-            await store.commit([posts(number)])
+            await store.commit([post(number)])
         with psycopg.connect(emptied_database) as migration:
             migration.execute(f"LOCK TABLE sessions, {VERSION_TABLE} IN ACCESS EXCLUSIVE MODE")
             migration.execute(f"UPDATE {VERSION_TABLE} SET version_num = '{NEWER}'")  # type: ignore[arg-type]
-            writing = asyncio.ensure_future(store.commit([posts(9)]))
+            writing = asyncio.ensure_future(store.commit([post(9)]))
             with psycopg.connect(emptied_database) as looking:
                 waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'sessions'::regclass"
                 async with asyncio.timeout(20):
@@ -104,7 +104,7 @@ async def ping() -> str:
     return "pong"
 
 
-async def test_e7_calls_of_an_older_process_fail_with_a_sentence(shared_url: str, engine: Engine) -> None:
+async def test_e7_calls_of_an_older_process_fail_with_advice(shared_url: str, engine: Engine) -> None:
     async with asyncio.timeout(20), Runtime([ping], store=shared_url) as runtime:
         session = await runtime.open("s", "ann")
         assert (await session.call("ping")).value == "pong"

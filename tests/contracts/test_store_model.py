@@ -1,4 +1,4 @@
-"""Databases against the store in memory: whatever is done to both, both say the same (B1, E3, E5)."""
+"""Databases compared with the store in memory: the same steps give the same results (B1, E3, E5)."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -12,7 +12,7 @@ from callboard.adapters.stores.memory import MemoryStore
 from callboard.storage.change import Change, ExecutionWrite, RequestWrite
 from callboard.storage.errors import Conflict
 from callboard.storage.store import Store
-from callboard.testing.store_rows import NOW, event, execution_row, keyed, owner_row, request_row, session_row
+from callboard.testing.store_rows import NOW, event, execution_row, idempotency_row, owner_row, request_row, session_row
 from tests.examples import examples
 
 pytestmark = pytest.mark.anyio
@@ -65,16 +65,16 @@ def changes(draw: st.DrawFn) -> Change:
         executions=draw(st.lists(execution_writes(session_id), max_size=2)),
         requests=draw(st.lists(request_writes(session_id), max_size=1)),
         late=draw(few),
-        taken=draw(few),
+        consumed=draw(few),
         cancel=draw(st.lists(st.sampled_from(EXECUTIONS), max_size=1)),
         transcript=draw(st.lists(st.sampled_from([b"1", b'"t"']), max_size=2)),
-        idempotency=draw(st.none() | st.builds(keyed, st.sampled_from("kl"), st.sampled_from("fg"))),
+        idempotency=draw(st.none() | st.builds(idempotency_row, st.sampled_from("kl"), st.sampled_from("fg"))),
         events=[event(at=NOW + second) for second in draw(st.lists(st.integers(0, 3), max_size=3))],
     )
 
 
 def opening_changes() -> list[Change]:
-    """Something to work on: without it most that is drawn would be refused for want of a session."""
+    """Sessions to work on: without them most drawn changes would be refused."""
     return [Change(session_id, session=session_row(session_id)) for session_id in SESSIONS]
 
 
@@ -88,7 +88,7 @@ def simple_changes() -> st.SearchStrategy[Change]:
     return st.builds(
         made, st.sampled_from(SESSIONS), st.sampled_from(EXECUTIONS), st.sampled_from([*OWNERS, None])
     ) | st.builds(
-        lambda session_id, taken: Change(session_id, taken=[taken]),
+        lambda session_id, consumed: Change(session_id, consumed=[consumed]),
         st.sampled_from(SESSIONS),
         st.sampled_from(EXECUTIONS),
     )
@@ -128,7 +128,7 @@ async def emptied(store: Store) -> None:
 
 
 async def everything(store: Store) -> dict[str, Any]:
-    """All that a store can be asked."""
+    """Everything that can be read from a store."""
     rows = await store.sessions()
     found: dict[str, Any] = {
         "sessions": rows,
@@ -161,7 +161,7 @@ def comparable(result: Any) -> Any:
 
 @given(drawn=st.lists(steps(), max_size=12))
 @examples(60, 300, suppress=[HealthCheck.function_scoped_fixture])
-async def test_e5_database_says_what_memory_says(shared_store: Store, drawn: list[tuple[str, Step]]) -> None:
+async def test_e5_database_gives_the_results_of_memory(shared_store: Store, drawn: list[tuple[str, Step]]) -> None:
     await emptied(shared_store)
     memory = MemoryStore()
     assert await shared_store.commit(opening_changes()) == await memory.commit(opening_changes())

@@ -11,18 +11,24 @@ from callboard.adapters.stores.memory import MemoryStore
 from callboard.testing.store_contract import StoreContract
 
 
-class {name}(MemoryStore):
-    """A store of another package."""
+class ThirdPartyStore:
+    """A store of another package, without a base class of Callboard."""
+
+    def __init__(self):
+        self._contents = MemoryStore()
+
+    def __getattr__(self, name):
+        return getattr(self._contents, name)
 
     async def events(self, session_id, after, limit, **options):
-        page = await super().events(session_id, after, limit, **options)
+        page = await self._contents.events(session_id, after, limit, **options)
         return page._replace(lines={lines})
 
 
 class TestThirdPartyStore(StoreContract):
     @pytest.fixture
     async def store(self):
-        store = {name}()
+        store = ThirdPartyStore()
         await store.open(lambda session_id: None)
         yield store
         await store.close()
@@ -31,7 +37,7 @@ class TestThirdPartyStore(StoreContract):
 
 def run_contract(folder: Path, lines: str, *options: str) -> subprocess.CompletedProcess[str]:
     file = folder / "test_store.py"
-    file.write_text(STORE.format(name="ThirdPartyStore", lines=lines))
+    file.write_text(STORE.format(lines=lines))
     common = ["-q", "-p", "no:cacheprovider", "-W", "error", "--rootdir", str(folder)]
     command = [sys.executable, "-m", "pytest", *common, *options, str(file)]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

@@ -13,7 +13,7 @@ from callboard.sessions import heartbeat, liveness
 from callboard.sessions.heartbeat import BEAT, Heartbeat
 from callboard.sessions.liveness import LEASE, LONG_LEASE, Fate, fate_of, is_dead, lives_here, this_process
 from callboard.storage.errors import StoreUnavailable
-from callboard.storage.owners import LEFT, TAKEN, Recovered
+from callboard.storage.owners import LEFT, RECOVERING, Recovered
 from callboard.storage.rows import OwnerRow
 from callboard.storage.store import Store
 
@@ -180,7 +180,7 @@ def test_e5_knowledge_of_a_process_comes_before_its_beat(
 ) -> None:
     assert fate_of(5, here, locked, still) is fate
     assert fate_of(LEFT, here, locked, still) is Fate.LEFT
-    assert fate_of(TAKEN, here, locked, still) is Fate.TAKEN
+    assert fate_of(RECOVERING, here, locked, still) is Fate.TAKEN
 
 
 def test_e5_leases_are_longer_than_a_handler_that_holds_the_interpreter() -> None:
@@ -192,7 +192,7 @@ def test_e5_leases_are_longer_than_a_handler_that_holds_the_interpreter() -> Non
     ("beat", "here", "said"),
     [
         (LEFT, None, "other ended and left work behind"),
-        (TAKEN, None, "the rest of the work of other is recovered"),
+        (RECOVERING, None, "the rest of the work of other is recovered"),
         (5, False, "other died"),
         (5, None, "other lost its lease"),
     ],

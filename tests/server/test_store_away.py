@@ -9,7 +9,7 @@ import pytest
 
 from callboard import Runtime, tool
 from callboard.storage.change import Change
-from callboard.storage.change_group import ChangeGroup
+from callboard.storage.committer import ChangeGroup
 from callboard.storage.errors import Conflict, StoreUnavailable
 from callboard.storage.store import Store
 from tests.server.conftest import DEADLINE, TOOLS, WORKERS, Served, serve, until

@@ -59,7 +59,7 @@ def execution(execution_id: str, session_id: str, name: str, **fields: Any) -> E
         kind="tool",
         document=b"{}",
         fingerprint="f",
-        shown=b"{}",
+        display_arguments=b"{}",
         priority=0,
         max_attempts=3,
         errors=b"[]",

@@ -426,7 +426,7 @@ def _row(request_id: str) -> ExecutionRow:
         kind="worker",
         document=b"{}",
         fingerprint="f",
-        shown=b"{}",
+        display_arguments=b"{}",
         status="pending",
         priority=1,
         attempt=0,

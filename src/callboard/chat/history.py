@@ -189,7 +189,7 @@ class History:
             self._scope.session.id,
             turns=[turn],
             deliveries=[Delivery(each.id, now) for each in entries if isinstance(each, Input) and each.id],
-            taken=taken,
+            consumed=taken,
             transcript=[encode_entry(entry) for entry in entries],
             events=events,
         )

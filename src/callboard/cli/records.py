@@ -10,7 +10,7 @@ from pydantic_core import from_json
 
 from ..execution.lifecycle import Status
 from ..sessions.answers import arguments_hash
-from ..storage.keys import key_state
+from ..storage.api_keys import key_state
 from ..storage.rows import ExecutionRow, KeyRow, RequestRow, SessionRow
 
 
@@ -42,7 +42,7 @@ def execution_data(row: ExecutionRow) -> dict[str, Any]:
         "cancelling": row.cancelling,
         "attempt": row.attempt,
         "max_attempts": row.max_attempts,
-        "arguments": from_json(row.shown),
+        "arguments": from_json(row.display_arguments),
         "parent_id": row.parent_id,
         "queued_at": _time(row.queued_at),
         "started_at": _time(row.started_at),

@@ -104,7 +104,8 @@ class Execution(TimeLimits, OptionalState):
         self.queued_at, self.queued = row.queued_at, now - max(0.0, at - row.queued_at)
         if row.started_at is not None:
             self.started = self.queued + row.started_at - row.queued_at
-        self.status, self.priority, self.display_arguments = Status(row.status), Priority(row.priority), row.shown
+        self.status, self.priority = Status(row.status), Priority(row.priority)
+        self.display_arguments = row.display_arguments
         self.phase = self.reported_phase = _CALLED if self.status is _PENDING else _VALIDATED
         self.late = row.kind != WORKER and row.parent_id is None
         self.attempt, self.max_attempts = row.attempt, row.max_attempts

@@ -16,7 +16,7 @@ from ..execution.storing import fingerprint_of
 from ..protocols.problem import Problem
 from ..sessions.ids import MAX_ID, is_call_id
 from ..storage.errors import AlreadyWritten, IdempotencyConflict, StoreError
-from ..storage.idempotency_records import IdempotencyRecords
+from ..storage.records import IdempotencyRecords
 from ..storage.rows import IdempotencyRow
 from .endpoint import ApiCall
 

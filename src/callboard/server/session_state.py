@@ -145,7 +145,7 @@ def _cut_info(cut: Mapping[str, Cut] | None, path: str, session_id: str) -> dict
     }
 
 
-_NAMES = {"shown": "arguments"}
+_NAMES = {"display_arguments": "arguments"}
 
 
 def _weight(entry: BaseModel) -> int:

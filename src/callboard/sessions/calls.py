@@ -49,7 +49,7 @@ class BriefRecord(NamedTuple):
 
     record: ExecutionRecord
     cut: Mapping[str, Cut]
-    """Values that were left out: `shown`, the arguments, or `value`."""
+    """Values that were left out: `display_arguments` or `value`."""
 
 
 class Calls:
@@ -137,7 +137,7 @@ class Calls:
     def _brief_record(self, execution: Execution, longest: int, now: float) -> BriefRecord:
         if len(execution.display_arguments) <= longest and len(execution.result_json or b"") <= longest:
             return BriefRecord(live_record(execution, self._clock.monotonic()), {})
-        row, cut = brief(row_of(execution, None), longest, "shown", "value")
+        row, cut = brief(row_of(execution, None), longest, "display_arguments", "value")
         return BriefRecord(record_of(row, now), cut)
 
     async def result(self, execution_id: str, timeout: float | None = None) -> Outcome:

@@ -51,10 +51,10 @@ class ConversationScope:
         return await self._services.store.inputs(self.session.id, ids)
 
     async def write(self, change: Change) -> int:
-        """Write a change of the session, and forget the late results that it took."""
-        taken = tuple(change.taken)
+        """Write a change of the session, and forget the late results that it consumed."""
+        consumed = tuple(change.consumed)
         number = await self.session.ledger.write(change)
-        self.session.results.forget(taken)
+        self.session.results.forget(consumed)
         return number
 
     async def written_after(self, seq: int) -> tuple[int, list[Event]]:

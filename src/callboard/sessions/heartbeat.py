@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from ..storage.errors import StoreError, StoreOutdated
-from ..storage.owners import TAKEN, Claim, Owners
+from ..storage.owners import RECOVERING, Claim, Owners
 from ..storage.rows import OwnerRow
 from . import liveness
 from .liveness import Fate, fate_of, lives_here
@@ -174,7 +174,7 @@ class Heartbeat:
             found = found or recovered.found
             if not recovered.more:
                 break
-            beat = TAKEN
+            beat = RECOVERING
         if found:
             self._report(owner, fate, taken, waiting)
             self._owner_died()

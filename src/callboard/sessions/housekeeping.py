@@ -78,7 +78,7 @@ class Housekeeping:
         self._timer = self._clock.call_later(min(self._idle_after, SWEEP), self._sweep)
 
     def _sweep(self) -> None:
-        self._background.run(self._store.forget_keys(self._clock.time() - KEEP_KEYS))
+        self._background.run(self._store.forget_idempotency_keys(self._clock.time() - KEEP_KEYS))
         if self._durable:
             self._background.run(self.trim([session.id for session in self._cache]))
             self._background.run(self._recovery.stop_cancelled())

@@ -95,7 +95,7 @@ class DirectLedger:
 
     def write(self, change: Change, *, lasting: bool = False) -> "asyncio.Future[int]":
         events, change.events = change.events, ()
-        change.executions = change.taken = change.turns = change.inputs = change.deliveries = ()  # live in memory
+        change.executions = change.consumed = change.turns = change.inputs = change.deliveries = ()  # live in memory
         if change.idempotency is not None and change.idempotency.seq is None:  # the board counts, and not the store
             change.idempotency = replace(change.idempotency, seq=self._board.last_seq + bool(events))
         written: asyncio.Future[int] = asyncio.get_running_loop().create_future()

@@ -231,6 +231,6 @@ def _stand_in(row: ExecutionRow, request: RequestRow | None) -> Tool | None:
     """
     if request is None or from_json(request.schema).keys() - _ANNOTATIONS:
         return None
-    if fingerprint_of(row.shown) != row.fingerprint:
+    if fingerprint_of(row.display_arguments) != row.fingerprint:
         return None
     return replace(NO_TOOL, name=row.tool, answer=Any, mode=Mode.HUMAN)

@@ -27,7 +27,7 @@ from ..shortening import shorten
 from ..storage import patience
 from ..storage.change import Change, ExecutionWrite, RequestWrite
 from ..storage.errors import AlreadyWritten, Conflict, IdempotencyConflict
-from ..storage.request_records import RequestRecords
+from ..storage.records import RequestRecords
 from ..storage.rows import IdempotencyRow, RequestRow
 from ..tools.definition import Tool
 from .answers import (

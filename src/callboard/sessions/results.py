@@ -112,7 +112,7 @@ class LateResults:
 
     async def _take(self, ids: tuple[str, ...]) -> bool:
         """Take results. False where one was taken in the same moment. If the caller is cancelled, they go back."""
-        taking = asyncio.ensure_future(self._ledger.write(Change(self._session_id, taken=ids)))
+        taking = asyncio.ensure_future(self._ledger.write(Change(self._session_id, consumed=ids)))
         try:
             await asyncio.shield(taking)
         except Conflict:

@@ -18,7 +18,7 @@ class ExecutionWrite(NamedTuple):
     held_by: str | None = None
     """The process that must own the stored execution; None: any."""
     new: bool = False
-    """Whether the execution must not exist yet, nor another one of its session with its call id."""
+    """Whether the execution must not exist yet, nor another execution of its session with its call id."""
 
 
 class RequestWrite(NamedTuple):
@@ -63,8 +63,8 @@ class Change:
     deliveries: Sequence[Delivery] = ()
     late: Sequence[str] = ()
     """Executions whose results wait to be consumed from now on. One that waits already keeps its position."""
-    taken: Sequence[str] = ()
-    """Executions whose results this change consumes. `Conflict` if one is not waiting."""
+    consumed: Sequence[str] = ()
+    """Executions whose results this change consumes. `Conflict` if a result does not wait."""
     cancel: Sequence[str] = ()
     """Executions to cancel, in whatever process they run. Finished executions stay as they are."""
     stop_turns: Sequence[int] = ()
@@ -77,6 +77,6 @@ class Change:
     """The creation time of the session that this change is for; `Conflict` if the session has another, or is gone."""
     idempotency: IdempotencyRow | None = None
     """The client's id of this change. If the session has the key already, nothing is written: `AlreadyWritten` for
-    the same fingerprint, `IdempotencyConflict` for another one. A session keeps its newest `MAX_KEYS` keys."""
+    the same fingerprint, `IdempotencyConflict` for another. See `MAX_IDEMPOTENCY_KEYS`."""
     events: Sequence[bytes] = field(default=())
     """Encoded events (see `events.event.encode_event`) for the end of the board: `{"kind":…,"at":…,"data":{…}}`."""

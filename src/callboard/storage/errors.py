@@ -22,7 +22,7 @@ class StoreUnavailable(StoreError):
 class StoreUnconfirmed(StoreUnavailable):
     """The store did not confirm a write in time: the write may be stored, now or later.
 
-    A caller that gave the write an id of its own can repeat it with the same id. Any other caller has to read the
+    A caller that gave the write an id can repeat it with the same id. Any other caller has to read the
     current state first.
     """
 

@@ -20,7 +20,7 @@ class Page(NamedTuple):
     """Consecutive events of a board, and the range of numbers that the board keeps."""
 
     first: int
-    """The number of the first line: the one after `after`, or the oldest kept number if that is greater."""
+    """The number of the first line: `after` + 1, or the oldest kept number if that is greater."""
     lines: list[bytes]
     """Encoded events, as they were committed; their numbers are consecutive."""
     first_seq: int
@@ -35,7 +35,7 @@ class EventLog(Protocol):
     async def events(self, session_id: str, after: int, limit: int, *, max_bytes: int = PAGE_BYTES) -> Page:
         """Return the events after a number, oldest first. An unknown session has an empty board.
 
-        A page may have fewer than `limit` events, but at least one if there is one: it ends with the event that makes
+        A page may have fewer than `limit` events, but at least one if there are any: it ends with the event that makes
         it `max_bytes` long. `last_seq` says whether there are more.
         """
         ...
@@ -47,7 +47,7 @@ class EventLog(Protocol):
     async def trim(self, session_id: str, *, keep: int, before: float) -> int:
         """Delete events beyond the newest `keep`, and events older than a time. Return the first kept number.
 
-        Kept numbers have no gaps: an older event stays if a newer one precedes it. An input (`input_id` in the data of
-        its event) that is not delivered stays too, with all events after it.
+        Kept numbers have no gaps: an older event stays if a newer event precedes it. An input (`input_id` in the data
+        of its event) that is not delivered stays too, with all events after it.
         """
         ...

@@ -1,4 +1,4 @@
-"""The port of the processes that own executions: their heartbeats, and the recovery of what dead ones leave behind."""
+"""The port of the processes that own executions: their heartbeats, and the recovery of the work of dead processes."""
 
 from collections.abc import Collection
 from typing import NamedTuple, Protocol
@@ -7,7 +7,7 @@ from .rows import OwnerRow
 
 LEFT = -1
 """The beat of a process that ended and left executions behind."""
-TAKEN = -2
+RECOVERING = -2
 """The beat of a process whose executions are being recovered, in steps."""
 
 
@@ -35,7 +35,7 @@ class Recovered(NamedTuple):
     waiting: int = 0
     """The number of executions that wait for a person. No process owns them until their request closes."""
     more: bool = False
-    """Whether the dead process owns more, for another step with `TAKEN` as its beat."""
+    """Whether the dead process owns more, for another step with `RECOVERING` as its beat."""
     found: bool = False
     """Whether the process had that beat. Otherwise it is alive, or another process was faster."""
 
@@ -60,7 +60,7 @@ class Owners(Protocol):
     def beat(self, owner_id: str) -> bool:
         """Increment the beat of a process, after acquiring its lock again if that was lost.
 
-        Called from a thread of its own. Return False if the work of the process was given to another.
+        Called from the heartbeat thread. Return False if the work of the process was given to another.
         """
         ...
 

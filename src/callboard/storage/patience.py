@@ -25,29 +25,21 @@ MOMENT = 0.1
 class Patience:
     """The time that a caller has left to wait for the store. Other waiting does not count."""
 
-    __slots__ = ("_over", "_task", "left")
+    __slots__ = ("_task", "has_ended", "left")
 
     def __init__(self, seconds: float) -> None:
         self.left = seconds
         """Seconds that the caller still waits."""
+        self.has_ended = False
         self._task = asyncio.current_task()
-        self._over = False
 
     def end(self) -> None:
         """End the limit: tasks that the caller started go on without it."""
-        self._over = True
-
-    def spend(self, seconds: float) -> None:
-        """Subtract time that the caller waited."""
-        self.left = max(0.0, self.left - seconds)
-
-    @property
-    def is_over(self) -> bool:
-        return self._over
+        self.has_ended = True
 
     @property
     def is_mine(self) -> bool:
-        """Whether the current task is the caller's own, and not one that it started."""
+        """Whether the current task is the caller's own, not a task that it started."""
         return asyncio.current_task() is self._task
 
 
@@ -70,13 +62,13 @@ def patience(seconds: float | None) -> Generator[Patience | None]:
 def reader() -> Patience | None:
     """Return the limit for a query. It also applies to tasks that the caller started, as long as the caller waits."""
     scope = _current.get()
-    return None if scope is None or scope.is_over else scope
+    return None if scope is None or scope.has_ended else scope
 
 
 def writer() -> Patience | None:
     """Return the limit for a write. Tasks that the caller started, such as turns, have none."""
-    scope = _current.get()
-    return None if scope is None or scope.is_over or not scope.is_mine else scope
+    scope = reader()
+    return scope if scope is not None and scope.is_mine else None
 
 
 async def within(scope: Patience, waiting: "asyncio.Future[Any]") -> bool:
@@ -84,7 +76,7 @@ async def within(scope: Patience, waiting: "asyncio.Future[Any]") -> bool:
     loop = asyncio.get_running_loop()
     began = loop.time()
     done, _ = await asyncio.wait([waiting], timeout=scope.left)
-    scope.spend(loop.time() - began)
+    scope.left = max(0.0, scope.left - (loop.time() - began))
     return bool(done)
 
 

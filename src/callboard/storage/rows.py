@@ -36,7 +36,7 @@ class SessionRow:
     first_seq: int = 1
     """The number of its oldest kept event. Set by the store."""
     unconsumed: tuple[str, ...] = ()
-    """Executions whose late results are not consumed, oldest first. `Change.late` and `Change.taken` change them."""
+    """Executions whose late results are not consumed, oldest first. `Change.late` and `Change.consumed` change them."""
     wake: str | None = None
     """The effect of late results while it is idle; None: as their tools define it."""
     writes: int = 0
@@ -65,8 +65,8 @@ class ExecutionRow:
     document: bytes | None
     """The arguments as they were received. None if they held secrets and are no longer needed."""
     fingerprint: str
-    """A hash of the arguments, which tells a repeated call from another one with the same id."""
-    shown: bytes
+    """A hash of the arguments, which tells a repeated call from another call with the same id."""
+    display_arguments: bytes
     """The arguments without secrets, for display."""
     status: str
     priority: int

@@ -7,14 +7,16 @@ from collections.abc import Callable
 from typing import Protocol
 
 from .committer import Committer
-from .conversation_records import ConversationRecords
 from .event_log import EventLog
-from .execution_records import ExecutionRecords
-from .idempotency_records import IdempotencyRecords
-from .key_records import KeyRecords
 from .owners import Owners
-from .request_records import RequestRecords
-from .session_records import SessionRecords
+from .records import (
+    ApiKeyRecords,
+    ConversationRecords,
+    ExecutionRecords,
+    IdempotencyRecords,
+    RequestRecords,
+    SessionRecords,
+)
 
 NO_LIMIT = 1 << 60
 """A limit that no number of rows reaches."""
@@ -28,7 +30,7 @@ class Store(
     ConversationRecords,
     RequestRecords,
     IdempotencyRecords,
-    KeyRecords,
+    ApiKeyRecords,
     Owners,
     Protocol,
 ):

@@ -1,6 +1,6 @@
 """Checks for text that every store can hold. PostgreSQL refuses NUL, and no driver encodes a lone surrogate.
 
-Ids with either are refused: two of them must never become one. Names that a client chooses freely, of tools that do not
+Ids with either are refused: two ids must never become equal. Names that a client chooses freely, of tools that do not
 exist, are stored with a replacement character. JSON documents may contain anything: stores encode them.
 """
 

@@ -15,8 +15,7 @@ from time import perf_counter
 from typing import Protocol, TypeVar
 
 from .change import Change
-from .change_group import ChangeGroup, GroupWithdrawn
-from .committer import Committer
+from .committer import ChangeGroup, Committer, GroupWithdrawn
 from .errors import Conflict, StoreError, StoreUnavailable
 
 log = logging.getLogger("callboard.store")
@@ -59,7 +58,7 @@ class Writer:
     def __init__(self, store: Committer) -> None:
         self._store = store
         self._waiting: dict[Source, None] = {}
-        self._taken: list[tuple[Source, Sequence[Change]]] = []
+        self._writing: list[tuple[Source, Sequence[Change]]] = []
         """The changes that are being written, by source."""
         self._group = ChangeGroup(())
         """The group that the store is committing."""
@@ -144,9 +143,9 @@ class Writer:
             log.exception("the runtime failed while it probed the store")
 
     async def _write(self, sources: list[Source]) -> None:
-        self._taken = [(source, changes) for source in sources if (changes := _taken(source))]
-        while self._taken:
-            self._group = ChangeGroup(change for _, changes in self._taken for change in changes)
+        self._writing = [(source, changes) for source in sources if (changes := _take(source))]
+        while self._writing:
+            self._group = ChangeGroup(change for _, changes in self._writing for change in changes)
             try:
                 results = await self._commit(self._group)
             except GroupWithdrawn:
@@ -160,10 +159,10 @@ class Writer:
 
     def _form_again(self) -> None:
         """Form the group without the changes that were withdrawn."""
-        taken, self._taken = self._taken, []
-        for source, _ in taken:
+        writing, self._writing = self._writing, []
+        for source, _ in writing:
             if changes := source.take_again():
-                self._taken.append((source, changes))
+                self._writing.append((source, changes))
             else:
                 _confirm(source, ())
 
@@ -171,9 +170,9 @@ class Writer:
         refused = sum(isinstance(result, Conflict) for result in results)
         self.refused += refused
         self.written += len(results) - refused
-        taken, self._taken = self._taken, []
+        writing, self._writing = self._writing, []
         start = 0
-        for source, changes in taken:
+        for source, changes in writing:
             _confirm(source, results[start : start + len(changes)])
             start += len(changes)
 
@@ -217,18 +216,18 @@ class Writer:
         self._lose(error)
         while self._waiting:
             source, _ = self._waiting.popitem()
-            if changes := _taken(source):
-                self._taken = [(source, changes)]
+            if changes := _take(source):
+                self._writing = [(source, changes)]
                 self._lose(error)
 
     def _lose(self, error: StoreError) -> None:
-        taken, self._taken = self._taken, []
-        for source, changes in taken:
+        writing, self._writing = self._writing, []
+        for source, changes in writing:
             self.lost += len(changes)
             source.lost(error)
 
 
-def _taken(source: Source) -> Sequence[Change]:
+def _take(source: Source) -> Sequence[Change]:
     try:
         return source.take()
     except Exception as error:

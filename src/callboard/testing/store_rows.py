@@ -42,7 +42,7 @@ def execution_row(execution_id: str = "x", session_id: str = "s", **fields: Any)
         "kind": "tool",
         "document": b'{"a":1}',
         "fingerprint": "f",
-        "shown": b'{"a": 1}',
+        "display_arguments": b'{"a": 1}',
         "status": "executing",
         "priority": 0,
         "attempt": 1,
@@ -121,7 +121,7 @@ def key_row(key_id: str = "k", **fields: Any) -> KeyRow:
     return KeyRow(id=key_id, **filled | fields)
 
 
-def keyed(key: str = "k", fingerprint: str = "f", **fields: Any) -> IdempotencyRow:
+def idempotency_row(key: str = "k", fingerprint: str = "f", **fields: Any) -> IdempotencyRow:
     filled: dict[str, Any] = {"at": NOW}
     return IdempotencyRow(key=key, fingerprint=fingerprint, **filled | fields)
 
@@ -130,48 +130,42 @@ def event(number: int = 0, kind: str = "system_notice", at: float = NOW) -> byte
     return encode_event(kind, at, b'{"n":%d}' % number)
 
 
-def made(session_id: str = "s", **fields: Any) -> Change:
-    """A change that creates a session."""
+def create(session_id: str = "s", **fields: Any) -> Change:
+    """Return a change that creates a session."""
     return Change(session_id, session=session_row(session_id, **fields))
 
 
-def posts(*numbers: int, session_id: str = "s") -> Change:
+def post(*numbers: int, session_id: str = "s") -> Change:
+    """Return a change that posts events with these numbers."""
     return Change(session_id, events=[event(number) for number in numbers])
 
 
-def new(row: ExecutionRow) -> Change:
-    return Change(row.session_id, executions=[ExecutionWrite(row, new=True)])
+def add(row: ExecutionRow | TurnRow | InputRow | RequestRow) -> Change:
+    """Return a change that adds a row. An input comes with its event."""
+    match row:
+        case ExecutionRow():
+            return Change(row.session_id, executions=[ExecutionWrite(row, new=True)])
+        case TurnRow():
+            return Change(row.session_id, turns=[TurnWrite(row, new=True)])
+        case InputRow():
+            posted = encode_event("user_input", NOW, b'{"text":"Hi.","input_id":"%s"}' % row.id.encode())
+            return Change(row.session_id, inputs=[row], events=[posted])
+        case RequestRow():
+            return Change(row.session_id, requests=[RequestWrite(row)])
 
 
-def heard(row: InputRow) -> Change:
-    """A change that posts an input."""
-    posted = encode_event("user_input", NOW, b'{"text":"Hi.","input_id":"%s"}' % row.id.encode())
-    return Change(row.session_id, inputs=[row], events=[posted])
+def update(row: ExecutionRow | TurnRow, by: str | None = None) -> Change:
+    """Return a change that writes a stored row, which a process must hold; None: any process."""
+    if isinstance(row, TurnRow):
+        return Change(row.session_id, turns=[TurnWrite(row, by)])
+    return Change(row.session_id, executions=[ExecutionWrite(row, by)])
 
 
-def starts(row: TurnRow) -> Change:
-    """A change that starts a turn."""
-    return Change(row.session_id, turns=[TurnWrite(row, new=True)])
-
-
-def goes_on(row: TurnRow, by: str | None = None) -> Change:
-    """A change that writes a stored turn."""
-    return Change(row.session_id, turns=[TurnWrite(row, by)])
-
-
-def held(row: ExecutionRow, by: str | None = None) -> Change:
-    return Change(row.session_id, executions=[ExecutionWrite(row, held_by=by)])
-
-
-def asks(row: RequestRow, was: str | None = None) -> Change:
+def close(row: RequestRow, was: str = "open") -> Change:
+    """Return a change that closes a request, which must have a status."""
     return Change(row.session_id, requests=[RequestWrite(row, was)])
 
 
-def closes(row: RequestRow) -> Change:
-    """A change that closes an open request."""
-    return asks(row, "open")
-
-
 def claims(*rows: ExecutionRow) -> list[Claim]:
-    """The claims by which an heir learns of executions that it now owns."""
+    """Return the claims by which an heir learns of executions that it now owns."""
     return [Claim(row.session_id, row.id, row.user_id, row.kind) for row in rows]

@@ -8,7 +8,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from callboard.adapters.stores.memory import MemoryStore
 from callboard.server.identity import IdentityConfig, guard
 from callboard.server.identity.guard import Guard
-from callboard.storage.keys import new_key
+from callboard.storage.api_keys import new_key
 from callboard.testing import ManualClock
 
 HERE = "127.0.0.1"

@@ -15,9 +15,9 @@ from callboard.adapters.stores import open_store
 from callboard.adapters.stores.memory import MemoryStore
 from callboard.server.identity import key_cache
 from callboard.server.identity.key_cache import LIFETIME, USE_INTERVAL, KeyCache
-from callboard.storage import keys
+from callboard.storage import api_keys
+from callboard.storage.api_keys import KeyNameError, is_key, key_state, new_key, read_key
 from callboard.storage.errors import StoreUnavailable
-from callboard.storage.keys import KeyNameError, is_key, key_state, new_key, read_key
 from callboard.storage.rows import KeyRow
 from callboard.testing import ManualClock
 
@@ -54,7 +54,7 @@ def test_h5_keys_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) 
         compared.append((a, b))
         return a == b
 
-    monkeypatch.setattr(keys, "compare_digest", compare)
+    monkeypatch.setattr(api_keys, "compare_digest", compare)
     row, text = new_key("ann", 0.0)
     key = read_key(text)
     assert key is not None
@@ -66,7 +66,7 @@ def test_h5_keys_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_h5_a_text_of_zeros_opens_nothing() -> None:
-    assert not is_key(keys.ReadKey("0" * 16, "0" * 64), None)
+    assert not is_key(api_keys.ReadKey("0" * 16, "0" * 64), None)
 
 
 def test_states_of_a_key() -> None:
@@ -310,7 +310,7 @@ async def test_h5_the_cache_of_guessed_keys_is_bounded(monkeypatch: pytest.Monke
     assert key is not None
     assert await ring.find(key) == row
     for number in range(100):
-        assert await ring.find(keys.ReadKey(f"{number:016x}", "0" * 64)) is None
+        assert await ring.find(api_keys.ReadKey(f"{number:016x}", "0" * 64)) is None
     assert (len(ring._known), len(ring._unknown)) == (1, 10)
     assert await ring.find(key) == row
     assert store.asked.count(row.id) == 1, "guesses do not drive out what is known"

@@ -15,7 +15,7 @@ from callboard.server.app import create_app
 from callboard.server.identity import IdentityConfig, guard
 from callboard.server.identity.key_cache import LIFETIME
 from callboard.server.uvicorn_server import create_server, listen
-from callboard.storage.keys import new_key
+from callboard.storage.api_keys import new_key
 from callboard.testing import ManualClock
 
 pytestmark = pytest.mark.anyio

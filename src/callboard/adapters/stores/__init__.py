@@ -1,4 +1,4 @@
-"""Stores in memory, in a SQLite file and in PostgreSQL. The address chooses the store, and only that one is loaded."""
+"""Stores in memory, in a SQLite file and in PostgreSQL. The address chooses the store; no other is loaded."""
 
 from typing import TYPE_CHECKING
 

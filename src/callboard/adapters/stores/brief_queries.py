@@ -20,7 +20,7 @@ def brief_executions(
     longest: int,
 ) -> list[Brief[ExecutionRow]]:
     """See `ExecutionRecords.brief_executions`."""
-    columns = _columns(ExecutionRow, executions, longest, "shown", "value")
+    columns = _columns(ExecutionRow, executions, longest, "display_arguments", "value")
     statement = select(*columns).where(executions.c.session_id == session_id)
     if unfinished:
         statement = statement.where(executions.c.completed_at.is_(None))
@@ -29,7 +29,7 @@ def brief_executions(
         statement = statement.where(executions.c.place < select(executions.c.place).where(known).scalar_subquery())
     newest = connection.execute(statement.order_by(executions.c.place.desc()).limit(limit)).mappings().all()
     read = _reader(connection, executions.c.value)
-    return [_brief(ExecutionRow, dict(row), longest, read, "shown", "value") for row in reversed(newest)]
+    return [_brief(ExecutionRow, dict(row), longest, read, "display_arguments", "value") for row in reversed(newest)]
 
 
 def brief_requests(

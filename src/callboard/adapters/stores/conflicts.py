@@ -17,20 +17,18 @@ _request_texts: Callable[[RequestRow], tuple[str, ...]] = attrgetter(
 )
 
 
-class KnownExecution(Protocol):
-    """The fields of an execution that a decision needs."""
+class KnownTurn(Protocol):
+    """The field of a turn that a decision needs."""
 
-    @property
-    def call_id(self) -> str: ...
     @property
     def owner(self) -> str | None: ...
 
 
-class KnownTurn(Protocol):
-    """The fields of a turn that a decision needs."""
+class KnownExecution(KnownTurn, Protocol):
+    """The fields of an execution that a decision needs."""
 
     @property
-    def owner(self) -> str: ...
+    def call_id(self) -> str: ...
 
 
 class KnownRequest(Protocol):
@@ -92,7 +90,7 @@ def find_conflict(
         or (_requests(change, requests) if change.requests else None)
         or (_turns(change, session) if change.turns or change.stop_turns else None)
         or (_inputs(change, session) if change.inputs or change.deliveries else None)
-        or (_results(change, session) if change.late or change.taken or change.cancel else None)
+        or (_results(change, session) if change.late or change.consumed or change.cancel else None)
     )
 
 
@@ -202,10 +200,10 @@ def _results(change: Change, session: KnownSession | None) -> Conflict | None:
     for execution_id in (*change.late, *change.cancel):
         if execution_id not in made and (session is None or execution_id not in session.executions):
             return Conflict(f"There is no execution {execution_id} in session {change.session_id}.")
-    late, taken = set(change.late), set[str]()
-    for execution_id in change.taken:
+    late, consumed = set(change.late), set[str]()
+    for execution_id in change.consumed:
         waits = execution_id in late or (session is not None and execution_id in session.unconsumed)
-        if not waits or execution_id in taken:
+        if not waits or execution_id in consumed:
             return Conflict(f"No result of the execution {execution_id} waits to be consumed.")
-        taken.add(execution_id)
+        consumed.add(execution_id)
     return None

@@ -32,11 +32,11 @@ class Database(Protocol):
         ...
 
     def is_connection_error(self, error: Exception) -> bool:
-        """Return whether the connection failed: another one may work."""
+        """Return whether the connection failed: a new connection may work."""
         ...
 
     def is_contention(self, error: Exception) -> bool:
-        """Return whether a transaction was aborted in favour of another one."""
+        """Return whether a transaction was aborted in favour of another transaction."""
         ...
 
     def translate_error(self, error: Exception) -> StoreError | None:

@@ -2,12 +2,14 @@
 
 import operator
 from collections.abc import Sequence
+from functools import partial
+from itertools import compress
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from ...storage.change import Change
-from ...storage.change_group import ChangeGroup, GroupWithdrawn
+from ...storage.committer import ChangeGroup, GroupWithdrawn
 from ...storage.errors import Conflict, StoreError, StoreUnavailable
 from .backend import Backend
 from .connections import PinnedConnection
@@ -26,7 +28,7 @@ class GroupCommit:
         """The last group, as long as it is unknown whether it was written."""
 
     def commit(self, connection: PinnedConnection, changes: Sequence[Change]) -> list[int | Conflict]:
-        """Write a group, unless it is a repeated one that was written before `StoreUnavailable`.
+        """Write a group, unless it is committed again after `StoreUnavailable` and was written the first time.
 
         Raises `GroupWithdrawn` if the group was withdrawn, and does not write it.
         """
@@ -36,29 +38,24 @@ class GroupCommit:
             self._number += 1
         self._unsure = changes
 
-        def write(c: Connection) -> list[int | Conflict]:
+        def write(c: Connection, *, carefully: bool = False) -> list[int | Conflict]:
             nonlocal again
-            written = self._database.written_results(c, self._number) if again else None
-            if written is None:
+            results = self._database.written_results(c, self._number) if again else None
+            if results is None:
                 again = True
                 group.unseal()
                 group.check()
                 batch: Batch = {}
-                written = self._writer.write(c, changes, batch=batch)
-                self._finish(c, changes, written, batch)
+                if carefully:
+                    self._writer.lock(c, {change.session_id for change in changes})
+                    results = self._write_halves(c, changes)
+                else:
+                    results = self._writer.write(c, changes, batch=batch)
+                fits = [not isinstance(result, Conflict) for result in results]
+                written = {change.session_id for change in compress(changes, fits)}
+                self._database.finish_group(c, self._number, results, sorted(written), batch)
                 group.seal()
-            return written
-
-        def write_carefully(c: Connection) -> list[int | Conflict]:
-            written = self._database.written_results(c, self._number)
-            if written is None:
-                group.unseal()
-                group.check()
-                self._writer.lock(c, {change.session_id for change in changes})
-                written = self._write_halves(c, changes)
-                self._finish(c, changes, written, {})
-                group.seal()
-            return written
+            return results
 
         try:
             try:
@@ -66,7 +63,7 @@ class GroupCommit:
             except (StoreError, GroupWithdrawn):
                 raise
             except Exception:  # the database does not accept the data of some change
-                results = connection.run(write_carefully)
+                results = connection.run(partial(write, carefully=True))
         except StoreUnavailable:
             if self._database.is_certain:
                 group.unseal()
@@ -76,20 +73,6 @@ class GroupCommit:
             raise
         self._unsure = ()
         return results
-
-    def _finish(
-        self,
-        connection: Connection,
-        changes: Sequence[Change],
-        results: Sequence[int | Conflict],
-        batch: Batch,
-    ) -> None:
-        written = {
-            change.session_id
-            for change, result in zip(changes, results, strict=True)
-            if not isinstance(result, Conflict)
-        }
-        self._database.finish_group(connection, self._number, results, sorted(written), batch)
 
     def _write_halves(self, connection: Connection, changes: Sequence[Change]) -> list[int | Conflict]:
         """Write all acceptable changes, by writing halves, and halves of halves, of a group that cannot be written."""

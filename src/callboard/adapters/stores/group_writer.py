@@ -6,8 +6,9 @@ statement per table, however many changes there are.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -17,14 +18,7 @@ from ...storage.rows import IdempotencyRow, SessionRow
 from ...storage.text import is_storable
 from .conflicts import has_storable_text
 from .revisions import require_current
-from .staging import (
-    StagedExecution,
-    StagedGroup,
-    StagedRequest,
-    StagedSession,
-    StagedTurn,
-    changes_records,
-)
+from .staging import StagedGroup, StagedRequest, StagedSession, StagedWork, changes_records
 from .statements import Batch, Row, Statements
 
 SEPARATE = frozenset({"update_sessions", "write_states", "cancel_executions", "cancel_turns"})
@@ -43,7 +37,7 @@ class GroupWriter:
         Raises `StoreOutdated` if another version has migrated the database: a migration locks the sessions too, so
         that a writer sees either the old tables or the new revision.
         """
-        rows = self._statements.query(connection, "lock_sessions", zip(filter(is_storable, session_ids)))
+        rows = self._statements.execute(connection, "lock_sessions", zip(filter(is_storable, session_ids))).fetchall()
         if rows:
             require_current(rows[0][-1])
         return {row[0]: StagedSession(*row[:-1]) for row in rows}
@@ -67,8 +61,8 @@ class GroupWriter:
             rows = [(session_id, created[session_id], True, 1, 0, 0, 0, 0) for session_id in missing]
             self._statements.write(connection, "create_sessions", rows)
             group.sessions |= self.lock(connection, missing)
-        if named:
-            known = [change for change in named if change.session_id in group.sessions]
+        known = [change for change in named if change.session_id in group.sessions]
+        if known:
             self._read_sessions(connection, group, known)
             self._read_executions(connection, group, known)
             self._read_conversations(connection, group, known)
@@ -80,52 +74,49 @@ class GroupWriter:
             self._statements.execute(connection, "delete_sessions", zip(unused))
         return results
 
+    def _query(self, connection: Connection, name: str, keys: Collection[Sequence[str | int]]) -> Iterable[Any]:
+        return self._statements.execute(connection, name, keys) if keys else ()
+
     def _read_sessions(self, connection: Connection, group: StagedGroup, changes: Sequence[Change]) -> None:
         """Read the users, unconsumed results and idempotency keys that changes are checked against."""
-        states = {change.session_id for change in changes if change.session or change.late or change.taken}
-        if states:
-            for session_id in states:
-                group.sessions[session_id].exists = False
-            for session_id, user_id, unconsumed in self._statements.query(connection, "read_states", zip(states)):
-                session = group.sessions[session_id]
-                session.exists = True
-                session.user_id = user_id
-                session.unconsumed_before = tuple(json.loads(unconsumed))
-                session.unconsumed = dict.fromkeys(session.unconsumed_before)
+        states = {(change.session_id,) for change in changes if change.session or change.late or change.consumed}
+        for (session_id,) in states:
+            group.sessions[session_id].exists = False
+        for session_id, user_id, unconsumed in self._query(connection, "read_states", states):
+            session = group.sessions[session_id]
+            session.exists = True
+            session.user_id = user_id
+            session.unconsumed_before = tuple(json.loads(unconsumed))
+            session.unconsumed = dict.fromkeys(session.unconsumed_before)
         keys = {(change.session_id, change.idempotency.key) for change in changes if change.idempotency}
-        if keys:
-            for session_id, key, fingerprint, seq, answer, at in self._statements.query(
-                connection, "read_idempotency_keys", keys
-            ):
-                group.sessions[session_id].idempotency[key] = IdempotencyRow(
-                    key=key, fingerprint=fingerprint, at=at, answer=answer.encode(), seq=seq
-                )
+        for session_id, key, fingerprint, seq, answer, at in self._query(connection, "read_idempotency_keys", keys):
+            group.sessions[session_id].idempotency[key] = IdempotencyRow(
+                key=key, fingerprint=fingerprint, at=at, answer=answer.encode(), seq=seq
+            )
 
     def _read_executions(self, connection: Connection, group: StagedGroup, changes: Sequence[Change]) -> None:
         """Read the executions that changes name, and the call ids that new executions must not repeat."""
         named = {
             (change.session_id, execution_id)
             for change in changes
-            for execution_id in chain((write.row.id for write in change.executions), change.late, change.cancel)
-        } | {
-            (change.session_id, write.row.execution_id)
-            for change in changes
-            for write in change.requests
-            if is_storable(write.row.execution_id)
+            for execution_id in chain(
+                (write.row.id for write in change.executions),
+                (write.row.execution_id for write in change.requests),
+                change.late,
+                change.cancel,
+            )
         }
-        if named:
-            for session_id, execution_id, place, call_id, owner, completed_at, cancelling in self._statements.query(
-                connection, "lock_executions", named
-            ):
-                group.sessions[session_id].executions[execution_id] = StagedExecution(
-                    place, call_id, owner, completed_at is not None, bool(cancelling)
-                )
+        for session_id, execution_id, place, call_id, owner, completed_at, cancelling in self._query(
+            connection, "lock_executions", named
+        ):
+            group.sessions[session_id].executions[execution_id] = StagedWork(
+                place, call_id, owner, completed_at is not None, bool(cancelling)
+            )
         calls = {
             (change.session_id, write.row.call_id) for change in changes for write in change.executions if write.new
         }
-        if calls:
-            for session_id, call_id in self._statements.query(connection, "read_calls", calls):
-                group.sessions[session_id].calls.add(call_id)
+        for session_id, call_id in self._query(connection, "read_calls", calls):
+            group.sessions[session_id].calls.add(call_id)
 
     def _read_conversations(self, connection: Connection, group: StagedGroup, changes: Sequence[Change]) -> None:
         """Read the turns and inputs that changes name."""
@@ -134,28 +125,23 @@ class GroupWriter:
             for change in changes
             for number in chain((write.row.number for write in change.turns), change.stop_turns)
         }
-        if turns:
-            for session_id, number, owner, completed_at, cancelling in self._statements.query(
-                connection, "lock_turns", turns
-            ):
-                group.sessions[session_id].turns[number] = StagedTurn(
-                    number, owner, completed_at is not None, bool(cancelling)
-                )
+        for session_id, number, owner, completed_at, cancelling in self._query(connection, "lock_turns", turns):
+            group.sessions[session_id].turns[number] = StagedWork(
+                number, "", owner, completed_at is not None, bool(cancelling)
+            )
         inputs = {
             (change.session_id, input_id)
             for change in changes
             for input_id in chain((row.id for row in change.inputs), (each.input_id for each in change.deliveries))
         }
-        if inputs:
-            for session_id, input_id in self._statements.query(connection, "lock_inputs", inputs):
-                group.sessions[session_id].inputs.add(input_id)
+        for session_id, input_id in self._query(connection, "lock_inputs", inputs):
+            group.sessions[session_id].inputs.add(input_id)
 
     def _read_requests(self, connection: Connection, group: StagedGroup, changes: Sequence[Change]) -> None:
         """Read the statuses of the requests that changes name."""
-        ids = {write.row.id for change in changes for write in change.requests}
-        if ids:
-            for request_id, session_id, status in self._statements.query(connection, "read_requests", zip(ids)):
-                group.known_requests[request_id] = StagedRequest(session_id, status)
+        ids = {(write.row.id,) for change in changes for write in change.requests}
+        for request_id, session_id, status in self._query(connection, "read_requests", ids):
+            group.known_requests[request_id] = StagedRequest(session_id, status)
 
     def _flush(self, connection: Connection, group: StagedGroup, careful: bool, batch: Batch | None) -> None:
         """Write the staged rows."""
@@ -176,10 +162,10 @@ class GroupWriter:
             ("write_states", [_state(session, row) for session, row in rows]),
             ("update_unconsumed", [(each.id, _names(each.unconsumed)) for each in sessions if _is_consumed(each)]),
             ("write_executions", [each.row() for _, each in executions if each.values is not None]),
-            ("cancel_executions", [(owner, each.place, True) for owner, each in executions if each.only_cancelled]),
+            ("cancel_executions", [(of, each.position) for of, each in executions if each.only_cancelled]),
             ("write_requests", list(group.requests.values())),
             ("write_turns", [each.row() for _, each in turns if each.values is not None]),
-            ("cancel_turns", [(owner, each.number, True) for owner, each in turns if each.only_cancelled]),
+            ("cancel_turns", [(of, each.position) for of, each in turns if each.only_cancelled]),
             ("insert_inputs", list(group.inputs.values())),
             ("deliver_inputs", list(group.deliveries.values())),
             ("write_idempotency_keys", list(group.keys.values())),

@@ -1,13 +1,14 @@
-"""Queries of API keys. Each is safe to repeat, as after a commit with an unknown result."""
+"""Writes of API keys. Each is safe to repeat, as after a commit with an unknown result."""
+
+from dataclasses import asdict
 
 from sqlalchemy import Connection, or_, select, text, update
 
 from ...storage.errors import Conflict
 from ...storage.rows import KeyRow
-from .tables import api_keys
+from .tables import api_keys, columns_of
 
-_FIELDS = tuple(KeyRow.__dataclass_fields__)
-_KEY = select(*(api_keys.c[name] for name in _FIELDS))
+KEY = select(*columns_of(api_keys, KeyRow))
 _INSERT = text(
     "INSERT INTO api_keys (id, user_id, name, digest, created_at, expires_at, revoked_at, last_used_at)"
     " VALUES (:id, :user_id, :name, :digest, :created_at, :expires_at, :revoked_at, :last_used_at)"
@@ -16,20 +17,14 @@ _INSERT = text(
 
 
 def add(connection: Connection, row: KeyRow) -> None:
-    connection.execute(_INSERT, {name: getattr(row, name) for name in _FIELDS})
+    connection.execute(_INSERT, asdict(row))
     if find(connection, row.id) != row:
         raise Conflict(f"There is a key {row.id} already.")
 
 
 def find(connection: Connection, key_id: str) -> KeyRow | None:
-    row = connection.execute(_KEY.where(api_keys.c.id == key_id)).mappings().one_or_none()
+    row = connection.execute(KEY.where(api_keys.c.id == key_id)).mappings().one_or_none()
     return KeyRow(**row) if row else None
-
-
-def listed(connection: Connection, user_id: str | None, limit: int) -> list[KeyRow]:
-    statement = _KEY if user_id is None else _KEY.where(api_keys.c.user_id == user_id)
-    rows = connection.execute(statement.order_by(api_keys.c.place).limit(limit)).mappings()
-    return [KeyRow(**row) for row in rows]
 
 
 def revoke(connection: Connection, key_id: str, at: float) -> KeyRow | None:

@@ -15,13 +15,13 @@ def delete_session(connection: Connection, session_id: str, created_at: float | 
     return connection.execute(removed).rowcount == 1
 
 
-def forget_keys(connection: Connection, before: float) -> int:
+def forget_idempotency_keys(connection: Connection, before: float) -> int:
     """Delete the idempotency keys that are older than a time."""
     return connection.execute(delete(idempotency_keys).where(idempotency_keys.c.at < before)).rowcount
 
 
 def trim(connection: Connection, session_id: str, keep: int, before: float) -> int:
-    """Delete the oldest events: those beyond the newest `keep`, and older ones up to the first that is new enough.
+    """Delete the oldest events: those beyond the newest `keep`, and those before the first that is new enough.
 
     An input that is not delivered to the model stays, with all events after it.
     """

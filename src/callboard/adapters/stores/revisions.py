@@ -41,17 +41,16 @@ def upgrade(connection: Connection, name: str) -> Migrated:
     if before != REVISION:
         from .migrations import migrate_to
 
-        if before is not None:
-            require_known(before, name)
+        require_known(before, name)
         migrate_to(connection, REVISION)
     return Migrated(before, REVISION)
 
 
-def require_known(revision: str, name: str) -> None:
-    """Raise `StoreError` for a revision that only a newer version knows."""
+def require_known(revision: str | None, name: str) -> None:
+    """Raise `StoreError` for a revision that only a newer version knows. None: there are no tables yet."""
     from .migrations import revisions
 
-    if revision not in revisions():
+    if revision is not None and revision not in revisions():
         raise StoreError(
             f"{name} was made by a newer version of Callboard (its revision is {revision}). Update Callboard to use it."
         )

@@ -4,96 +4,65 @@ A `StagedGroup` begins with the stored records that the changes name. Each chang
 alters it, so that the next change is checked against the result. In the end it holds the rows to write.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import NamedTuple
 
 from ...storage.change import Change
 from ...storage.errors import Conflict
-from ...storage.idempotency_records import MAX_KEYS
-from ...storage.rows import ExecutionRow, IdempotencyRow, SessionRow
+from ...storage.records import MAX_IDEMPOTENCY_KEYS
+from ...storage.rows import ExecutionRow, IdempotencyRow, SessionRow, TurnRow
 from .conflicts import find_conflict
 from .event_header import event_header
 from .statements import Row
 
-EXECUTION = (
+# The values of rows, in the order of the columns in `statements.sql`. JSON comes last.
+_execution_values = attrgetter(
     *("session_id", "id", "user_id", "call_id", "tool", "kind", "fingerprint", "status", "priority", "attempt"),
-    *("max_attempts", "late", "parent_id", "queued_at", "started_at", "completed_at", "owner", "retry_at"),
-    *("document", "shown", "errors", "value", "error"),
+    *("max_attempts", "late", "parent_id", "queued_at", "started_at", "completed_at", "owner", "retry_at", "document"),
 )
-"""The columns of `StagedExecution.values`."""
-
-REQUEST = (
+_execution_json = attrgetter("display_arguments", "errors", "value", "error")
+_turn_values = attrgetter("session_id", "turn_id", "user_id", "status", "started_at", "completed_at", "owner")
+_input_values = attrgetter("session_id", "id", "user_id", "received_at", "owner", "delivered_at")
+_request_values = attrgetter(
     *("id", "session_id", "user_id", "execution_id", "kind", "purpose", "tool", "fingerprint", "status"),
     *("created_at", "expires_at", "answered_at"),
-    *("payload", "schema", "answer"),
 )
-"""The columns of `StagedGroup.requests`."""
-
-_execution_values, _execution_json = attrgetter(*EXECUTION[:-4]), attrgetter(*EXECUTION[-4:])
-_request_values, _request_json = attrgetter(*REQUEST[:-3]), attrgetter(*REQUEST[-3:])
+_request_json = attrgetter("payload", "schema", "answer")
 
 
-class StagedExecution:
-    """An execution that changes name, in its state after the group."""
+@dataclass(slots=True, eq=False)
+class StagedWork:
+    """An execution or a turn that changes name, in its state after the group."""
 
-    __slots__ = ("call_id", "cancelled", "cancelling", "finished", "owner", "place", "values")
+    position: int
+    """The `place` of an execution or the `number` of a turn."""
+    call_id: str = ""
+    """The call id of an execution."""
+    owner: str | None = None
+    finished: bool = False
+    cancelling: bool = False
+    values: Row | None = None
+    """The values to write, without those of `row`."""
+    only_cancelled: bool = False
+    """Whether changes cancel it, and write nothing else of it."""
 
-    def __init__(
-        self, place: int, call_id: str, owner: str | None = None, finished: bool = False, cancelling: bool = False
-    ) -> None:
-        self.place = place
-        self.call_id = call_id
-        self.owner = owner
-        self.finished = finished
-        self.cancelling = cancelling
-        self.values: Row | None = None
-        """The values to write."""
-        self.cancelled = False
-        """Whether a change cancels it."""
+    def write(self, row: ExecutionRow | TurnRow, values: Row) -> None:
+        self.owner = row.owner
+        self.finished = row.completed_at is not None
+        self.cancelling = self.cancelling or row.cancelling
+        self.values = values
+        self.only_cancelled = False
 
-    @property
-    def only_cancelled(self) -> bool:
-        """Whether changes cancel it, and write nothing else of it."""
-        return self.cancelled and self.values is None
-
-    def row(self) -> Row:
-        """Return the row to write."""
-        return *(self.values or ()), self.place, self.cancelling
-
-
-TURN = ("session_id", "number", "turn_id", "user_id", "status", "started_at", "completed_at", "owner")
-"""The columns of `StagedTurn.values`."""
-
-INPUT = ("session_id", "id", "user_id", "received_at", "owner", "delivered_at")
-"""The columns of `StagedGroup.inputs`."""
-
-_turn_values, _input_values = attrgetter(*TURN), attrgetter(*INPUT)
-
-
-class StagedTurn:
-    """A turn that changes name, in its state after the group."""
-
-    __slots__ = ("cancelled", "cancelling", "finished", "number", "owner", "values")
-
-    def __init__(self, number: int, owner: str, finished: bool = False, cancelling: bool = False) -> None:
-        self.number = number
-        self.owner = owner
-        self.finished = finished
-        self.cancelling = cancelling
-        self.values: Row | None = None
-        """The values to write."""
-        self.cancelled = False
-        """Whether a change cancels it."""
-
-    @property
-    def only_cancelled(self) -> bool:
-        """Whether changes cancel it, and write nothing else of it."""
-        return self.cancelled and self.values is None
+    def cancel(self) -> None:
+        """Mark it to be cancelled, unless it is finished."""
+        if not self.finished:
+            self.cancelling = True
+            self.only_cancelled = self.values is None
 
     def row(self) -> Row:
         """Return the row to write."""
-        return *(self.values or ()), self.cancelling
+        return *(self.values or ()), self.position, self.cancelling
 
 
 class StagedRequest(NamedTuple):
@@ -132,9 +101,9 @@ class StagedSession:
         self.user_id = ""
         self.unconsumed: dict[str, None] = {}
         self.unconsumed_before: tuple[str, ...] = ()
-        self.executions: dict[str, StagedExecution] = {}
+        self.executions: dict[str, StagedWork] = {}
         self.calls: set[str] = set()
-        self.turns: dict[int, StagedTurn] = {}
+        self.turns: dict[int, StagedWork] = {}
         self.inputs: set[str] = set()
         self.idempotency: dict[str, IdempotencyRow] = {}
         self.row: SessionRow | None = None
@@ -210,19 +179,22 @@ class StagedGroup:
             session.row = change.session
             session.writes += 1
         for row, values in executions:
-            self._stage_execution(session, row, values)
+            execution = session.executions.get(row.id)
+            if execution is None:
+                session.last_execution += 1
+                execution = session.executions[row.id] = StagedWork(session.last_execution, row.call_id)
+                session.calls.add(row.call_id)
+            execution.write(row, values)
         for row, values in requests:
             self.known_requests[row.id] = StagedRequest(row.session_id, row.status)
             self.requests[row.id] = values
         self._stage_conversation(session, change)
         for execution_id in change.late:
             session.unconsumed[execution_id] = None
-        for execution_id in change.taken:
+        for execution_id in change.consumed:
             del session.unconsumed[execution_id]
         for execution_id in change.cancel:
-            execution = session.executions[execution_id]
-            if not execution.finished:
-                execution.cancelling = execution.cancelled = True
+            session.executions[execution_id].cancel()
         for entry in entries:
             session.last_entry += 1
             self.transcript.append((session.id, session.last_entry, entry))
@@ -235,31 +207,14 @@ class StagedGroup:
         session.idempotency[row.key] = row
         session.last_key += 1
         session.counted = True
-        slot = session.last_key % MAX_KEYS
+        slot = session.last_key % MAX_IDEMPOTENCY_KEYS
         self.keys[session.id, slot] = (session.id, slot, row.key, row.fingerprint, row.seq, row.answer.decode(), row.at)
-
-    def _stage_execution(self, session: StagedSession, row: ExecutionRow, values: Row) -> None:
-        execution = session.executions.get(row.id)
-        if execution is None:
-            session.last_execution += 1
-            execution = session.executions[row.id] = StagedExecution(session.last_execution, row.call_id)
-            session.calls.add(row.call_id)
-        execution.owner = row.owner
-        execution.finished = row.completed_at is not None
-        execution.cancelling = execution.cancelling or row.cancelling
-        execution.values = values
 
     def _stage_conversation(self, session: StagedSession, change: Change) -> None:
         for row, _, _ in change.turns:
-            turn = session.turns.setdefault(row.number, StagedTurn(row.number, row.owner))
-            turn.owner = row.owner
-            turn.finished = row.completed_at is not None
-            turn.cancelling = turn.cancelling or row.cancelling
-            turn.values = _turn_values(row)
+            session.turns.setdefault(row.number, StagedWork(row.number)).write(row, _turn_values(row))
         for number in change.stop_turns:
-            turn = session.turns[number]
-            if not turn.finished:
-                turn.cancelling = turn.cancelled = True
+            session.turns[number].cancel()
         for row in change.inputs:
             session.inputs.add(row.id)
             self.inputs[session.id, row.id] = _input_values(row)
@@ -281,7 +236,7 @@ def changes_records(change: Change) -> bool:
         or change.inputs
         or change.deliveries
         or change.late
-        or change.taken
+        or change.consumed
         or change.cancel
         or change.transcript
         or change.idempotency

@@ -20,12 +20,8 @@ _NAMED = re.compile(r"^-- (\w+): .+\n((?:(?!^-- ).*\n?)+)", re.MULTILINE)
 class Statements(Protocol):
     """The statements that write groups of changes, for one kind of database."""
 
-    def query(self, connection: Connection, name: str, keys: Iterable[Sequence[str | int]]) -> list[Any]:
-        """Run a statement for these keys, and return its rows."""
-        ...
-
-    def execute(self, connection: Connection, name: str, keys: Iterable[Sequence[str | int]]) -> None:
-        """Run a statement for these keys."""
+    def execute(self, connection: Connection, name: str, keys: Iterable[Sequence[str | int]]) -> Any:
+        """Run a statement for these keys, and return the driver's cursor."""
         ...
 
     def write(

@@ -1,9 +1,12 @@
 """The tables, as queries use them. Migrations create them; a test compares the two."""
 
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    ColumnElement,
     Double,
     ForeignKey,
     Identity,
@@ -41,6 +44,16 @@ _number = BigInteger().with_variant(Integer(), "sqlite")
 
 def _of_session() -> ForeignKey:
     return ForeignKey("sessions.id", ondelete="CASCADE")
+
+
+def _partial_index(name: str, where: ColumnElement[bool], *columns: Column[Any]) -> None:
+    Index(name, *columns, sqlite_where=where, postgresql_where=where)
+
+
+def columns_of(table: Table, row: type[Any]) -> list[ColumnElement[Any]]:
+    """Return the columns of a row's fields, with the names of the fields."""
+    columns = (table.c[name] for name in row.__dataclass_fields__)
+    return [column if column.name == column.key else column.label(column.key) for column in columns]
 
 
 sessions = Table(
@@ -103,7 +116,7 @@ executions = Table(
     Column("kind", Text, nullable=False),
     Column("document", LargeBinary),
     Column("fingerprint", Text, nullable=False),
-    Column("shown", _json, nullable=False),
+    Column("shown", _json, nullable=False, key="display_arguments"),
     Column("status", Text, nullable=False),
     Column("priority", BigInteger, nullable=False),
     Column("attempt", BigInteger, nullable=False),
@@ -127,31 +140,12 @@ executions = Table(
 
 `ready` says whether an unfinished execution that no process owns can go on: see `Owners.recover`."""
 
-Index(
-    "executions_unfinished",
-    executions.c.session_id,
-    executions.c.place,
-    sqlite_where=executions.c.completed_at.is_(None),
-    postgresql_where=executions.c.completed_at.is_(None),
-)
-Index(
-    "executions_owner",
-    executions.c.owner,
-    executions.c.session_id,
-    executions.c.id,
-    sqlite_where=executions.c.completed_at.is_(None),
-    postgresql_where=executions.c.completed_at.is_(None),
-)
-
-Index(
-    "executions_ready",
-    executions.c.session_id,
-    executions.c.id,
-    sqlite_where=executions.c.ready,
-    postgresql_where=executions.c.ready,
-)
-stopping = and_(executions.c.cancelling, executions.c.completed_at.is_(None))
-Index("executions_stopping", executions.c.owner, sqlite_where=stopping, postgresql_where=stopping)
+incomplete = executions.c.completed_at.is_(None)
+stopping = and_(executions.c.cancelling, incomplete)
+_partial_index("executions_unfinished", incomplete, executions.c.session_id, executions.c.place)
+_partial_index("executions_owner", incomplete, executions.c.owner, executions.c.session_id, executions.c.id)
+_partial_index("executions_ready", executions.c.ready, executions.c.session_id, executions.c.id)
+_partial_index("executions_stopping", stopping, executions.c.owner)
 """Finds the executions that a process is to cancel without reading all that it runs."""
 
 turns = Table(
@@ -170,10 +164,10 @@ turns = Table(
 """The turns of conversations. Those that run are found by their session, by their process, and if asked to stop."""
 
 running = turns.c.completed_at.is_(None)
-Index("turns_running", turns.c.session_id, turns.c.number, sqlite_where=running, postgresql_where=running)
-Index("turns_owner", turns.c.owner, turns.c.session_id, sqlite_where=running, postgresql_where=running)
 stopping_turns = and_(turns.c.cancelling, running)
-Index("turns_stopping", turns.c.owner, sqlite_where=stopping_turns, postgresql_where=stopping_turns)
+_partial_index("turns_running", running, turns.c.session_id, turns.c.number)
+_partial_index("turns_owner", running, turns.c.owner, turns.c.session_id)
+_partial_index("turns_stopping", stopping_turns, turns.c.owner)
 
 inputs = Table(
     "inputs",
@@ -185,11 +179,11 @@ inputs = Table(
     Column("delivered_at", Double),
     Column("owner", _name, nullable=False),
 )
-"""Inputs of users. Delivered ones are kept, so that an input with the same id is not accepted again."""
+"""Inputs of users. Delivered inputs are kept, so that an input with the same id is not accepted again."""
 
 undelivered = inputs.c.delivered_at.is_(None)
-Index("inputs_undelivered", inputs.c.session_id, sqlite_where=undelivered, postgresql_where=undelivered)
-Index("inputs_owner", inputs.c.owner, inputs.c.session_id, sqlite_where=undelivered, postgresql_where=undelivered)
+_partial_index("inputs_undelivered", undelivered, inputs.c.session_id)
+_partial_index("inputs_owner", undelivered, inputs.c.owner, inputs.c.session_id)
 
 requests = Table(
     "requests",
@@ -215,12 +209,7 @@ requests = Table(
     Index("requests_user", "user_id", "place"),
 )
 
-Index(
-    "requests_expiry",
-    requests.c.expires_at,
-    sqlite_where=requests.c.status == "open",
-    postgresql_where=requests.c.status == "open",
-)
+_partial_index("requests_expiry", requests.c.status == "open", requests.c.expires_at)
 
 transcript = Table(
     "transcript",

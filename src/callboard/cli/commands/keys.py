@@ -7,7 +7,7 @@ import typer
 from rich.text import Text
 
 from ...runtime import open_store
-from ...storage.keys import PREFIX, key_state, new_key, read_key
+from ...storage.api_keys import PREFIX, key_state, new_key, read_key
 from ...storage.rows import KeyRow
 from ...storage.store import Store
 from ..process import Exit

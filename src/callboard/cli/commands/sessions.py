@@ -251,7 +251,7 @@ def _unfinished(status: SessionStatus, rows: Sequence[ExecutionRow]) -> list[tup
             f"{row.attempt} of {row.max_attempts}",
             span(now - row.queued_at),
             _process(row, status.owners),
-            compact(from_json(row.shown), MAX_VALUE),
+            compact(from_json(row.display_arguments), MAX_VALUE),
         )
         for row in rows
     ]

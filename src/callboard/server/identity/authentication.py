@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ...clock import Clock
-from ...storage.key_records import KeyRecords
-from ...storage.keys import PREFIX, ReadKey, key_state, read_key
+from ...storage.api_keys import PREFIX, ReadKey, key_state, read_key
+from ...storage.records import ApiKeyRecords
 from .auth_problems import keys_required, rate_limited, token_invalid, token_missing, unavailable
 from .config import LOCAL, IdentityConfig
 from .key_cache import KeyCache
@@ -27,7 +27,7 @@ class Identity(NamedTuple):
 class Authenticator:
     """Authenticates requests and applies rate limits. Raises `Problem` or `StoreError`."""
 
-    def __init__(self, config: IdentityConfig, store: KeyRecords | None, clock: Clock) -> None:
+    def __init__(self, config: IdentityConfig, store: ApiKeyRecords | None, clock: Clock) -> None:
         self._config = config
         self._clock = clock
         self._keys = None if store is None else KeyCache(store, clock)

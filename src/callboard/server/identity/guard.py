@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ...clock import Clock, SystemClock
 from ...protocols.problem import Problem
 from ...storage.errors import StoreError
-from ...storage.key_records import KeyRecords
+from ...storage.records import ApiKeyRecords
 from ..exact_routes import request_path
 from ..page_assets import page_routes
 from ..problems import problem_of
@@ -35,7 +35,7 @@ _SAFE = frozenset({"GET", "HEAD"})
 def guard(
     app: ASGIApp,
     config: IdentityConfig,
-    store: KeyRecords | None = None,
+    store: ApiKeyRecords | None = None,
     *,
     clock: Clock | None = None,
     public: Collection[str] = (),
@@ -49,7 +49,7 @@ class Guard:
     """See `guard`."""
 
     def __init__(
-        self, app: ASGIApp, config: IdentityConfig, store: KeyRecords | None, clock: Clock, public: frozenset[str]
+        self, app: ASGIApp, config: IdentityConfig, store: ApiKeyRecords | None, clock: Clock, public: frozenset[str]
     ) -> None:
         self._app = app
         self._config = config

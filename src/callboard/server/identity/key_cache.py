@@ -5,9 +5,9 @@ from collections import OrderedDict
 from dataclasses import replace
 
 from ...clock import Clock
+from ...storage.api_keys import ReadKey, is_key
 from ...storage.errors import StoreError
-from ...storage.key_records import KeyRecords
-from ...storage.keys import ReadKey, is_key
+from ...storage.records import ApiKeyRecords
 from ...storage.rows import KeyRow
 
 log = logging.getLogger("callboard.identity")
@@ -25,7 +25,7 @@ MAX_ENTRIES = 10_000
 class KeyCache:
     """Looks API keys up. Raises `StoreError` if an entry has expired and the store does not respond."""
 
-    def __init__(self, store: KeyRecords, clock: Clock) -> None:
+    def __init__(self, store: ApiKeyRecords, clock: Clock) -> None:
         self._store = store
         self._clock = clock
         self._known: OrderedDict[str, tuple[KeyRow, float]] = OrderedDict()

@@ -9,7 +9,7 @@ from jwt.exceptions import ExpiredSignatureError, InvalidAudienceError, InvalidI
 
 from ...clock import Clock
 from ...errors import CallboardError
-from ...storage.keys import usable_name
+from ...storage.api_keys import usable_name
 from .config import ANY, LOCAL, IdentityConfig
 from .keyset import KeySet
 

@@ -22,21 +22,11 @@ The fixture `store` gives an empty, open store for each test. A store that sever
 The suite needs pytest, and runs on AnyIO's pytest plugin, which comes with Callboard.
 """
 
+from pkgutil import iter_modules
+
 import pytest
 
-_PARTS = (
-    "changes",
-    "checks",
-    "conversations",
-    "documents",
-    "events",
-    "executions",
-    "idempotency",
-    "keys",
-    "owners",
-    "requests",
-)
-pytest.register_assert_rewrite(*(f"{__name__}.{part}" for part in (*_PARTS, "sessions", "shared", "transcript")))
+pytest.register_assert_rewrite(*(module.name for module in iter_modules(__path__, f"{__name__}.")))
 
 from .changes import ChangeContract  # noqa: E402
 from .conversations import ConversationContract  # noqa: E402

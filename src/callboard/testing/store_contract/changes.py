@@ -7,42 +7,39 @@ from ...storage.errors import Conflict
 from ...storage.store import Store
 from ..store_rows import (
     NOW,
+    create,
     event,
     execution_row,
     finished_row,
-    made,
-    posts,
+    post,
     request_row,
     session_row,
 )
-from .checks import commit_one, event_at, numbered
-from .contract import Contract
+from .contract import Contract, commit_one, event_at, numbered
 
 
 class ChangeContract(Contract):
-    """A change is written whole or not at all."""
-
     async def test_b6_probe_changes_no_records(self, store: Store) -> None:
-        await commit_one(store, made())
+        await commit_one(store, create())
         before = await store.sessions()
         await store.probe()
         await store.probe()
         assert await store.sessions() == before
-        assert await commit_one(store, posts(1)) == 1
+        assert await commit_one(store, post(1)) == 1
 
     async def test_e5_change_in_conflict_writes_nothing_and_fails_alone(self, store: Store) -> None:
-        await commit_one(store, made("t"))
+        await commit_one(store, create("t"))
         misfit = Change(
             "s",
             session=session_row(),
             executions=[ExecutionWrite(execution_row(), new=True)],
             requests=[RequestWrite(request_row())],
             late=["x"],
-            taken=["nobody"],
+            consumed=["unknown"],
             transcript=[b"{}"],
             events=[event(1)],
         )
-        results = await store.commit([posts(1, session_id="t"), misfit, posts(2, session_id="t"), made("u")])
+        results = await store.commit([post(1, session_id="t"), misfit, post(2, session_id="t"), create("u")])
         assert isinstance(results[1], Conflict)
         assert [results[0], *results[2:]] == [1, 2, 0]
         assert await store.session("s") is None
@@ -71,12 +68,12 @@ class ChangeContract(Contract):
         assert numbered(await store.events("s", 0, 9)) == [event_at(1, 1), event_at(2, 2)]
 
     async def test_b1_many_writers_of_one_process(self, store: Store) -> None:
-        await store.commit([made(f"s{number}") for number in range(5)])
+        await store.commit([create(f"s{number}") for number in range(5)])
 
         async def write(number: int) -> list[int]:
             numbers: list[int] = []
             for step in range(10):
-                (result,) = await store.commit([posts(step, session_id=f"s{number % 5}")])
+                (result,) = await store.commit([post(step, session_id=f"s{number % 5}")])
                 assert isinstance(result, int)
                 numbers.append(result)
             return numbers

@@ -4,80 +4,74 @@ from dataclasses import replace
 
 import pytest
 
-from ...storage.change import Change, Delivery, TurnWrite
-from ...storage.owners import TAKEN, Claim, Recovered
+from ...storage.change import Change, Delivery
+from ...storage.owners import RECOVERING, Claim, Recovered
+from ...storage.rows import InputRow, TurnRow
 from ...storage.store import Store
 from ..store_rows import (
     NOW,
+    add,
+    create,
     ended_turn,
     execution_row,
-    goes_on,
-    heard,
     input_row,
-    made,
-    new,
     owner_row,
-    posts,
-    starts,
+    post,
     turn_row,
+    update,
 )
-from .checks import refused
-from .contract import Contract
+from .contract import Contract, refused
 
 
 class ConversationContract(Contract):
-    """Turns and inputs are written with a change, owned by a process and recovered."""
-
     async def test_e5_turn_is_read_as_it_was_written(self, store: Store) -> None:
         paused = ended_turn(turn_id="t", status="paused")
         resumed = turn_row(2, turn_id="t", started_at=NOW + 5)
-        await store.commit(
-            [made(), made("other"), starts(turn_row(turn_id="t")), goes_on(paused, "p1"), starts(resumed)]
-        )
+        await store.commit([create(), create("other"), add(turn_row(turn_id="t")), update(paused, "p1"), add(resumed)])
         assert await store.turn("s", 1) == paused
         assert await store.turn("s", 2) == resumed
         assert await store.turn("s", 3) is None
         assert await store.turn("other", 1) is None
         assert await store.running_turns(["s", "other", "unknown"]) == [resumed]
         assert await store.running_turns([]) == []
-        await store.commit([goes_on(ended_turn(2, turn_id="t"), "p1")])
+        await store.commit([update(ended_turn(2, turn_id="t"), "p1")])
         assert await store.running_turns(["s"]) == []
 
     async def test_e5_a_turn_is_written_only_by_its_process(self, store: Store) -> None:
-        await store.commit([made(), starts(turn_row())])
-        await refused(store, starts(turn_row(owner="p2")), "has a turn 1 already")
-        await refused(store, goes_on(turn_row(2)), "There is no turn 2")
-        await refused(store, goes_on(ended_turn(), "p2"), "not held by p2")
-        await refused(store, Change("s", turns=[TurnWrite(turn_row(1, "other"), new=True)]), "not one of session s")
+        await store.commit([create(), add(turn_row())])
+        await refused(store, add(turn_row(owner="p2")), "has a turn 1 already")
+        await refused(store, update(turn_row(2)), "There is no turn 2")
+        await refused(store, update(ended_turn(), "p2"), "not held by p2")
+        await refused(store, replace(add(turn_row(1, "other")), session_id="s"), "not one of session s")
         await refused(store, Change("s", stop_turns=[7]), "There is no turn 7")
         assert await store.turn("s", 1) == turn_row()
         assert (await store.events("s", 0, 9)).lines == []
 
     async def test_x8_cancelled_turn_stays_cancelled(self, store: Store) -> None:
-        await store.commit([made(), starts(turn_row())])
+        await store.commit([create(), add(turn_row())])
         await store.commit([Change("s", stop_turns=[1])])
         assert await store.turn("s", 1) == turn_row(cancelling=True)
-        await store.commit([goes_on(turn_row(), "p1")])
+        await store.commit([update(turn_row(), "p1")])
         assert await store.turn("s", 1) == turn_row(cancelling=True), "a later write does not reset it"
-        await store.commit([goes_on(ended_turn(), "p1"), starts(ended_turn(2))])
+        await store.commit([update(ended_turn(), "p1"), add(ended_turn(2))])
         await store.commit([Change("s", stop_turns=[2])])
         assert await store.turn("s", 2) == ended_turn(2), "a turn that has ended stays as it is"
 
     async def test_c4_an_input_is_accepted_once(self, store: Store) -> None:
-        await store.commit([made(), made("other"), heard(input_row("a")), heard(input_row("a", "other"))])
-        await refused(store, heard(input_row("a", owner="p2")), "has an input a already")
+        await store.commit([create(), create("other"), add(input_row("a")), add(input_row("a", "other"))])
+        await refused(store, add(input_row("a", owner="p2")), "has an input a already")
         await refused(store, Change("s", inputs=[input_row("b"), input_row("b")]), "has an input b already")
         await refused(store, Change("s", inputs=[input_row("c", "other")]), "not one of session s")
         await refused(store, Change("s", deliveries=[Delivery("b", NOW)]), "There is no input b")
         await store.commit([Change("s", deliveries=[Delivery("a", NOW + 2)], transcript=[b"1"])])
         assert await store.inputs("s", ["b", "a", "a"]) == [input_row("a", delivered_at=NOW + 2)]
-        await refused(store, heard(input_row("a")), "has an input a already")
+        await refused(store, add(input_row("a")), "has an input a already")
         assert await store.inputs("s", []) == await store.inputs("unknown", ["a"]) == []
         assert await store.inputs("other", ["a"]) == [input_row("a", "other")]
 
     async def test_c4_an_input_may_be_delivered_in_the_group_that_stores_it(self, store: Store) -> None:
         delivered = Change("s", deliveries=[Delivery("a", NOW + 1)])
-        assert await store.commit([made(), heard(input_row("a")), delivered, posts(1)]) == [0, 1, 1, 2]
+        assert await store.commit([create(), add(input_row("a")), delivered, post(1)]) == [0, 1, 1, 2]
         assert await store.inputs("s", ["a"]) == [input_row("a", delivered_at=NOW + 1)]
 
     async def test_e5_turns_and_inputs_of_a_dead_process_are_given_to_its_heir(self, store: Store) -> None:
@@ -87,19 +81,14 @@ class ConversationContract(Contract):
         inputs = [input_row("i", owner="dead"), input_row("j", "b", owner="dead")]
         kept = [ended_turn(2, owner="dead"), turn_row(3, owner="alive")]
         others = [input_row("k", owner="dead", delivered_at=NOW), input_row("l", owner="alive")]
-        await store.commit([made(), made("b"), new(execution_row("x", owner="dead"))])
-        await store.commit([*map(starts, (*turns, *kept)), *map(heard, (*inputs, *others))])
-        call, of_turns, of_inputs = (
-            [Claim("s", "x", "ann", "tool")],
-            [
-                Claim(row.session_id, row.turn_id, "ann", "turn")
-                for row in sorted(turns, key=lambda row: row.session_id)
-            ],
-            [Claim(row.session_id, row.id, "ann", "input") for row in sorted(inputs, key=lambda row: row.session_id)],
-        )
+        await store.commit([create(), create("b"), add(execution_row("x", owner="dead"))])
+        await store.commit([*map(add, (*turns, *kept)), *map(add, (*inputs, *others))])
+        call = Claim("s", "x", "ann", "tool")
+        of_turns = [Claim("b", "t1", "ann", "turn"), Claim("s", "t1", "ann", "turn")]
+        of_inputs = [Claim("b", "j", "ann", "input"), Claim("s", "i", "ann", "input")]
         first = await store.recover("dead", 0, "heir", limit=2)
-        assert first == Recovered([*call, *of_turns[:1]], more=True, found=True)
-        second = await store.recover("dead", TAKEN, "heir", limit=9)
+        assert first == Recovered([call, *of_turns[:1]], more=True, found=True)
+        second = await store.recover("dead", RECOVERING, "heir", limit=9)
         assert second == Recovered([*of_turns[1:], *of_inputs], found=True)
         assert [row.id for row in await store.owners()] == ["alive"]
         assert await store.running_turns(["s", "b"]) == [
@@ -108,25 +97,24 @@ class ConversationContract(Contract):
             kept[1],
         ]
         assert [row.owner for row in await store.inputs("s", ["i", "k", "l"])] == ["heir", "dead", "alive"]
-        await refused(store, goes_on(ended_turn(owner="dead"), "dead"), "not held by dead")
-        await store.commit([goes_on(ended_turn(owner="heir"), "heir")])
+        await refused(store, update(ended_turn(owner="dead"), "dead"), "not held by dead")
+        await store.commit([update(ended_turn(owner="heir"), "heir")])
 
     @pytest.mark.parametrize("row", [turn_row(owner="p"), input_row(owner="p")], ids=["turn", "input"])
     async def test_e5_a_process_that_leaves_a_turn_or_an_input_behind_is_remembered(
-        self, store: Store, row: object
+        self, store: Store, row: TurnRow | InputRow
     ) -> None:
         await store.join(owner_row("p"))
-        change = starts(turn_row(owner="p")) if row == turn_row(owner="p") else heard(input_row(owner="p"))
-        await store.commit([made(), change])
+        await store.commit([create(), add(row)])
         await store.leave("p")
         assert await store.owners() == [owner_row("p", beat=-1)]
         assert len((await store.recover("p", -1, "heir")).claims) == 1
         assert await store.owners() == []
 
     async def test_e2_turns_and_inputs_are_deleted_with_their_session(self, store: Store) -> None:
-        await store.commit([made(), starts(turn_row()), heard(input_row())])
+        await store.commit([create(), add(turn_row()), add(input_row())])
         assert await store.delete("s")
-        await store.commit([made()])
+        await store.commit([create()])
         assert await store.turn("s", 1) is None
         assert await store.inputs("s", ["i"]) == []
 
@@ -137,7 +125,7 @@ class ConversationContract(Contract):
         turn = turn_row(1, name, turn_id=name, user_id=name, owner=name)
         stored = input_row(name, name, user_id=name, owner=name)
         await store.join(owner_row(name))
-        await store.commit([made(name, user_id=name), starts(turn), Change(name, inputs=[stored], stop_turns=[1])])
+        await store.commit([create(name, user_id=name), add(turn), Change(name, inputs=[stored], stop_turns=[1])])
         assert await store.running_turns([name]) == [replace(turn, cancelling=True)]
         assert await store.inputs(name, [name]) == [stored]
         assert await store.stopping(name) == [(name, name, "turn")]
@@ -145,6 +133,6 @@ class ConversationContract(Contract):
         assert claims == [Claim(name, name, name, "turn"), Claim(name, name, name, "input")]
 
     async def test_e2_unstorable_names_of_turns_and_inputs_are_refused(self, store: Store) -> None:
-        await store.commit([made()])
-        await refused(store, starts(turn_row(turn_id="a\0b")), "NUL")
-        await refused(store, heard(input_row("i", owner="\ud800")), "lone surrogate")
+        await store.commit([create()])
+        await refused(store, add(turn_row(turn_id="a\0b")), "NUL")
+        await refused(store, add(input_row("i", owner="\ud800")), "lone surrogate")

@@ -5,13 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from ...storage.change import Change, ExecutionWrite, RequestWrite
+from ...storage.change import Change
 from ...storage.errors import Conflict
 from ...storage.event_log import Head
 from ...storage.store import Store
-from ..store_rows import NOW, asks, claims, event, execution_row, made, new, owner_row, posts, request_row, session_row
-from .checks import canonical, commit_one
-from .contract import Contract
+from ..store_rows import NOW, add, claims, create, event, execution_row, owner_row, post, request_row, session_row
+from .contract import Contract, canonical, commit_one, refusals, stored_execution
 
 DOCUMENTS: dict[str, str] = {
     "nul": '{"t":"a\\u0000b","\\u0000":1}',
@@ -35,50 +34,37 @@ DOCUMENTS: dict[str, str] = {
     "much": json.dumps({"t": "äx" * 400_000}),
 }
 
+UNSTORABLE = ["\u0000", "a\u0000b", "\ud800", "a\udfffb"]
+"""Names that no database can hold."""
+
 
 class DocumentContract(Contract):
-    """Documents and names of any content are stored unaltered, or refused alone."""
-
     @pytest.mark.parametrize("name", DOCUMENTS)
     async def test_e5_documents_are_never_altered(self, store: Store, name: str) -> None:
         document = DOCUMENTS[name].encode()
         body = b'{"kind":"k","at":"2027-01-15T08:00:00.000Z","data":%b}' % document
         row = execution_row(
-            document=document, shown=document, value=document, error=document, errors=b"[%b]" % document
+            document=document, display_arguments=document, value=document, error=document, errors=b"[%b]" % document
         )
-        request = request_row(payload=document, schema=document, answer=document)
-        results = await store.commit(
-            [
-                made("before"),
-                Change(
-                    "s",
-                    session=session_row(),
-                    executions=[ExecutionWrite(row, new=True)],
-                    requests=[RequestWrite(request)],
-                    transcript=[document],
-                    events=[body],
-                ),
-                made("after"),
-            ]
+        request = add(request_row(payload=document, schema=document, answer=document))
+        change = replace(
+            add(row), session=session_row(), requests=request.requests, transcript=[document], events=[body]
         )
-        assert results == [0, 1, 0]
-        stored = await store.execution("s", "x")
-        asked = await store.request("r")
-        assert stored is not None
+        assert await store.commit([create("before"), change, create("after")]) == [0, 1, 0]
+        stored, asked = await stored_execution(store), await store.request("r")
         assert asked is not None
-        assert asked.answer is not None
         assert stored.document == document, "byte for byte"
         assert await store.transcript("s") == [document], "byte for byte"
         (line,) = (await store.events("s", 0, 9)).lines
-        documents = (stored.shown, stored.value, stored.error, asked.payload, asked.schema, asked.answer)
+        documents = (stored.display_arguments, stored.value, stored.error, asked.payload, asked.schema, asked.answer)
         for kept, written in [*((kept, document) for kept in documents), (stored.errors, row.errors), (line, body)]:
             assert kept is not None
             assert kept == written or canonical(kept) == canonical(written)
 
-    @pytest.mark.parametrize("name", ["\u0000", "a\u0000b", "\ud800", "a\udfffb"])
+    @pytest.mark.parametrize("name", UNSTORABLE)
     async def test_e2_unstorable_ids_of_sessions_are_refused_and_not_found(self, store: Store, name: str) -> None:
-        results = await store.commit([made("before"), made(name), Change(name, events=[event()]), made("after")])
-        assert [isinstance(result, Conflict) for result in results] == [False, True, True, False]
+        results = await store.commit([create("before"), create(name), Change(name, events=[event()]), create("after")])
+        assert refusals(results) == [False, True, True, False]
         assert [row.id for row in await store.sessions()] == ["after", "before"]
         assert await store.session(name) is None
         assert await store.sessions(name) == []
@@ -93,20 +79,20 @@ class DocumentContract(Contract):
         assert await store.delete(name) is False
         assert await store.trim(name, keep=1, before=0.0) == 1
 
-    @pytest.mark.parametrize("name", ["\u0000", "a\u0000b", "\ud800", "a\udfffb"])
+    @pytest.mark.parametrize("name", UNSTORABLE)
     async def test_e2_change_with_unstorable_text_is_refused_alone(self, store: Store, name: str) -> None:
-        await commit_one(store, made())
+        await commit_one(store, create())
         unfit = [
-            made("t", user_id=name),
-            made("t", channel=name),
-            *(new(execution_row(**{field: name})) for field in ("call_id", "tool", "parent_id", "owner")),
-            new(execution_row(name)),
-            asks(request_row(name)),
-            asks(request_row(tool=name)),
+            create("t", user_id=name),
+            create("t", channel=name),
+            *(add(execution_row(**{field: name})) for field in ("call_id", "tool", "parent_id", "owner")),
+            add(execution_row(name)),
+            add(request_row(name)),
+            add(request_row(tool=name)),
             Change("s", late=[name]),
             Change("s", cancel=[name], events=[event()]),
         ]
-        results = await store.commit([posts(1), *unfit, new(execution_row("y")), posts(2)])
+        results = await store.commit([post(1), *unfit, add(execution_row("y")), post(2)])
         assert [result for result in results if not isinstance(result, Conflict)] == [1, 1, 2]
         assert [row.id for row in await store.sessions()] == ["s"]
         assert [row.id for row in await store.executions("s")] == ["y"]
@@ -129,8 +115,8 @@ class DocumentContract(Contract):
             names, names, user_id=names, call_id=names, tool=names, fingerprint=names, owner=names
         )
         request = request_row(names, names, user_id=names, execution_id=names, tool=names)
-        await commit_one(store, new(execution))
-        await commit_one(store, asks(request))
+        await commit_one(store, add(execution))
+        await commit_one(store, add(request))
         assert await commit_one(store, Change(names, late=[names], cancel=[names], events=[event()])) == 1
         assert await store.session(names) == replace(row, last_seq=1, active_at=NOW, unconsumed=(names,))
         assert await store.execution(names, names) == replace(execution, cancelling=True)

@@ -1,4 +1,4 @@
-"""Contract of a store: aPI keys are unique, listed, revoked and never deleted."""
+"""Contract of a store: API keys are unique, listed, revoked and never deleted."""
 
 import asyncio
 from dataclasses import replace
@@ -7,16 +7,11 @@ import pytest
 
 from ...storage.errors import Conflict
 from ...storage.store import Store
-from ..store_rows import (
-    NOW,
-    key_row,
-)
+from ..store_rows import NOW, key_row
 from .contract import Contract
 
 
 class KeyContract(Contract):
-    """API keys are unique, listed, revoked and never deleted."""
-
     async def test_h5_key_is_read_as_it_was_written(self, store: Store) -> None:
         full = key_row(
             "a", user_id="bob", name="lap\u00adtop", expires_at=NOW + 0.125, revoked_at=NOW, last_used_at=NOW

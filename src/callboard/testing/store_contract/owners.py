@@ -7,39 +7,33 @@ from typing import Any
 import pytest
 
 from ...storage.change import Change
-from ...storage.owners import LEFT, TAKEN, Recovered
+from ...storage.owners import LEFT, RECOVERING, Recovered
 from ...storage.store import Store
 from ..store_rows import (
-    asks,
+    add,
     claims,
-    closes,
+    close,
+    create,
     ended_turn,
     execution_row,
     finished_row,
-    goes_on,
-    held,
-    made,
-    new,
     owner_row,
     request_row,
-    starts,
     turn_row,
+    update,
 )
-from .checks import commit_one, refused
-from .contract import Contract
+from .contract import Contract, commit_one, refused
 
 
 class OwnerContract(Contract):
-    """Processes register and beat; the work of dead ones is given to one heir."""
-
     async def test_e5_work_that_a_process_is_to_cancel_is_found(self, store: Store) -> None:
-        await store.commit([made(), made("t"), new(execution_row("x")), starts(turn_row(turn_id="y"))])
-        await store.commit([new(execution_row("x", "t")), new(execution_row("z", "t", owner="p2"))])
+        await store.commit([create(), create("t"), add(execution_row("x")), add(turn_row(turn_id="y"))])
+        await store.commit([add(execution_row("x", "t")), add(execution_row("z", "t", owner="p2"))])
         assert await store.stopping("p1") == []
         await store.commit([Change("s", cancel=["x"], stop_turns=[1]), Change("t", cancel=["z"])])
         assert sorted(await store.stopping("p1")) == [("s", "x", "tool"), ("s", "y", "turn")]
         assert await store.stopping("p2") == [("t", "z", "tool")]
-        await store.commit([held(finished_row("x")), goes_on(ended_turn(turn_id="y"))])
+        await store.commit([update(finished_row("x")), update(ended_turn(turn_id="y"))])
         assert await store.stopping("p1") == []
 
     async def test_e5_process_joins_beats_and_leaves(self, store: Store) -> None:
@@ -57,12 +51,12 @@ class OwnerContract(Contract):
         await store.leave("p1")
         assert [row.id for row in await store.owners()] == ["p2"]
         assert store.beat("p1") is False
-        await store.leave("nobody")
+        await store.leave("unknown")
 
     async def test_e5_work_of_a_dead_process_is_recovered_by_one_heir(self, store: Store) -> None:
         await store.join(owner_row("dead"))
         await store.join(owner_row("alive"))
-        await store.commit([made("b"), made("a")])
+        await store.commit([create("b"), create("a")])
         rows = [
             execution_row("9", "a", owner="dead"),
             execution_row("2", "b", owner="dead"),
@@ -73,37 +67,39 @@ class OwnerContract(Contract):
             execution_row("4", "b", owner="alive"),
             execution_row("5", "b", owner=None),
         ]
-        await store.commit([new(row) for row in (*rows, *others)])
-        assert await store.recover("dead", 1, "heir") == Recovered([]), "it beats"
+        await store.commit([add(row) for row in (*rows, *others)])
+        assert await store.recover("dead", 1, "heir") == Recovered([]), "the process is alive"
         assert await store.recover("dead", 0, "heir") == Recovered(claims(*rows), found=True)
         given = await store.executions_by_key([(row.session_id, row.id) for row in rows])
         assert given == [replace(row, owner="heir") for row in rows]
         assert [row.id for row in await store.owners()] == ["alive"]
         assert await store.recover("dead", 0, "other") == Recovered([])
-        assert store.beat("dead") is False, "its work was given to another"
+        assert store.beat("dead") is False, "its work was recovered"
         assert [row.owner for row in await store.executions("b")] == ["heir", "heir", "dead", "alive", None]
-        await refused(store, held(finished_row("2", "b"), by="dead"), "not held by dead")
-        await commit_one(store, held(finished_row("2", "b"), by="heir"))
+        await refused(store, update(finished_row("2", "b"), by="dead"), "not held by dead")
+        await commit_one(store, update(finished_row("2", "b"), by="heir"))
 
     async def test_e5_work_of_a_dead_process_is_recovered_in_steps(self, store: Store) -> None:
         await store.join(owner_row("dead"))
         rows = [execution_row(f"x{number}", owner="dead") for number in range(5)]
-        await store.commit([made(), *(new(row) for row in rows)])
+        await store.commit([create(), *(add(row) for row in rows)])
         assert await store.recover("dead", 0, "p1", limit=2) == Recovered(claims(*rows[:2]), more=True, found=True)
-        assert await store.owners() == [owner_row("dead", beat=TAKEN)]
-        assert store.beat("dead") is False, "it must not take itself for alive meanwhile"
-        assert await store.recover("dead", 0, "p2", limit=2) == Recovered([]), "that was its beat before"
-        assert await store.recover("dead", TAKEN, "p2", limit=2) == Recovered(claims(*rows[2:4]), more=True, found=True)
-        assert await store.recover("dead", TAKEN, "p1", limit=2) == Recovered(claims(*rows[4:]), found=True)
+        assert await store.owners() == [owner_row("dead", beat=RECOVERING)]
+        assert store.beat("dead") is False, "a process under recovery cannot beat"
+        assert await store.recover("dead", 0, "p2", limit=2) == Recovered([]), "the beat has changed"
+        assert await store.recover("dead", RECOVERING, "p2", limit=2) == Recovered(
+            claims(*rows[2:4]), more=True, found=True
+        )
+        assert await store.recover("dead", RECOVERING, "p1", limit=2) == Recovered(claims(*rows[4:]), found=True)
         assert await store.owners() == []
         assert [row.owner for row in await store.executions("s")] == ["p1", "p1", "p2", "p2", "p1"]
 
     async def test_e5_process_that_joins_again_keeps_what_was_not_recovered(self, store: Store) -> None:
         await store.join(owner_row("dead"))
-        await store.commit([made(), *(new(execution_row(f"x{number}", owner="dead")) for number in range(3))])
+        await store.commit([create(), *(add(execution_row(f"x{number}", owner="dead")) for number in range(3))])
         await store.recover("dead", 0, "heir", limit=1)
         await store.join(owner_row("dead"))
-        assert await store.recover("dead", TAKEN, "heir") == Recovered([])
+        assert await store.recover("dead", RECOVERING, "heir") == Recovered([])
         assert [row.owner for row in await store.executions("s")] == ["heir", "dead", "dead"]
 
     async def test_e5_execution_that_waits_for_a_person_needs_no_owner(self, store: Store) -> None:
@@ -117,26 +113,26 @@ class OwnerContract(Contract):
             execution_row("pauses", **waits),
         ]
         statuses = {"asks": "open", "nested": "open", "stops": "open", "answered": "answered", "pauses": "used"}
-        await store.commit([made(), *(new(row) for row in rows)])
-        await store.commit([asks(request_row(f"r-{of}", execution_id=of, status=how)) for of, how in statuses.items()])
+        await store.commit([create(), *(add(row) for row in rows)])
+        await store.commit([add(request_row(f"r-{of}", execution_id=of, status=how)) for of, how in statuses.items()])
         recovered = await store.recover("dead", 0, "heir")
         assert recovered == Recovered(claims(*rows[1:]), waiting=1, found=True)
         assert [row.owner for row in await store.executions("s")] == [None, *["heir"] * 4]
         assert await store.recover(None, 0, "heir") == Recovered([])
-        await commit_one(store, closes(request_row("r-asks", execution_id="asks", status="refused")))
+        await commit_one(store, close(request_row("r-asks", execution_id="asks", status="refused")))
         assert (await store.recover(None, 0, "heir")).claims == claims(rows[0])
 
     async def test_e5_execution_without_owner_is_ready_after_its_answer(self, store: Store) -> None:
         row = execution_row(status="waiting", owner="p1")
-        await store.commit([made(), new(row), asks(request_row())])
-        await commit_one(store, closes(request_row(status="answered")))
-        assert await store.recover(None, 0, "heir") == Recovered([]), "it is held"
-        await commit_one(store, held(replace(row, owner=None), by="p1"))
+        await store.commit([create(), add(row), add(request_row())])
+        await commit_one(store, close(request_row(status="answered")))
+        assert await store.recover(None, 0, "heir") == Recovered([]), "a process owns it"
+        await commit_one(store, update(replace(row, owner=None), by="p1"))
         assert (await store.recover(None, 0, "heir")).claims == claims(row)
 
     async def test_e5_ready_executions_are_recovered_in_steps(self, store: Store) -> None:
         rows = [execution_row(f"x{number}", owner=None, cancelling=True) for number in range(3)]
-        await store.commit([made(), *(new(row) for row in rows)])
+        await store.commit([create(), *(add(row) for row in rows)])
         first = await store.recover(None, 0, "heir", limit=2)
         assert (first.claims, first.more) == (claims(*rows[:2]), True)
         second = await store.recover(None, 0, "heir", limit=2)
@@ -144,9 +140,9 @@ class OwnerContract(Contract):
 
     async def test_e5_process_that_leaves_work_behind_is_recovered_at_once(self, store: Store) -> None:
         await store.join(owner_row("p1", beat=3))
-        await store.commit([made(), new(execution_row(owner="p1"))])
+        await store.commit([create(), add(execution_row(owner="p1"))])
         await store.leave("p1")
-        assert await store.owners() == [owner_row("p1", beat=LEFT)], "it will not beat again"
+        assert await store.owners() == [owner_row("p1", beat=LEFT)], "it has left"
         assert store.beat("p1") is False
         assert await store.recover("p1", 3, "heir") == Recovered([])
         assert await store.recover("p1", LEFT, "heir") == Recovered(claims(execution_row()), found=True)
@@ -178,20 +174,20 @@ class OwnerContract(Contract):
     async def test_m3_execution_without_owner_is_ready_when_its_person_has_answered(
         self, store: Store, statuses: list[str], goes_on: bool
     ) -> None:
-        await store.commit([made(), made("t")])
+        await store.commit([create(), create("t")])
         row = execution_row(status="waiting", owner=None)
-        await store.commit([new(row), new(execution_row("y", owner="p1")), new(finished_row("z"))])
-        await store.commit([asks(request_row(f"r{place}", status=status)) for place, status in enumerate(statuses)])
-        await store.commit([asks(request_row("y", execution_id="y", status="answered"))])
-        await store.commit([asks(request_row("z", execution_id="z", status="answered"))])
-        await store.commit([asks(request_row("other", "t", status="answered"))])
+        await store.commit([add(row), add(execution_row("y", owner="p1")), add(finished_row("z"))])
+        await store.commit([add(request_row(f"r{place}", status=status)) for place, status in enumerate(statuses)])
+        await store.commit([add(request_row("y", execution_id="y", status="answered"))])
+        await store.commit([add(request_row("z", execution_id="z", status="answered"))])
+        await store.commit([add(request_row("other", "t", status="answered"))])
         assert (await store.recover(None, 0, "heir")).claims == (claims(row) if goes_on else [])
         assert [each.owner for each in await store.executions("s", ids=["x"])] == ["heir" if goes_on else None]
-        assert (await store.recover(None, 0, "other")).claims == [], "it is held now"
+        assert (await store.recover(None, 0, "other")).claims == [], "a process owns it now"
 
     async def test_x8_cancelled_execution_without_owner_is_recovered(self, store: Store) -> None:
         row = execution_row(status="waiting", owner=None)
-        await store.commit([made(), new(row), asks(request_row())])
+        await store.commit([create(), add(row), add(request_row())])
         assert (await store.recover(None, 0, "heir")).claims == []
         await commit_one(store, Change("s", cancel=["x"]))
         assert (await store.recover(None, 0, "heir")).claims == claims(row)

@@ -1,11 +1,11 @@
-"""The contents of a store in memory, which the classes of its ports share."""
+"""The contents of a store in memory."""
 
 import threading
 from dataclasses import replace
 
 from ....storage.change import Change
 from ....storage.errors import Conflict
-from ....storage.idempotency_records import MAX_KEYS
+from ....storage.records import MAX_IDEMPOTENCY_KEYS
 from ....storage.rows import ExecutionRow, IdempotencyRow, InputRow, KeyRow, OwnerRow, RequestRow, SessionRow, TurnRow
 from ..conflicts import find_conflict
 from ..event_header import event_header
@@ -16,11 +16,6 @@ CLOSED_REQUESTS = 10_000
 
 class MemorySession:
     """A session and all its records."""
-
-    __slots__ = (
-        *("calls", "events", "executions", "first_seq", "idempotency", "inputs", "row", "transcript", "turns"),
-        "unconsumed",
-    )
 
     def __init__(self, row: SessionRow) -> None:
         self.row = row
@@ -50,7 +45,7 @@ class MemorySession:
     def entries(self) -> int:
         return len(self.transcript)
 
-    def stored(self) -> SessionRow:
+    def current_row(self) -> SessionRow:
         """Return the session's row with the fields that the store maintains."""
         return replace(
             self.row,
@@ -74,7 +69,7 @@ class MemorySession:
         self._write_conversation(change)
         for execution_id in change.late:
             self.unconsumed[execution_id] = None
-        for execution_id in change.taken:
+        for execution_id in change.consumed:
             del self.unconsumed[execution_id]
         for execution_id in change.cancel:
             row = self.executions[execution_id]
@@ -85,7 +80,7 @@ class MemorySession:
         if (key := change.idempotency) is not None:
             first = self.last_seq - len(change.events) + 1 if change.events else self.last_seq
             self.idempotency[key.key] = key if key.seq is not None else replace(key, seq=first)
-            if len(self.idempotency) > MAX_KEYS:
+            if len(self.idempotency) > MAX_IDEMPOTENCY_KEYS:
                 del self.idempotency[next(iter(self.idempotency))]
 
     def _write_conversation(self, change: Change) -> None:
@@ -142,37 +137,15 @@ class MemoryState:
 
     def unfinished(self) -> list[ExecutionRow]:
         """Return the unfinished executions by session and then in the order in which they were queued."""
-        return [
-            row
-            for _, session in sorted(self.sessions.items())
-            for row in session.executions.values()
-            if row.completed_at is None
-        ]
+        return [row for each in self._by_id() for row in each.executions.values() if row.completed_at is None]
 
     def running_turns(self) -> list[TurnRow]:
         """Return the turns that have not ended, by session and number."""
-        return [
-            row
-            for _, session in sorted(self.sessions.items())
-            for row in session.turns.values()
-            if row.completed_at is None
-        ]
+        return [row for each in self._by_id() for row in each.turns.values() if row.completed_at is None]
 
     def undelivered_inputs(self) -> list[InputRow]:
         """Return the inputs that are not delivered, by session and then in the order in which they came."""
-        return [
-            row
-            for _, session in sorted(self.sessions.items())
-            for row in session.inputs.values()
-            if row.delivered_at is None
-        ]
+        return [row for each in self._by_id() for row in each.inputs.values() if row.delivered_at is None]
 
-
-class MemoryPart:
-    """A part of a store in memory: one port over the shared contents."""
-
-    def __init__(self, state: MemoryState) -> None:
-        self._state = state
-
-    def _session(self, session_id: str) -> MemorySession | None:
-        return self._state.sessions.get(session_id)
+    def _by_id(self) -> list[MemorySession]:
+        return [session for _, session in sorted(self.sessions.items())]

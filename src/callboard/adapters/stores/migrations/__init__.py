@@ -16,7 +16,7 @@ def revisions() -> list[str]:
 
 
 def migrate_to(connection: Connection, revision: str) -> None:
-    """Apply the migrations from the revision of a database to a newer one. The caller commits."""
+    """Migrate a database to a newer revision. The caller commits."""
     config = Config()
     config.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
     config.attributes["connection"] = connection

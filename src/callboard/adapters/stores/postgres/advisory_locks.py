@@ -2,7 +2,7 @@
 
 The server holds such a lock as long as the connection exists, whatever the process does. The next heartbeat replaces a
 broken connection and takes the lock again. With the settings of `SESSION` the server ends the connection of a machine
-that is gone, but not one that is merely silent.
+that is gone, but not that of a silent process.
 
 A connection pooler between the two must give each client a server connection of its own (PgBouncer: session pooling).
 """
@@ -17,6 +17,8 @@ from weakref import WeakSet
 import psycopg
 from sqlalchemy import BigInteger, Connection, bindparam, func, select, text
 from sqlalchemy.exc import DBAPIError
+
+from ..statements import driver
 
 log = logging.getLogger("callboard.stores")
 
@@ -50,13 +52,11 @@ class AdvisoryLocks:
         _open.add(self)
 
     def hold(self, connection: Connection, owner_id: str) -> None:
-        driver = connection.connection.driver_connection
-        assert isinstance(driver, psycopg.Connection)
-        if driver is not self._connection:
+        if driver(connection) is not self._connection:
             for statement in SESSION:
                 with suppress(DBAPIError):
                     connection.exec_driver_sql(statement)
-            self._connection, self._ids = driver, set()
+            self._connection, self._ids = driver(connection), set()
         if owner_id not in self._ids:
             try:
                 if connection.execute(_take, {"key": lock_key(owner_id)}).scalar_one():
@@ -71,7 +71,7 @@ class AdvisoryLocks:
         return {owner_id: lock_key(owner_id) in held for owner_id in owner_ids}
 
     def release(self, connection: Connection, owner_id: str) -> None:
-        if owner_id in self._ids and connection.connection.driver_connection is self._connection:
+        if owner_id in self._ids and driver(connection) is self._connection:
             connection.execute(_give_back, {"key": lock_key(owner_id)})
         self._ids.discard(owner_id)
 

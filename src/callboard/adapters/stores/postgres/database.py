@@ -10,20 +10,19 @@ from dataclasses import asdict
 from typing import Any
 
 import psycopg
-from sqlalchemy import URL, Connection, NullPool, create_engine, delete, func, insert, select, text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import URL, Connection, NullPool, create_engine, delete, func, insert, make_url, select, text
+from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from ....storage.errors import AlreadyWritten, Conflict, IdempotencyConflict, StoreError, StoreUnavailable
 from ....storage.migration import Migrated, StoreStatus
 from ....storage.rows import IdempotencyRow
-from ..addresses import postgres_url
 from ..connections import PinnedConnection
 from ..revisions import is_empty, require_known, stored_revision, upgrade
-from ..statements import Batch
+from ..statements import Batch, driver
 from ..tables import REVISION, VERSION_TABLE, batches
 from .advisory_locks import AdvisoryLocks
 from .listener import Listener, notifications
-from .statements import PostgresStatements, key_filter
+from .statements import TEXTS, PostgresStatements, key_filter
 
 MIGRATING = 0x63616C6C626F6172
 """The advisory lock of migrations."""
@@ -115,12 +114,11 @@ class PostgresDatabase:
         if empty:
             self.migrate()
         elif revision != REVISION:
-            if revision is not None:
-                require_known(revision, self.name)
+            require_known(revision, self.name)
             raise StoreError(f"{self.name} is not at the newest revision of Callboard's tables. Run: callboard migrate")
 
     def migrate(self) -> Migrated:
-        """Bring the tables to the newest revision. Of several processes that try, one does it."""
+        """Bring the tables to the newest revision. Of several processes that try, the first does it."""
         try:
             with self._engine.begin() as connection:
                 connection.execute(select(func.pg_advisory_xact_lock(MIGRATING)))
@@ -138,8 +136,7 @@ class PostgresDatabase:
                 now = connection.execute(select(func.extract("epoch", func.clock_timestamp()))).scalar_one()
         except DBAPIError as error:
             raise self.translate_error(error) or StoreError(self._unusable) from error
-        if revision is not None:
-            require_known(revision, self.name)
+        require_known(revision, self.name)
         return StoreStatus(revision, REVISION, float(now))
 
     def connect(self, *, writes: bool) -> Connection:
@@ -226,7 +223,10 @@ class PostgresDatabase:
         session_ids: Sequence[str],
         batch: Batch,
     ) -> None:
-        """Send the batch, record the group with its results, and notify other processes when it is committed."""
+        """Send the batch, record the group with its results, and notify other processes when it is committed.
+
+        All this is one statement: each round trip costs as much as a statement.
+        """
         parameters = {
             "instance": self.instance,
             "number": number,
@@ -234,14 +234,30 @@ class PostgresDatabase:
             "at": time.time(),
             "messages": json.dumps(notifications(self.instance, session_ids)),
         }
-        names = ("note_group", "notify_group")
-        [(is_noted, _)] = self.statements.run_batch(connection, batch, names, parameters)
+        common = ", ".join(f"{name} AS ({TEXTS[name]})" for name in (*batch, "note_group"))
+        statement = f"WITH {common} {TEXTS['notify_group']}"
+        is_noted, _ = driver(connection).execute(statement, {**batch, **parameters}).fetchone()
         if not is_noted:
             raise _WrittenBefore(f"{self.name} has this group already.")
 
     def notify(self, connection: Connection, session_ids: Sequence[str]) -> None:
         messages = json.dumps(notifications(self.instance, session_ids))
-        self.statements.run(connection, "notify", {"messages": messages})
+        driver(connection).execute(TEXTS["notify"], {"messages": messages})
+
+
+def postgres_url(url: str) -> URL:
+    """Parse `postgresql://user:password@host:port/name` or `postgres://…`, for the driver that is used.
+
+    The error does not repeat the address, which may include a password.
+    """
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError) as error:
+        raise StoreError(
+            "The address of the PostgreSQL store cannot be read. Use postgresql://user:password@host:port/name, with "
+            "special characters of the password in percent form."
+        ) from error
+    return parsed.set(drivername="postgresql+psycopg")
 
 
 def _note(result: int | Conflict) -> Any:

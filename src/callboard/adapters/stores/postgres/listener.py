@@ -8,21 +8,21 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-import psycopg
 from sqlalchemy import Connection
 
 from ..connections import Database
+from ..statements import driver
 
 log = logging.getLogger("callboard.stores")
 
 CHANNEL = "callboard"
-"""The channel of notifications `<instance>:<session ids>`. The ids are a JSON list; an empty one stands for all."""
+"""The channel of notifications `<instance>:<session ids>`. The ids are a JSON list; an empty list stands for all."""
 
 LONGEST = 7_900
 """The longest notification, in bytes. PostgreSQL accepts 7,999."""
 
 DELAYS = (0.1, 0.2, 0.5, 1.0, 2.0)
-"""Seconds before each attempt to reconnect; the last one for all that follow."""
+"""Seconds before each attempt to reconnect. The last value is for all further attempts."""
 
 
 def notifications(instance: str, session_ids: Sequence[str]) -> list[str]:
@@ -93,13 +93,12 @@ class Listener:
                 self._woken(None)
 
     def _receive(self) -> None:
-        driver = self._connection.connection.driver_connection
-        assert isinstance(driver, psycopg.Connection)
+        connection = driver(self._connection)
         with selectors.DefaultSelector() as selector:
-            selector.register(driver.fileno(), selectors.EVENT_READ)
+            selector.register(connection.fileno(), selectors.EVENT_READ)
             selector.register(self._interrupted, selectors.EVENT_READ)
             while not self._ended.is_set():
-                for received in driver.notifies(timeout=0):
+                for received in connection.notifies(timeout=0):
                     if not received.payload.startswith(self._prefix):
                         for session_id in json.loads(received.payload.partition(":")[2]) or [None]:
                             self._woken(session_id)

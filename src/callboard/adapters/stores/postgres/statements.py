@@ -5,8 +5,7 @@ Every value in a document is a string or a number, also JSON, so that no content
 
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,18 +26,8 @@ _CAST = re.compile(r"\(r->>(\d+)\)::(jsonb?)\b|decode\(r->>(\d+),")
 class PostgresStatements:
     """Runs the statements of `statements.sql`."""
 
-    def __init__(self) -> None:
-        self._texts, self._encoders = _read()
-
-    def query(self, connection: Connection, name: str, keys: Iterable[Sequence[str | int]]) -> list[Any]:
-        return driver(connection).execute(self._texts[name], {"keys": key_document(keys)}).fetchall()
-
-    def execute(self, connection: Connection, name: str, keys: Iterable[Sequence[str | int]]) -> None:
-        driver(connection).execute(self._texts[name], {"keys": key_document(keys)})
-
-    def run(self, connection: Connection, name: str, parameters: Mapping[str, Any]) -> list[Any]:
-        """Run a statement with parameters of its own, and return its rows."""
-        return driver(connection).execute(self._texts[name], parameters).fetchall()
+    def execute(self, connection: Connection, name: str, keys: Iterable[Sequence[str | int]]) -> Any:
+        return driver(connection).execute(TEXTS[name], {"keys": key_document(keys)})
 
     def write(
         self,
@@ -51,23 +40,12 @@ class PostgresStatements:
     ) -> None:
         document = to_json(self._encoded(name, rows, careful)).decode()
         if batch is None:
-            driver(connection).execute(self._texts[name], {name: document})
+            driver(connection).execute(TEXTS[name], {name: document})
         else:
             batch[name] = document
 
-    def run_batch(
-        self, connection: Connection, batch: Batch, names: Sequence[str], parameters: Mapping[str, Any]
-    ) -> list[Any]:
-        """Send a batch and some more statements as one, and return the rows of the last.
-
-        A statement costs as much as its round trip. The last one sees the rows of the others under their names.
-        """
-        *others, last = names
-        common = ", ".join(f"{name} AS ({self._texts[name]})" for name in (*batch, *others))
-        return driver(connection).execute(f"WITH {common} {self._texts[last]}", {**batch, **parameters}).fetchall()
-
     def _encoded(self, name: str, rows: Sequence[Row], careful: bool) -> Sequence[Sequence[Any]]:
-        encoders = self._encoders[name]
+        encoders = _ENCODERS[name]
         if not encoders:
             return rows
         encoded = [list(row) for row in rows]
@@ -89,18 +67,6 @@ def key_filter(*columns: ColumnElement[Any]) -> ColumnElement[bool]:
     return tuple_(*columns).in_(select(*values))
 
 
-@cache
-def _read() -> tuple[dict[str, str], dict[str, list[tuple[int, Encoder]]]]:
-    """Return the statements, and the encoders of their values by position."""
-    texts = read_statements(Path(__file__).with_suffix(".sql"))
-    kinds = {"jsonb": _json, "json": _exact_json, "": _binary}
-    encoders = {
-        name: [(int(place or binary), kinds[kind]) for place, kind, binary in _CAST.findall(text)]
-        for name, text in texts.items()
-    }
-    return texts, encoders
-
-
 def _json(value: str, careful: bool) -> str:
     return wrapped(value) if careful else storable(value)
 
@@ -111,3 +77,13 @@ def _exact_json(value: str, careful: bool) -> str:
 
 def _binary(value: bytes, careful: bool) -> str:
     return b64encode(value).decode()
+
+
+TEXTS = read_statements(Path(__file__).with_suffix(".sql"))
+
+_KINDS: dict[str, Encoder] = {"jsonb": _json, "json": _exact_json, "": _binary}
+_ENCODERS = {
+    name: [(int(place or binary), _KINDS[kind]) for place, kind, binary in _CAST.findall(text)]
+    for name, text in TEXTS.items()
+}
+"""The encoders of the values of each statement, by position."""

@@ -1,6 +1,6 @@
 -- Statements that write groups of changes to PostgreSQL. Keys and rows come as one JSON document each, a list of lists:
 -- that is far cheaper than a message or an array element per value. A statement that takes rows has a parameter of its
--- own name, so that several statements can be sent as one. `statements.py` encodes the values that a statement casts to
+-- own name, so that several statements can be sent together. `statements.py` encodes the values that a statement casts to
 -- `jsonb` or `json`, or decodes.
 
 -- lock_sessions: Lock sessions in the order of their ids. Read their counters, and the revision of the tables.
@@ -106,7 +106,7 @@ ON CONFLICT (session_id, id) DO UPDATE SET
     error = excluded.error, cancelling = excluded.cancelling;
 
 -- cancel_executions: Mark executions to be cancelled.
-UPDATE executions SET cancelling = (r->>2)::boolean
+UPDATE executions SET cancelling = true
 FROM jsonb_array_elements(%(cancel_executions)s::jsonb) AS listed(r)
 WHERE executions.session_id = (r->>0) AND executions.place = (r->>1)::bigint;
 
@@ -144,16 +144,16 @@ ON CONFLICT (id) DO UPDATE SET
     answered_at = excluded.answered_at, payload = excluded.payload, schema = excluded.schema, answer = excluded.answer;
 
 -- write_turns: Insert or update turns.
-INSERT INTO turns (session_id, number, turn_id, user_id, status, started_at, completed_at, owner, cancelling)
+INSERT INTO turns (session_id, turn_id, user_id, status, started_at, completed_at, owner, number, cancelling)
 SELECT
-    r->>0, (r->>1)::bigint, r->>2, r->>3, r->>4, (r->>5)::float8, (r->>6)::float8, r->>7, (r->>8)::boolean
+    r->>0, r->>1, r->>2, r->>3, (r->>4)::float8, (r->>5)::float8, r->>6, (r->>7)::bigint, (r->>8)::boolean
 FROM jsonb_array_elements(%(write_turns)s::jsonb) AS listed(r)
 ON CONFLICT (session_id, number) DO UPDATE SET
     turn_id = excluded.turn_id, user_id = excluded.user_id, status = excluded.status, started_at = excluded.started_at,
     completed_at = excluded.completed_at, owner = excluded.owner, cancelling = excluded.cancelling;
 
 -- cancel_turns: Mark turns to be cancelled.
-UPDATE turns SET cancelling = (r->>2)::boolean
+UPDATE turns SET cancelling = true
 FROM jsonb_array_elements(%(cancel_turns)s::jsonb) AS listed(r)
 WHERE turns.session_id = (r->>0) AND turns.number = (r->>1)::bigint;
 

@@ -15,14 +15,13 @@ from sqlalchemy.exc import DBAPIError
 
 from ....storage.errors import Conflict, StoreError, StoreUnavailable
 from ....storage.migration import Migrated, StoreStatus
-from ..addresses import sqlite_path
 from ..connections import PinnedConnection
 from ..revisions import is_empty, require_known, stored_revision, upgrade
-from ..statements import Batch
+from ..statements import Batch, driver
 from ..tables import REVISION, VERSION_TABLE
 from .file_locks import FileLocks
 from .poller import DataVersionPoller
-from .statements import SqliteStatements, key_filter
+from .statements import TEXTS, SqliteStatements, key_filter
 
 BUSY = 5.0
 """Seconds to wait for another process that writes."""
@@ -68,7 +67,7 @@ class SqliteDatabase:
     """A SQLite file in WAL mode. Errors name it with its folder: they are for operators."""
 
     def __init__(self, url: str) -> None:
-        self._path = Path(sqlite_path(url)).absolute()
+        self._path = Path(_path(url)).absolute()
         self.name = f"The SQLite file {self._path}"
         self._unusable = f"{self.name} cannot be used. See that it can be read and written."
         self._engine = create_engine(
@@ -88,7 +87,6 @@ class SqliteDatabase:
 
     def migrate(self) -> Migrated:
         """Create the file, or bring it to the newest revision. A damaged or foreign file stays untouched."""
-        self._require_folder()
         self._examine()
         try:
             with closing(self._connection("rwc")), self._engine.connect() as connection:
@@ -107,7 +105,6 @@ class SqliteDatabase:
             raise self.translate_error(error) or StoreError(self._unusable) from error
 
     def status(self) -> StoreStatus:
-        self._require_folder()
         self._examine()
         if self._found() is None:
             return StoreStatus(None, REVISION)
@@ -116,15 +113,14 @@ class SqliteDatabase:
                 revision = stored_revision(connection)
         except (sqlite3.Error, DBAPIError) as error:
             raise self.translate_error(error) or StoreError(self._unusable) from error
-        if revision is not None:
-            require_known(revision, self.name)
+        require_known(revision, self.name)
         if not os.access(self._path, os.W_OK):
             raise StoreUnavailable(f"{self.name} {_UNWRITTEN}.")
         return StoreStatus(revision, REVISION)
 
     def connect(self, *, writes: bool) -> Connection:
         connection = self._engine.connect()
-        _driver(connection).execute("PRAGMA busy_timeout=0" if writes else "PRAGMA query_only=ON")
+        driver(connection).execute("PRAGMA busy_timeout=0" if writes else "PRAGMA query_only=ON")
         return connection
 
     def begin(self, connection: Connection) -> None:
@@ -134,7 +130,7 @@ class SqliteDatabase:
         deadline = time.monotonic() + BUSY
         while True:
             try:
-                _driver(connection).execute("BEGIN IMMEDIATE")
+                driver(connection).execute("BEGIN IMMEDIATE")
                 return
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
@@ -179,7 +175,7 @@ class SqliteDatabase:
         return FileLocks(self._path)
 
     def watch(self, woken: Callable[[str | None], None]) -> DataVersionPoller:
-        return DataVersionPoller(self, self.instance, self.statements, woken)
+        return DataVersionPoller(self, self.instance, woken)
 
     def register(self, connection: Connection) -> None:
         """Do nothing: a commit that fails here was certainly not made."""
@@ -204,9 +200,9 @@ class SqliteDatabase:
     def notify(self, connection: Connection, session_ids: Sequence[str]) -> None:
         """Record sessions for the other processes that use the file, and delete old records."""
         document = json.dumps(session_ids)
-        driver, texts = _driver(connection), self.statements.texts
-        noted = driver.execute(texts["notify"], (self.instance, document if len(document) <= LONGEST else "[]"))
-        driver.execute(texts["forget_notifications"], ((noted.lastrowid or 0) - KEPT,))
+        sent = document if len(document) <= LONGEST else "[]"
+        noted = driver(connection).execute(TEXTS["notify"], (self.instance, sent))
+        driver(connection).execute(TEXTS["forget_notifications"], (noted.lastrowid - KEPT,))
 
     def _connection(self, mode: str = "rw") -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -225,12 +221,10 @@ class SqliteDatabase:
             raise
         return connection
 
-    def _require_folder(self) -> None:
+    def _examine(self) -> None:
+        """Raise if the file is not an undamaged database of Callboard, or cannot be created. Nothing is changed."""
         if not self._path.parent.is_dir():
             raise StoreError(f"{self.name} cannot be made: its folder does not exist. Make the folder first.")
-
-    def _examine(self) -> None:
-        """Raise if the file is not an undamaged database of Callboard. Nothing is changed."""
         try:
             with self._path.open("rb") as file:
                 header = file.read(len(_HEADER))
@@ -296,7 +290,11 @@ class SqliteDatabase:
         return StoreError(f"{self.name} is a database of something else. Choose another name for Callboard's.")
 
 
-def _driver(connection: Connection) -> sqlite3.Connection:
-    driver = connection.connection.driver_connection
-    assert isinstance(driver, sqlite3.Connection)
-    return driver
+def _path(url: str) -> str:
+    """Return the file of `sqlite:///file.db`, relative to the working folder, or of `sqlite:////folder/file.db`."""
+    path = url.removeprefix("sqlite:///")
+    if path == url or not path or path == ":memory:":
+        raise StoreError("A SQLite store needs a file: sqlite:///file.db. For one that is not kept use memory://.")
+    if "?" in path or path.startswith("file:"):
+        raise StoreError("The address of a SQLite store has no options: sqlite:///file.db.")
+    return path

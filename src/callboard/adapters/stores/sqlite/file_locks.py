@@ -21,7 +21,7 @@ except ModuleNotFoundError:  # Windows
     fcntl = None
 
 ATTEMPTS = 3
-"""How often a lock file is created again if another process removes it before it is locked."""
+"""The number of attempts to create and lock a file that another process removes meanwhile."""
 
 _open: "WeakSet[FileLocks]" = WeakSet()
 

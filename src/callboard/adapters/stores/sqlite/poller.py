@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from ....storage.errors import StoreError
 from ..connections import Database, PinnedConnection
 from ..statements import driver
-from .statements import SqliteStatements
+from .statements import TEXTS
 
 log = logging.getLogger("callboard.stores")
 
@@ -25,23 +25,14 @@ class DataVersionPoller:
     committed; if so, one query returns the new notifications. Heartbeats are not notified.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        instance: str,
-        statements: SqliteStatements,
-        woken: Callable[[str | None], None],
-    ) -> None:
+    def __init__(self, database: Database, instance: str, woken: Callable[[str | None], None]) -> None:
         self._connection = PinnedConnection(database, writes=False)
         self._instance = instance
-        self._texts = statements.texts
         self._woken = woken
         self._ended = threading.Event()
         self._version: int | None = None
         """SQLite's count of commits at the last poll; None after an error."""
-        self._last: int = self._connection.run(
-            lambda c: driver(c).execute(self._texts["last_notification"]).fetchone()[0]
-        )
+        self._last: int = self._connection.run(lambda c: driver(c).execute(TEXTS["last_notification"]).fetchone()[0])
         """The number of the newest notification that was read."""
         self._thread = threading.Thread(target=self._run, name="callboard-store-watch", daemon=True)
         self._thread.start()
@@ -78,4 +69,4 @@ class DataVersionPoller:
         if version == self._version:
             return []
         self._version = version
-        return driver(connection).execute(self._texts["read_notifications"], (self._instance, self._last)).fetchall()
+        return driver(connection).execute(TEXTS["read_notifications"], (self._instance, self._last)).fetchall()

@@ -1,7 +1,6 @@
 """Statements for SQLite: rows are written by the driver's `executemany`."""
 
 from collections.abc import Iterable, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -9,18 +8,14 @@ from sqlalchemy import ColumnElement, Connection, Text, bindparam, func, select,
 
 from ..statements import Batch, Row, driver, key_document, read_statements
 
+TEXTS = read_statements(Path(__file__).with_suffix(".sql"))
+
 
 class SqliteStatements:
     """Runs the statements of `statements.sql`."""
 
-    def __init__(self) -> None:
-        self.texts = _texts()
-
-    def query(self, connection: Connection, name: str, keys: Iterable[Sequence[str | int]]) -> list[Any]:
-        return driver(connection).execute(self.texts[name], (key_document(keys),)).fetchall()
-
-    def execute(self, connection: Connection, name: str, keys: Iterable[Sequence[str | int]]) -> None:
-        driver(connection).execute(self.texts[name], (key_document(keys),))
+    def execute(self, connection: Connection, name: str, keys: Iterable[Sequence[str | int]]) -> Any:
+        return driver(connection).execute(TEXTS[name], (key_document(keys),))
 
     def write(
         self,
@@ -31,7 +26,7 @@ class SqliteStatements:
         careful: bool = False,
         batch: Batch | None = None,
     ) -> None:
-        driver(connection).executemany(self.texts[name], rows)
+        driver(connection).executemany(TEXTS[name], rows)
 
 
 def key_filter(*columns: ColumnElement[Any]) -> ColumnElement[bool]:
@@ -39,8 +34,3 @@ def key_filter(*columns: ColumnElement[Any]) -> ColumnElement[bool]:
     listed = func.json_each(bindparam("keys", type_=Text())).table_valued("value", name="listed")
     values = [func.json_extract(listed.c.value, f"$[{place}]") for place in range(len(columns))]
     return tuple_(*columns).in_(select(*values))
-
-
-@cache
-def _texts() -> dict[str, str]:
-    return read_statements(Path(__file__).with_suffix(".sql"))

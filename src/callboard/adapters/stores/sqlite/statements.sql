@@ -85,7 +85,7 @@ ON CONFLICT (session_id, id) DO UPDATE SET
     error = excluded.error, cancelling = excluded.cancelling;
 
 -- cancel_executions: Mark executions to be cancelled.
-UPDATE executions SET cancelling = ?3 WHERE session_id = ?1 AND place = ?2;
+UPDATE executions SET cancelling = true WHERE session_id = ?1 AND place = ?2;
 
 -- mark_ready: Mark those of the given executions without an owner that can go on: see `Owners.recover`.
 UPDATE executions SET ready = (
@@ -118,14 +118,14 @@ ON CONFLICT (id) DO UPDATE SET
     answered_at = excluded.answered_at, payload = excluded.payload, schema = excluded.schema, answer = excluded.answer;
 
 -- write_turns: Insert or update turns.
-INSERT INTO turns (session_id, number, turn_id, user_id, status, started_at, completed_at, owner, cancelling)
+INSERT INTO turns (session_id, turn_id, user_id, status, started_at, completed_at, owner, number, cancelling)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
 ON CONFLICT (session_id, number) DO UPDATE SET
     turn_id = excluded.turn_id, user_id = excluded.user_id, status = excluded.status, started_at = excluded.started_at,
     completed_at = excluded.completed_at, owner = excluded.owner, cancelling = excluded.cancelling;
 
 -- cancel_turns: Mark turns to be cancelled.
-UPDATE turns SET cancelling = ?3 WHERE session_id = ?1 AND number = ?2;
+UPDATE turns SET cancelling = true WHERE session_id = ?1 AND number = ?2;
 
 -- insert_inputs: Insert new inputs.
 INSERT INTO inputs (session_id, id, user_id, received_at, owner, delivered_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6);

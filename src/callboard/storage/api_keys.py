@@ -60,7 +60,7 @@ def read_key(text: str) -> ReadKey | None:
 
 
 def is_key(key: ReadKey, row: KeyRow | None) -> bool:
-    """Return whether a key is the stored one. Takes the same time for any key, also if none is stored."""
+    """Return whether a key is that of a stored row. Takes the same time for any key, also if none is stored."""
     return compare_digest(key.digest, _NO_DIGEST if row is None else row.digest) and row is not None
 
 
