@@ -67,7 +67,7 @@ class SessionScope(Protocol[ExecutionT_contra]):
         """Return the tool of that name that only this session has."""
         ...
 
-    def tell(self, events: tuple[bytes, ...], execution: ExecutionT_contra, /) -> object:
+    def append_events(self, events: tuple[bytes, ...], execution: ExecutionT_contra, /) -> object:
         """Append encoded events of an execution to the board, together with its current state."""
         ...
 

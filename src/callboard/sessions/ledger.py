@@ -33,7 +33,7 @@ class Ledger(Protocol):
         """Write only to the session that was created at this time, not to a later one with the same id."""
         ...
 
-    def tell(self, events: tuple[bytes, ...], execution: Execution, /) -> object:
+    def append_events(self, events: tuple[bytes, ...], execution: Execution, /) -> object:
         """Put events of an execution on the board, with the state that it is in now."""
         ...
 
@@ -72,7 +72,7 @@ class Ledger(Protocol):
 class DirectLedger:
     """Writes events to the board at once, and other changes to a store in memory. See `Ledger`."""
 
-    __slots__ = ("_board", "_session_id", "_store", "tell")
+    __slots__ = ("_board", "_session_id", "_store", "append_events")
 
     durable = False
     idle = True
@@ -81,7 +81,7 @@ class DirectLedger:
         self._session_id = session_id
         self._board = board
         self._store = store
-        self.tell = board.extend
+        self.append_events = board.extend
         """Bound once: it is on the path of every call."""
 
     def pin_session(self, created_at: float) -> None:

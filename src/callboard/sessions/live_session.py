@@ -70,6 +70,7 @@ class LiveSession:
         "_manager",
         "_registry",
         "_touched_at",
+        "append_events",
         "board",
         "calls",
         "client",
@@ -84,7 +85,6 @@ class LiveSession:
         "results",
         "running",
         "services",
-        "tell",
         "toolbox",
         "user",
         "user_id",
@@ -115,7 +115,7 @@ class LiveSession:
         self.index = index
         self.ledger = ledger
         self.durable = ledger.durable
-        self.tell = ledger.tell
+        self.append_events = ledger.append_events
         self.calls = Calls(session_id, services.manager, services.store, services.clock, host, board, index, ledger)
         self.results = LateResults(session_id, index, ledger, services.store)
         self.created_at = created_at

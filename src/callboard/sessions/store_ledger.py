@@ -64,7 +64,7 @@ class StoreLedger:
     def pin_session(self, created_at: float) -> None:
         self._made_at = created_at
 
-    def tell(self, events: tuple[bytes, ...], execution: Execution) -> None:
+    def append_events(self, events: tuple[bytes, ...], execution: Execution) -> None:
         ended = execution.ended is not None
         if ended and (execution.lost or execution.unloaded):  # later reports of its handler are discarded
             return
