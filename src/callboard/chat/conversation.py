@@ -101,20 +101,20 @@ class Conversation:
             if self._leaving() or self._session.gone:
                 return Turn("", TurnStatus.INTERRUPTED, "", Usage())
 
-    async def hear(
-        self, data: Mapping[str, Any], given: str | None = None, *, idempotency: IdempotencyRow | None = None
+    async def accept_input(
+        self, data: Mapping[str, Any], client_id: str | None = None, *, idempotency: IdempotencyRow | None = None
     ) -> int:
         """Store an input. Returns the number of its event: from then on the input reaches the model, even if this
         process dies.
 
-        An input with a client's id (`given`) is accepted once, in any process: 0 where it was accepted before. Raises
+        An input with a client's id is accepted once, in any process: 0 where it was accepted before. Raises
         `AlreadyWritten` or `IdempotencyConflict` where the idempotency key was stored before.
         """
-        number = await self._inbox.accept(data, given, idempotency)
+        number = await self._inbox.accept(data, client_id, idempotency)
         await self._accepted(number)
         return number
 
-    async def hear_all(self, texts: Mapping[str, str]) -> int:
+    async def accept_inputs(self, texts: Mapping[str, str]) -> int:
         """Store inputs by their client's ids, in one write. Returns the number of the newest event.
 
         Inputs that were accepted before, in any process, are left out; 0 where all of them were.
@@ -137,26 +137,26 @@ class Conversation:
         self._input_arrived.set()
         self.wake()
 
-    async def taken(self, given: Sequence[str]) -> dict[str, bool]:
+    async def accepted_inputs(self, client_ids: Sequence[str]) -> dict[str, bool]:
         """The inputs that were accepted, by their client's ids, each with whether it was delivered to the model."""
-        return await self._inbox.accepted(given)
+        return await self._inbox.accepted(client_ids)
 
     def wake(self) -> None:
         """Start a turn if anything waits for the model."""
         if not self._leaving():
             self._start(WINDOW)
 
-    def came_late(self, execution: Execution) -> None:
+    def handle_late_result(self, execution: Execution) -> None:
         """Start a turn for a late result, if its tool says so."""
         if self._session.wakes(execution.name) is Wake.WAKE:
             self._start(WINDOW)
 
-    def poll_orphans(self) -> None:
+    def poll_inputs(self) -> None:
         """Look for inputs that another process stored."""
         if self.is_processing:
             self._spawn(self._check_inputs())
 
-    async def go_on(self, row: TurnRow) -> None:
+    async def resume_turn(self, row: TurnRow) -> None:
         """Resume a turn that a dead process left behind, or end it if it was asked to stop."""
         await self._history.refresh()
         self._lease.adopt(row)

@@ -95,7 +95,7 @@ class ChangeNotifications:
         sessions = [*self._cache.known.values()] if ids is None else self._cache.select(ids)
         for session in sessions:
             if session.current_conversation is not None and session.is_processing:
-                session.current_conversation.poll_orphans()
+                session.current_conversation.poll_inputs()
         if watched := [session for session in sessions if session.board.watched]:
             await self._refresh(watched)
 
