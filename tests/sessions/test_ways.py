@@ -198,7 +198,7 @@ async def _until_the_end(events: AsyncGenerator[Event]) -> AsyncGenerator[Event]
                 return
 
 
-async def test_g6_lent_tools_are_one_sessions_own() -> None:
+async def test_g6_own_tools_of_a_session_are_not_seen_by_others() -> None:
     @tool
     async def paint(color: Annotated[str, "Which"]) -> str:
         """Paint the page."""
@@ -206,14 +206,14 @@ async def test_g6_lent_tools_are_one_sessions_own() -> None:
 
     async with Runtime([index]) as runtime:
         session, other = await runtime.open("s", "u"), await runtime.open("o", "u")
-        live_session(session).toolbox.lend([paint])
+        live_session(session).toolbox.replace_own_tools([paint])
         assert [each.name for each in session.tools()] == ["index", "paint"]
         assert (await session.call("paint", {"color": "red"})).value == "red"
         assert (await other.call("paint", {"color": "red"})).error.category == "not_found"  # pyright: ignore[reportOptionalMemberAccess]
-        live_session(session).toolbox.lend([])
+        live_session(session).toolbox.replace_own_tools([])
         assert (await session.call("paint", {"color": "red"})).status == "failed"
         with pytest.raises(callboard.RegistrationError, match="index"):
-            live_session(session).toolbox.lend([index])
+            live_session(session).toolbox.replace_own_tools([index])
 
 
 async def test_d2_a_result_that_comes_while_others_are_stored_is_not_told_before_it_is_stored(

@@ -63,7 +63,7 @@ class SessionScope(Protocol[ExecutionT_contra]):
         """Whether events and executions are stored."""
         ...
 
-    def lent(self, name: str) -> Tool | None:
+    def own_tool(self, name: str) -> Tool | None:
         """Return the tool of that name that only this session has."""
         ...
 

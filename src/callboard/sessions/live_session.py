@@ -148,17 +148,17 @@ class LiveSession:
 
     def tools(self) -> Snapshot:
         """Return the tools that this session sees now, pinned."""
-        seen, lent = self.toolbox.visible(), self.toolbox.lent
+        seen, own = self.toolbox.visible(), self.toolbox.own_tools
         kept = [tool for tool in seen if not self._manager.hides(self, tool)]
-        return seen if not lent and len(kept) == len(seen) else Snapshot([*kept, *lent.values()])
+        return seen if not own and len(kept) == len(seen) else Snapshot([*kept, *own.values()])
 
     def find(self, name: str) -> Tool:
         """Return a tool that this session sees. Raises `ToolError` (not_found)."""
         return self.toolbox.find(name)
 
-    def lent(self, name: str) -> Tool | None:
+    def own_tool(self, name: str) -> Tool | None:
         """Return a tool that only this session has."""
-        return self.toolbox.lent.get(name)
+        return self.toolbox.own_tools.get(name)
 
     def add_tools_for_sessions(self, make: "Callable[[Callable[[str], LiveSession | None]], Iterable[Tool]]") -> None:
         """Register tools that look up the session of their call, unless the registry has them already.
@@ -200,7 +200,7 @@ class LiveSession:
 
     def render_for_model(self, outcome: Outcome, offset: int = 0) -> Any:
         """Return an outcome as a model reads it: the acknowledgement, the error, or the result from an offset on."""
-        tool = self.lent(outcome.tool) or self._registry.get(outcome.tool)
+        tool = self.own_tool(outcome.tool) or self._registry.get(outcome.tool)
         return render_for_model(outcome, tool, self.toolbox.view.channel, offset)
 
     @property

@@ -146,7 +146,7 @@ class Recovery:
         find = self._services.workers.get if row.kind == WORKER else self._services.registry.get
         if Status(row.status) is not Status.WAITING:
             request = None
-        tool = find(row.tool) or session.lent(row.tool) or _stand_in(row, request)
+        tool = find(row.tool) or session.own_tool(row.tool) or _stand_in(row, request)
         execution = restored(row, tool or NO_TOOL, session, self._clock)
         execution.set_request(request)  # it is withdrawn if the execution ends
         began = execution.status is Status.EXECUTING
