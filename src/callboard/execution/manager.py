@@ -199,14 +199,14 @@ class ExecutionManager:
                 await asyncio.sleep(0)  # the first step of its task asks the person
             outcome = execution.outcome()
             if execution.unloaded and (again or not execution.promoted):
-                return await scope.elsewhere(execution)
+                return await scope.stored_outcome(execution)
             if execution.promoted and not again:  # even if it has ended since: its result comes late
                 started = OutcomeStatus.STARTED
                 outcome = Outcome(started, execution.id, execution.call_id, execution.name, execution.acknowledgement())
             if scope.durable:
                 await scope.stored(execution, again=again)
                 if execution.lost:
-                    return await scope.elsewhere(execution)
+                    return await scope.stored_outcome(execution)
         except BaseException:  # the caller was cancelled, or does not wait for the store any longer
             if not again or execution.ended is None:
                 self._finishing.miss(execution)
@@ -237,7 +237,7 @@ class ExecutionManager:
         if scope.durable:
             await scope.stored(execution)
             if execution.lost:
-                return await scope.elsewhere(execution)
+                return await scope.stored_outcome(execution)
         return execution.outcome()
 
     async def wait(self, execution: Execution) -> None:
@@ -267,7 +267,7 @@ class ExecutionManager:
         except asyncio.CancelledError:
             self.cancel(execution)
             raise
-        outcome = await scope.elsewhere(execution) if execution.unloaded else execution.outcome()
+        outcome = await scope.stored_outcome(execution) if execution.unloaded else execution.outcome()
         if outcome.error is not None:
             raise NestedFailure(execution.name, outcome.error)
         return outcome.value

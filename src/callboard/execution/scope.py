@@ -98,6 +98,6 @@ class SessionScope(Protocol[ExecutionT_contra]):
         """Mark the answer to an execution's request as used, together with the events that are appended next."""
         ...
 
-    async def elsewhere(self, execution: ExecutionT_contra) -> Outcome:
-        """Return the state of a call that another process carries out."""
+    async def stored_outcome(self, execution: ExecutionT_contra) -> Outcome:
+        """Return the outcome of a call from the store: another process owns it, or its result left memory."""
         ...

@@ -392,8 +392,8 @@ class LiveSession:
     def use(self, execution: Execution) -> None:
         self.services.requests.use(self, execution)
 
-    async def elsewhere(self, execution: Execution) -> Outcome:
-        if (outcome := await self.calls.elsewhere(execution)) is not None:
+    async def stored_outcome(self, execution: Execution) -> Outcome:
+        if (outcome := await self.calls.stored_outcome(execution)) is not None:
             return outcome
         if await self.is_gone():
             raise ToolError("The session was deleted.", category=ErrorCategory.NOT_FOUND)

@@ -18,7 +18,7 @@ log = logging.getLogger("callboard.sessions")
 class LateResults:
     """Late results of one session. The store has all of them, this process those that it has seen."""
 
-    __slots__ = ("_elsewhere", "_index", "_known", "_ledger", "_session_id", "_store", "_warned")
+    __slots__ = ("_index", "_known", "_ledger", "_remote", "_session_id", "_store", "_warned")
 
     def __init__(self, session_id: str, index: ExecutionIndex, ledger: Ledger, store: Store) -> None:
         self._session_id = session_id
@@ -26,7 +26,7 @@ class LateResults:
         self._ledger = ledger
         self._store = store
         self._known: dict[str, None] = {}
-        self._elsewhere: tuple[str, ...] = ()
+        self._remote: tuple[str, ...] = ()
         """Executions of other processes, and those that waited for a person, at the last poll."""
         self._warned = False
         if not ledger.durable:
@@ -43,7 +43,7 @@ class LateResults:
     @property
     def expected(self) -> bool:
         """Whether other processes may add results, as of the last poll."""
-        return any(not self._index.holds(each) for each in self._elsewhere)
+        return any(not self._index.holds(each) for each in self._remote)
 
     def add(self, execution_id: str) -> None:
         """Add a late result."""
@@ -66,8 +66,8 @@ class LateResults:
         """Forget results that were taken."""
         for execution_id in ids:
             self._known.pop(execution_id, None)
-        if ids and self._elsewhere:
-            self._elsewhere = tuple(each for each in self._elsewhere if each not in ids)
+        if ids and self._remote:
+            self._remote = tuple(each for each in self._remote if each not in ids)
 
     async def waiting(self) -> tuple[str, ...]:
         """Return the executions whose results wait, oldest first."""
@@ -100,8 +100,8 @@ class LateResults:
         while True:
             known = tuple(self._known)
             await self._ledger.settle()
-            if self._elsewhere:
-                await self._poll_elsewhere()
+            if self._remote:
+                await self._poll_remote()
             row = await self._store.session(self._session_id)
             unconsumed = () if row is None else row.unconsumed
             outcomes = await self.outcomes(unconsumed)
@@ -130,8 +130,8 @@ class LateResults:
             return
         row = row or await self._store.session(self._session_id)
         self._known.update(dict.fromkeys(() if row is None else row.unconsumed))
-        await self._poll_elsewhere()
+        await self._poll_remote()
 
-    async def _poll_elsewhere(self) -> None:
+    async def _poll_remote(self) -> None:
         rows = await self._store.executions(self._session_id, unfinished=True)
-        self._elsewhere = tuple(row.id for row in rows if not self._index.holds(row.id))
+        self._remote = tuple(row.id for row in rows if not self._index.holds(row.id))
