@@ -130,7 +130,7 @@ class Finishing:
         if not (execution.waiters or execution.late or execution.lost):
             execution.let_caller_go()
             if execution.ended is not None:
-                execution.scope.late(execution)
+                execution.scope.add_late_result(execution)
 
     def abandon(self, task: asyncio.Task[None]) -> None:
         """Keep a reference to the task of an execution that has ended, until the task ends too."""
@@ -142,7 +142,7 @@ class Finishing:
         for observer in self._observers:
             observer.ended(execution)
         if execution.late:
-            execution.scope.late(execution)
+            execution.scope.add_late_result(execution)
 
     def _release(self, execution: Execution) -> None:
         """Release everything that an execution held, whatever failed before, so that no caller waits forever."""

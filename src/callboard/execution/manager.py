@@ -192,7 +192,7 @@ class ExecutionManager:
                 if execution.budget_at is None:
                     self._stopping.deadlines.watch(execution.start_budget())
                 if scope.durable:
-                    await scope.begun(execution, again=again)
+                    await scope.wait_until_begun(execution, again=again)
                 if execution.ended is None and not execution.promoted:
                     await execution.released()
             elif execution.tool.mode is _HUMAN and execution.status is _VALIDATING:
@@ -204,7 +204,7 @@ class ExecutionManager:
                 started = OutcomeStatus.STARTED
                 outcome = Outcome(started, execution.id, execution.call_id, execution.name, execution.acknowledgement())
             if scope.durable:
-                await scope.stored(execution, again=again)
+                await scope.wait_until_stored(execution, again=again)
                 if execution.lost:
                     return await scope.stored_outcome(execution)
         except BaseException:  # the caller was cancelled, or does not wait for the store any longer
@@ -235,7 +235,7 @@ class ExecutionManager:
         self._admission.announce(execution)
         self._finishing.fail(execution, error)
         if scope.durable:
-            await scope.stored(execution)
+            await scope.wait_until_stored(execution)
             if execution.lost:
                 return await scope.stored_outcome(execution)
         return execution.outcome()

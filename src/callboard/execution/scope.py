@@ -75,18 +75,18 @@ class SessionScope(Protocol[ExecutionT_contra]):
         """Return when everything appended so far is stored."""
         ...
 
-    async def begun(self, execution: ExecutionT_contra, *, again: bool = False) -> None:
+    async def wait_until_begun(self, execution: ExecutionT_contra, *, again: bool = False) -> None:
         """Return when the start of a call is stored, if its caller waits for the store only for a limited time."""
         ...
 
-    async def stored(self, execution: ExecutionT_contra, *, again: bool = False) -> None:
+    async def wait_until_stored(self, execution: ExecutionT_contra, *, again: bool = False) -> None:
         """Return when everything appended for a call is stored. Raises if the caller's time to wait is over.
 
         A call of which nothing is stored is then withdrawn. `again` is for a caller that repeats a call.
         """
         ...
 
-    def late(self, execution: ExecutionT_contra) -> None:
+    def add_late_result(self, execution: ExecutionT_contra) -> None:
         """Keep the result of an execution whose caller does not wait, just before its terminal event is appended."""
         ...
 

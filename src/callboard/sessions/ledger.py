@@ -37,7 +37,7 @@ class Ledger(Protocol):
         """Put events of an execution on the board, with the state that it is in now."""
         ...
 
-    def late(self, execution: Execution) -> None:
+    def add_late_result(self, execution: Execution) -> None:
         """Note that the result of an execution waits to be taken. Its terminal event is written with this, or was."""
         ...
 
@@ -87,7 +87,7 @@ class DirectLedger:
     def pin_session(self, created_at: float) -> None:
         """Do nothing: no other process can replace a session in memory."""
 
-    def late(self, execution: Execution) -> None:
+    def add_late_result(self, execution: Execution) -> None:
         """Do nothing: `LateResults` knows, and no other process has to."""
 
     def use(self, request: RequestRow) -> None:

@@ -357,11 +357,11 @@ class LiveSession:
     async def settle(self) -> None:
         await self.ledger.settle()
 
-    async def begun(self, execution: Execution, *, again: bool = False) -> None:
+    async def wait_until_begun(self, execution: Execution, *, again: bool = False) -> None:
         if patience.writer() is not None:
-            await self.stored(execution, again=again)
+            await self.wait_until_stored(execution, again=again)
 
-    async def stored(self, execution: Execution, *, again: bool = False) -> None:
+    async def wait_until_stored(self, execution: Execution, *, again: bool = False) -> None:
         try:
             await self.ledger.settle()
         except StoreUnavailable as error:
@@ -371,11 +371,11 @@ class LiveSession:
                 raise StoreUnconfirmed("The call goes on; the store does not answer at the moment.") from error
             raise self.ledger.withdraw(execution) from error
 
-    def late(self, execution: Execution) -> None:
+    def add_late_result(self, execution: Execution) -> None:
         self.results.add(execution.id)
         if (conversation := self.find_conversation()) is not None:
             conversation.handle_late_result(execution)
-        self.ledger.late(execution)
+        self.ledger.add_late_result(execution)
 
     async def ask(self, execution: Execution) -> HumanDecision:
         user, limit = self.user, self._registry.settings.max_user_requests

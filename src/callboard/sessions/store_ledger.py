@@ -80,7 +80,7 @@ class StoreLedger:
             staged.withdrawn.append(withdrawn)
         self._writer.add(self)
 
-    def late(self, execution: Execution) -> None:
+    def add_late_result(self, execution: Execution) -> None:
         self._staged_events().late.append(execution)
         self._writer.add(self)
 
