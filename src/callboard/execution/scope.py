@@ -23,7 +23,7 @@ class HumanDecision(NamedTuple):
     """The result, for a tool without a handler."""
 
 
-class IndexPort(Protocol[ExecutionT_contra]):
+class FinishedExecutions(Protocol[ExecutionT_contra]):
     """The part of a session's index that counts finished executions."""
 
     def ended(self, execution: ExecutionT_contra) -> None:
@@ -43,7 +43,7 @@ class SessionScope(Protocol[ExecutionT_contra]):
     @property
     def user_id(self) -> str: ...
     @property
-    def index(self) -> IndexPort[ExecutionT_contra]: ...
+    def index(self) -> FinishedExecutions[ExecutionT_contra]: ...
 
     running: int
     """The number of its executions that hold a slot."""
