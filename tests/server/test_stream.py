@@ -128,7 +128,7 @@ async def test_h2_live_text_comes_without_a_number_in_the_order_in_which_it_was_
     async with plain.stream("live") as stream:
         await anext(stream)
         await session.notice("before")
-        session.board.say(encode_event("text", 0.0, b'{"delta":"now"}'))
+        session.board.deliver_live(encode_event("text", 0.0, b'{"delta":"now"}'))
         await session.notice("after")
         seen = [await anext(stream) for _ in range(3)]
     assert [(each.id, each.event) for each in seen] == [(1, "system_notice"), (None, "text"), (2, "system_notice")]

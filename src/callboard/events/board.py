@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, Self
 
-from ..budget import LARGE, Budget, Holding
+from ..budget import LARGE, Budget
 from ..errors import CallboardError
 from .event import Event, Events
 
@@ -35,14 +35,13 @@ class Archive(Protocol):
         """Return the number of the first stored event, and the events after a number."""
         ...
 
-    def behind(self) -> None:
-        """Have the board receive the events that are stored and that it does not have yet."""
+    def catch_up_soon(self) -> None:
+        """Start to add the stored events that the board does not have yet."""
         ...
 
 
 PAGE = 500
-"""The number of events that are read from the archive at once."""
-
+"""The number of events that are read at once."""
 
 _SLACK = 512
 """The number of events above the retention at which the oldest are dropped together."""
@@ -51,7 +50,7 @@ _SLACK = 512
 class Board:
     """The log in memory. It keeps at least the newest `retention` events, of those with numbers above `after`.
 
-    With a budget, large events are bounded by their bytes too, and fewer may be kept.
+    The budget also bounds large events by their bytes, so that fewer may be kept.
     """
 
     __slots__ = (
@@ -89,7 +88,7 @@ class Board:
         self._listeners: list[Callable[[bytes], Any]] = []
         self._followers = 0
         self._flushing = False
-        self._holding: Holding | None = None if budget is None else budget.holding(user_id, self._shed)
+        self._holding = (budget or Budget()).holding(user_id, self._shed)
 
     @property
     def last_seq(self) -> int:
@@ -111,7 +110,7 @@ class Board:
 
         Only the first (arguments) and the last (a result) can be large. A board in memory ignores the subject.
         """
-        if events and (len(events[-1]) > LARGE or len(events[0]) > LARGE) and self._holding is not None:
+        if events and (len(events[-1]) > LARGE or len(events[0]) > LARGE):
             self._holding.add(_large(events))
         lines = self._lines
         lines.extend(events)
@@ -131,7 +130,7 @@ class Board:
         else:
             self.extend(events)
 
-    def say(self, event: bytes) -> None:
+    def deliver_live(self, event: bytes) -> None:
         """Deliver an event to current listeners only. It has no number and is not kept."""
         for listener in tuple(self._listeners):
             try:
@@ -159,20 +158,18 @@ class Board:
         if 0 < new <= len(events):
             self._extend(events[len(events) - new :])
         elif new > 0 and self._archive is not None:
-            self._archive.behind()
+            self._archive.catch_up_soon()
 
     def restart(self, after: int) -> None:
         """Drop all events, and continue after a number."""
-        if self._holding is not None:
-            self._holding.free(self._holding.kept)
+        self._holding.free(self._holding.kept)
         self._lines = []
         self._first = after + 1
 
     def end(self) -> None:
         """End the board of a deleted session: waiting readers return."""
         self._ended = True
-        if self._holding is not None:
-            self._holding.close()
+        self._holding.close()
         self._notify()
 
     def shrink(self) -> None:
@@ -197,7 +194,7 @@ class Board:
     def refresh(self) -> None:
         """Read the events that other processes stored, if there are any."""
         if self._archive is not None:
-            self._archive.behind()
+            self._archive.catch_up_soon()
 
     def read(self, after: int, limit: int | None = None) -> Events:
         """Return the kept events after a cursor, oldest first. Raises `CursorExpired`."""
@@ -232,21 +229,24 @@ class Board:
                     after = event.seq
                     yield event
 
-    async def page(self, after: int, limit: int | None = None) -> Events:
+    async def page(self, after: int) -> Events:
         """Return the next events after a cursor, from memory or the archive. Raises `CursorExpired`."""
-        return self.read(after, limit) if self.remembers(after) else await self.recall(after)
-
-    def remembers(self, after: int) -> bool:
-        """Return whether all events after the cursor are in memory, or there is no archive."""
-        return after + 1 >= self._first or self._archive is None
-
-    async def recall(self, after: int) -> Events:
-        """Return the next events after a cursor from the archive. Raises `CursorExpired`."""
-        assert self._archive is not None
+        if after + 1 >= self._first or self._archive is None:
+            return self.read(after, PAGE)
         first, events = await self._archive.events(after, PAGE)
         if first > after + 1 or not events:  # without any, the log itself is gone
             raise CursorExpired(after, first)
         return events
+
+    async def kept_page(self, after: int) -> Events:
+        """Return the next events after a cursor that are still kept. None are if the session is deleted."""
+        while True:
+            try:
+                return await self.page(after)
+            except CursorExpired as expired:
+                if expired.first <= after + 1:
+                    return Events(after + 1, [])
+                after = expired.first - 1
 
     def subscribe(
         self,
@@ -277,7 +277,7 @@ class Board:
     def _forget(self, gone: int | None = None) -> None:
         """Drop the oldest events: that many, or all beyond the retention."""
         gone = len(self._lines) - self._retention if gone is None else gone
-        if self._holding is not None and self._holding.kept:
+        if self._holding.kept:
             self._holding.free(_large(self._lines[:gone]))
         del self._lines[:gone]
         self._first += gone
@@ -354,7 +354,7 @@ class Subscription:
         """Deliver new events. A callback that raises is not called again."""
         if self._closed or self._recalling is not None or self._board.last_seq <= self.cursor:
             return
-        if self._board.remembers(self.cursor):
+        if self._board.first_seq <= self.cursor + 1:
             self._hand_over(self._board.read(self.cursor))
         else:
             self._recalling = asyncio.get_running_loop().create_task(self._recall())
@@ -362,8 +362,8 @@ class Subscription:
     async def _recall(self) -> None:
         """Deliver events from the archive until the rest is in memory."""
         try:
-            while not self._closed and not self._board.remembers(self.cursor):
-                self._hand_over(await self._board.recall(self.cursor))
+            while not self._closed and self._board.first_seq > self.cursor + 1:
+                self._hand_over(await self._board.page(self.cursor))
         except Exception as error:
             self._recalling = None
             self.close()
@@ -376,7 +376,7 @@ class Subscription:
             self.deliver()
 
     def _hand_over(self, events: Events) -> None:
-        self.cursor = events.first + len(events) - 1
+        self.cursor = events.last
         try:
             self._callback(events)
         except Exception:

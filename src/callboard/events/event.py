@@ -73,6 +73,11 @@ class Events(Sequence[Event]):
         self.encoded = encoded
         """The events as lines of JSON."""
 
+    @property
+    def last(self) -> int:
+        """The sequence number of the last event; one less than `first` if there are none."""
+        return self.first + len(self.encoded) - 1
+
     def __len__(self) -> int:
         return len(self.encoded)
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..events.board import CursorExpired
 from ..events.event import Event
 from ..events.kinds import EventKind
 from ..events.routing import Side, seen_by
@@ -63,17 +62,10 @@ class ConversationScope:
         await self.session.catch_up()
         last = board.last_seq
         found: list[Event] = []
-        while seq < last:
-            try:
-                events = await board.page(seq)
-            except CursorExpired as expired:  # older events are not kept any more
-                if expired.first <= seq + 1:  # no events are kept: the session is deleted
-                    break
-                seq = expired.first - 1
-                continue
+        while seq < last and (events := await board.kept_page(seq)):
             relevant = (event for event, line in zip(events, events.encoded, strict=True) if _may_concern_model(line))
             found += [event for event in relevant if seen_by(event.kind, Side.MODEL, event.data)]
-            seq = events.first + len(events) - 1
+            seq = events.last
         return max(seq, last), [each for each in found if each.kind in _FOR_THE_MODEL]
 
     def turn_began(self, turn_id: str) -> None:
