@@ -14,6 +14,7 @@ from ..clock import Clock, within
 from ..errors import ErrorCategory, ToolError
 from ..events.board import Board
 from ..events.kinds import EventKind
+from ..execution.admission import CallScope
 from ..execution.execution import Execution
 from ..execution.failures import call_id_conflict
 from ..execution.index import ExecutionIndex
@@ -42,6 +43,17 @@ class StoreSync(Protocol):
     def poll_orphans(self) -> None:
         """Look soon for executions that no process holds."""
         ...
+
+
+class SessionPort(CallScope, Protocol):
+    """A live session as requests and workers see it, so that neither imports it."""
+
+    @property
+    def board(self) -> Board: ...
+    @property
+    def ledger(self) -> Ledger: ...
+    @property
+    def calls(self) -> "Calls": ...
 
 
 class BriefRecord(NamedTuple):
@@ -173,7 +185,7 @@ class Calls:
         """Return the outcome of a call from the store; None where it is not stored."""
         if (row := await self.stored_call(execution.call_id)) is None:
             return None
-        if row.tool != execution.name or row.fingerprint != _fingerprint(execution):
+        if row.tool != execution.name or row.fingerprint != (execution.fingerprint or fingerprint_of(execution.document)):
             error = call_id_conflict(row.call_id, row.tool)
             return Outcome(OutcomeStatus.FAILED, row.id, row.call_id, execution.name, None, error)
         if row.completed_at is None and not execution.late:
@@ -283,10 +295,6 @@ class Calls:
         for call_id in call_ids:
             if (execution := self._index.by_call(call_id)) is not None:
                 self._manager.promote(execution)
-
-
-def _fingerprint(execution: Execution) -> str:
-    return execution.fingerprint if execution.unloaded else fingerprint_of(execution.document)
 
 
 def _no_execution(execution_id: str) -> ToolError:

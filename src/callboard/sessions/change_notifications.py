@@ -9,13 +9,11 @@ import logging
 from collections.abc import Sequence
 
 from ..storage.errors import StoreError
-from ..storage.store import Store
-from .background_tasks import BackgroundTasks
 from .boards import Boards
 from .heartbeat import Heartbeat
 from .live_session import LiveSession
 from .recovery import Recovery
-from .requests import Requests
+from .services import Services
 from .session_cache import SessionCache
 from .session_loader import SessionLoader
 
@@ -32,24 +30,22 @@ class ChangeNotifications:
 
     def __init__(
         self,
-        store: Store,
+        services: Services,
         cache: SessionCache,
         loader: SessionLoader,
         boards: Boards,
-        requests: Requests,
         recovery: Recovery,
         heartbeat: Heartbeat | None,
-        background: BackgroundTasks,
     ) -> None:
-        self._store = store
+        self._store = services.store
+        self._requests = services.requests
+        self._background = services.background
         self._cache = cache
         self._loader = loader
         self._boards = boards
-        self._requests = requests
         self._recovery = recovery
         self._heartbeat = heartbeat
         """Polls for orphaned executions; None where this process recovers none."""
-        self._background = background
         self._ids: set[str] = set()
         self._all = False
         """Whether any session may have been written."""
@@ -107,4 +103,4 @@ class ChangeNotifications:
             if head is None or head.made_at != session.created_at or head.last_seq < last_seq:
                 await self._loader.reconcile(session)
             elif head.last_seq > last_seq:
-                self._boards.behind(session.id)
+                self._boards.catch_up_soon(session.id)

@@ -1,14 +1,9 @@
 """Periodic clean-up: idle sessions, old events, old idempotency keys, and requests that have expired."""
 
 from collections.abc import Iterable
-from contextlib import suppress
-from dataclasses import replace
 
 from ..clock import Timer
-from ..storage.change import Change, RequestWrite
-from ..storage.errors import Conflict
 from ..storage.store import NO_LIMIT
-from .background_tasks import BackgroundTasks
 from .heartbeat import Heartbeat
 from .recovery import Recovery
 from .services import Services
@@ -35,23 +30,20 @@ class Housekeeping:
         loader: SessionLoader,
         recovery: Recovery,
         heartbeat: Heartbeat,
-        background: BackgroundTasks,
         retention: Retention,
         *,
-        durable: bool,
         recover: bool,
         idle_after: float,
     ) -> None:
-        self._services = services
         self._store = services.store
         self._clock = services.clock
+        self._requests = services.requests
+        self._background = services.background
         self._cache = cache
         self._loader = loader
         self._recovery = recovery
         self._heartbeat = heartbeat
-        self._background = background
         self._retention = retention
-        self._durable = durable
         self._recover = recover
         self._idle_after = idle_after
         self._trimmed_up_to = ""
@@ -63,7 +55,7 @@ class Housekeeping:
     def open(self) -> None:
         """Start to sweep."""
         self._closed = False
-        if self._durable and self._recover:
+        if self._store.durable and self._recover:
             self._background.run(self.expire_requests())
         self._schedule()
 
@@ -79,7 +71,7 @@ class Housekeeping:
 
     def _sweep(self) -> None:
         self._background.run(self._store.forget_keys(self._clock.time() - KEEP_KEYS))
-        if self._durable:
+        if self._store.durable:
             self._background.run(self.trim([session.id for session in self._cache]))
             self._background.run(self._recovery.stop_cancelled())
             if self._recover:
@@ -111,13 +103,9 @@ class Housekeeping:
 
     async def _close_expired(self) -> float | None:
         """Close requests that have expired. Returns when the next one expires."""
-        now = self._clock.time()
-        for row in await self._store.requests(status="open", due=now):
-            session = await self._loader.bring(row.session_id)
-            closed = replace(row, status="expired", answered_at=now)
-            with suppress(Conflict):  # it was answered or closed in the same moment
-                if session is not None:
-                    await session.ledger.write(Change(session.id, requests=[RequestWrite(closed, "open")]))
-        await self._services.requests.poll(None)
+        for row in await self._store.requests(status="open", due=self._clock.time()):
+            if (session := await self._loader.bring(row.session_id)) is not None:
+                await self._requests.close_unanswered(session, row, "expired")
+        await self._requests.poll(None)
         self._heartbeat.poll_soon()
         return await self._store.next_expiry()

@@ -19,9 +19,8 @@ CANDIDATES = 100
 class SessionCache:
     """Live sessions by id. There is at most one per id, also after its eviction while anything refers to it."""
 
-    def __init__(self, manager: ExecutionManager, *, durable: bool) -> None:
+    def __init__(self, manager: ExecutionManager) -> None:
         self._manager = manager
-        self._durable = durable
         self._in_memory: dict[str, LiveSession] = {}
         self.known: WeakValueDictionary[str, LiveSession] = WeakValueDictionary()
         """Sessions in memory, and evicted ones that are still referenced."""
@@ -80,7 +79,7 @@ class SessionCache:
     def evict(self, session: LiveSession) -> None:
         """Free the memory of a session, if everything of it is stored and nothing runs or reads in it."""
         in_use = session.is_processing or session.calls.unfinished or session.board.watched
-        if self._durable and not in_use:
+        if session.durable and not in_use:
             self._leave(session)
             session.current_conversation = None
             session.board.shrink()

@@ -2,16 +2,14 @@
 
 from dataclasses import dataclass
 
-from ..budget import Budget
 from ..events.board import Board
 from ..execution.index import ExecutionIndex
 from ..storage.change import Change
 from ..storage.errors import AlreadyWritten, Conflict, IdempotencyConflict, StoreError
 from ..storage.rows import IdempotencyRow, SessionRow
-from ..storage.writer import Writer
 from ..tools.view import View
 from ..types import Wake
-from .boards import Boards
+from .boards import Boards, StoredBoard
 from .ids import not_found
 from .ledger import DirectLedger, Ledger
 from .live_session import LiveSession, SessionHost
@@ -44,20 +42,13 @@ class SessionLoader:
         host: SessionHost,
         cache: SessionCache,
         boards: Boards,
-        writer: Writer,
-        budget: Budget,
         retention: Retention,
-        *,
-        durable: bool,
     ) -> None:
         self._services = services
         self._host = host
         self._cache = cache
         self._boards = boards
-        self._writer = writer
-        self._budget = budget
         self._retention = retention
-        self._durable = durable
         self._store = services.store
         self.restored = self.restore_failures = 0
         """How many sessions were read from the store, and how many reads failed."""
@@ -109,7 +100,7 @@ class SessionLoader:
             if other is None or other.user_id != user_id:
                 raise not_found(session_id) from None
             return other
-        if self._durable and (row := await self._store.session(session_id)) is not None:
+        if self._store.durable and (row := await self._store.session(session_id)) is not None:
             # Another process of the same user may have been faster.
             session.created_at = row.created_at
             session.ledger.pin_session(row.created_at)
@@ -123,7 +114,7 @@ class SessionLoader:
         except (Conflict, StoreError):
             self._doubt(session)
             raise
-        if self._durable:
+        if self._store.durable:
             await self.reconcile(session)
 
     async def write_closed(self, session: LiveSession, idempotency: IdempotencyRow | None = None) -> None:
@@ -173,19 +164,19 @@ class SessionLoader:
     def _make(self, session_id: str, user_id: str, view: View, row: SessionRow | None) -> LiveSession:
         services, keep = self._services, self._retention.events or IN_MEMORY
         board = Board(
-            min(keep, TAIL) if self._durable else keep,
+            min(keep, TAIL) if self._store.durable else keep,
             after=0 if row is None else row.last_seq,
-            archive=self._boards.archive(session_id) if self._durable else None,
-            budget=self._budget,
+            archive=StoredBoard(self._boards, session_id) if self._store.durable else None,
+            budget=services.budget,
             user_id=user_id,
         )
         created_at = services.clock.time() if row is None else row.created_at
         ledger: Ledger
-        if self._durable:
-            ledger = StoreLedger(session_id, created_at, board, self._writer, services.owner, services.manager.disown)
+        if self._store.durable:
+            ledger = StoreLedger(session_id, created_at, board, services.writer, services.owner, services.manager.disown)
         else:
             ledger = DirectLedger(session_id, board, self._store)
-        index = ExecutionIndex(self._retention.executions, budget=self._budget, user_id=user_id, stored=self._durable)
+        index = ExecutionIndex(self._retention.executions, budget=services.budget, user_id=user_id, stored=self._store.durable)
         session = LiveSession(
             session_id,
             user_id,

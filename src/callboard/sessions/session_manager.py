@@ -72,49 +72,32 @@ class SessionManager:
                 total=self._settings.max_memory_bytes,
             )
         )
-        """Memory of large events, arguments and results."""
         self.writer = Writer(store)
-        """Writes the changes of all sessions."""
         self.background = BackgroundTasks()
         self.conversations: Callable[[ConversationScope], ConversationPort] | None = None
         """Makes the conversation of a session; None where the runtime has no model."""
-        self._services = Services(
+        self._services = services = Services(
             registry=registry,
             manager=manager,
             clock=clock,
             store=store,
+            writer=self.writer,
+            budget=self.budget,
+            background=self.background,
             requests=Requests(store, clock, me.id, registry.get, self.background),
             workers=Workers(workers, manager, clock, me.id),
             owner=me.id,
         )
-        self._cache = SessionCache(manager, durable=store.durable)
-        self._boards = Boards(store, self._cache.known, self.background)
-        self._loader = SessionLoader(
-            self._services, self, self._cache, self._boards, self.writer, self.budget, retention, durable=store.durable
-        )
-        self._recovery = Recovery(self._services, self._cache, self._loader, self._recovered)
-        self._heartbeat = Heartbeat(store, me, self._recovery.add, self._recovery.lease_lost, self._recovery.owner_died)
+        self._cache = cache = SessionCache(manager)
+        self._boards = boards = Boards(services, cache.known)
+        self._loader = loader = SessionLoader(services, self, cache, boards, retention)
+        self._recovery = recovery = Recovery(services, cache, loader, self._recovered)
+        self._heartbeat = heartbeat = Heartbeat(store, me, recovery.add, recovery.lease_lost, recovery.owner_died)
         self._housekeeping = Housekeeping(
-            self._services,
-            self._cache,
-            self._loader,
-            self._recovery,
-            self._heartbeat,
-            self.background,
-            retention,
-            durable=store.durable,
-            recover=recover,
-            idle_after=idle_after,
+            services, cache, loader, recovery, heartbeat, retention, recover=recover, idle_after=idle_after
         )
         self._notifications = ChangeNotifications(
-            store,
-            self._cache,
-            self._loader,
-            self._boards,
-            self._services.requests,
-            self._recovery,
-            self._heartbeat if recover else None,
-            self.background,
+            services, cache, loader, boards, recovery, heartbeat if recover else None
         )
 
     async def start(self) -> None:
