@@ -110,20 +110,16 @@ def _walk(event: Any) -> Iterator[tuple[Path, Any]]:
         for path, value in pending[-1]:
             yield path, value
             if isinstance(value, _CONTAINERS):
-                pending.append(_below(path, value))
+                pending.append(_children(path, value))
                 break
         else:
             pending.pop()
 
 
-def _below(path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
-    return (((*path, key), child) for key, child in _children(value))
-
-
-def _children(value: Any) -> Iterable[tuple[int | str, Any]]:
+def _children(path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
     if isinstance(value, Mapping):
-        return ((str(key), child) for key, child in cast("Mapping[Any, Any]", value).items())
-    return enumerate(cast("Sequence[Any]", value))
+        return (((*path, str(key)), child) for key, child in cast("Mapping[Any, Any]", value).items())
+    return (((*path, index), child) for index, child in enumerate(cast("Sequence[Any]", value)))
 
 
 def _can_be_written(value: Any) -> bool:

@@ -10,7 +10,7 @@ from ..storage.change import Change
 from ..storage.rows import InputRow, TurnRow
 from .live_session import LiveSession
 
-_FOR_THE_MODEL = (EventKind.USER_INPUT, EventKind.SYSTEM_ERROR)
+_FOR_MODEL = (EventKind.USER_INPUT, EventKind.SYSTEM_ERROR)
 
 
 class ConversationScope:
@@ -63,10 +63,9 @@ class ConversationScope:
         last = board.last_seq
         found: list[Event] = []
         while seq < last and (events := await board.kept_page(seq)):
-            relevant = (event for event, line in zip(events, events.encoded, strict=True) if _may_concern_model(line))
-            found += [event for event in relevant if seen_by(event.kind, Side.MODEL, event.data)]
+            found += filter(_is_for_model, events)
             seq = events.last
-        return max(seq, last), [each for each in found if each.kind in _FOR_THE_MODEL]
+        return max(seq, last), found
 
     def turn_began(self, turn_id: str) -> None:
         """Notify listeners that a turn begins or continues, from the task that runs it."""
@@ -79,6 +78,8 @@ class ConversationScope:
             listener.turn_ended(self.session.id, turn_id, status, usage)
 
 
-def _may_concern_model(line: bytes) -> bool:
-    """Return whether an encoded event may be one for the model. It saves parsing the others."""
-    return b"user_input" in line or b"system_error" in line
+def _is_for_model(event: Event) -> bool:
+    """Return whether an event is an input, or a system error that the model sees. Most others are not parsed."""
+    if b"user_input" not in event.encoded and b"system_error" not in event.encoded:
+        return False
+    return event.kind in _FOR_MODEL and seen_by(event.kind, Side.MODEL, event.data)

@@ -14,6 +14,9 @@ from .ledger import Ledger
 
 log = logging.getLogger("callboard.sessions")
 
+PAGE = 100
+"""Number of results that are read from the store at once, with the arguments of their calls."""
+
 
 class LateResults:
     """Late results of one session. The store has all of them, this process those that it has seen."""
@@ -66,8 +69,7 @@ class LateResults:
         """Forget results that were taken."""
         for execution_id in ids:
             self._known.pop(execution_id, None)
-        if ids and self._remote:
-            self._remote = tuple(each for each in self._remote if each not in ids)
+        self._remote = tuple(each for each in self._remote if each not in ids)
 
     async def waiting(self) -> tuple[str, ...]:
         """Return the executions whose results wait, oldest first."""
@@ -86,10 +88,10 @@ class LateResults:
             for each, execution in known.items()
             if not durable or (execution.settled and not execution.unloaded)
         }
-        if durable and len(found) < len(ids):
-            missing = [each for each in ids if each not in found]
-            rows = await self._store.executions(self._session_id, ids=missing, limit=len(missing))
-            found.update({row.id: outcome_of(row) for row in rows})
+        missing = [each for each in ids if each not in found] if durable else []
+        for start in range(0, len(missing), PAGE):
+            rows = await self._store.executions(self._session_id, ids=missing[start : start + PAGE], limit=PAGE)
+            found.update((row.id, outcome_of(row)) for row in rows)
         return [found[each] for each in ids if each in found]
 
     async def take(self) -> list[Outcome]:
@@ -99,11 +101,9 @@ class LateResults:
             return await self.outcomes(taken)
         while True:
             known = tuple(self._known)
-            await self._ledger.settle()
             if self._remote:
                 await self._poll_remote()
-            row = await self._store.session(self._session_id)
-            unconsumed = () if row is None else row.unconsumed
+            unconsumed = await self.waiting()
             outcomes = await self.outcomes(unconsumed)
             if unconsumed and not await self._take(unconsumed):
                 continue

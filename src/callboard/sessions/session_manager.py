@@ -187,10 +187,6 @@ class SessionManager:
         """Return a session as it is now, from memory or from the store, without logging its user in."""
         return await self._loader.bring(session_id)
 
-    async def load(self, session_id: str) -> LiveSession | None:
-        """Read a session from the store, without logging its user in."""
-        return await self._loader.load(session_id)
-
     def get(self, session_id: str, user_id: str) -> LiveSession:
         """Return a session of that user that is in memory. Raises `SessionNotFound`."""
         session = self._cache.get(session_id)
