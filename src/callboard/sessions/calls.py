@@ -182,10 +182,11 @@ class Calls:
         return None if row is None else await self._outcome(row)
 
     async def stored_outcome(self, execution: Execution) -> Outcome | None:
-        """Return the outcome of a call from the store; None where it is not stored."""
+        """Return the outcome of a call from the store; None if it is not stored."""
         if (row := await self.stored_call(execution.call_id)) is None:
             return None
-        if row.tool != execution.name or row.fingerprint != (execution.fingerprint or fingerprint_of(execution.document)):
+        fingerprint = execution.fingerprint or fingerprint_of(execution.document)
+        if (row.tool, row.fingerprint) != (execution.name, fingerprint):
             error = call_id_conflict(row.call_id, row.tool)
             return Outcome(OutcomeStatus.FAILED, row.id, row.call_id, execution.name, None, error)
         if row.completed_at is None and not execution.late:
@@ -193,7 +194,7 @@ class Calls:
         return await self._outcome(row)
 
     async def ended_with(self, execution_id: str) -> str | None:
-        """Return the status with which an execution ended; None where it has not."""
+        """Return the status with which an execution ended; None if it has not."""
         execution = self._index.by_id.get(execution_id)
         if execution is not None and not execution.lost:
             return execution.status.value if execution.terminal else None

@@ -45,7 +45,7 @@ class ChangeNotifications:
         self._boards = boards
         self._recovery = recovery
         self._heartbeat = heartbeat
-        """Polls for orphaned executions; None where this process recovers none."""
+        """Polls for orphaned executions; None if this process recovers none."""
         self._ids: set[str] = set()
         self._all = False
         """Whether any session may have been written."""

@@ -16,7 +16,7 @@ class Messages(Protocol):
 
     @property
     def before(self) -> int | None:
-        """Cursor of the previous page; None where there is none."""
+        """Cursor of the previous page; None if there is none."""
         ...
 
 
@@ -33,14 +33,14 @@ class ConversationPort(Protocol):
     ) -> int:
         """Post a user input and schedule a turn for it. Returns the number of its event.
 
-        An input with a client's id is accepted once: 0 where it was accepted before.
+        An input with a client's id is accepted once: 0 if it was accepted before.
         """
         ...
 
     async def accept_inputs(self, texts: Mapping[str, str]) -> int:
         """Post user inputs in one write, by their client's ids; each is accepted once.
 
-        Returns the number of the newest event; 0 where all were accepted before.
+        Returns the number of the newest event; 0 if all were accepted before.
         """
         ...
 

@@ -23,7 +23,7 @@ log = logging.getLogger("callboard.heartbeat")
 BEAT = 0.5
 """Seconds between two beats."""
 STEP = 1_000
-"""How many executions are claimed in one transaction."""
+"""Number of executions that are claimed in one transaction."""
 
 
 class Heartbeat:
@@ -101,7 +101,7 @@ class Heartbeat:
                 if not self._store.beat(self._me.id) and not self._ended.is_set():
                     asyncio.run_coroutine_threadsafe(self._rejoin(), loop).result()
             except StoreOutdated as error:
-                log.error("this process can store nothing any more: %s", error)
+                log.error("this process can no longer store anything: %s", error)
                 return
             except StoreError as error:
                 log.debug("a beat was not stored: %s", error)

@@ -11,7 +11,7 @@ from .session_cache import SessionCache
 from .session_loader import Retention, SessionLoader
 
 AT_ONCE = 200
-"""How many stored sessions are trimmed in one sweep. The sweeps take turns, so that all sessions are trimmed."""
+"""Number of stored sessions that are trimmed in one sweep. The sweeps take turns, so that all sessions are trimmed."""
 KEEP_KEYS = 86_400.0
 """Seconds for which an idempotency key is kept: a request that is repeated later counts as a new one."""
 SOONEST = 0.1

@@ -48,23 +48,23 @@ class Ledger(Protocol):
     def write(self, change: Change, *, lasting: bool = False) -> "asyncio.Future[int]":
         """Write another change, after all earlier ones. The result is the board's last number, once it is written.
 
-        Raises `Conflict` where nothing was written, and `StoreUnavailable` where the caller's patience ends: the change
+        Raises `Conflict` if nothing was written, and `StoreUnavailable` if the caller's patience ends: the change
         is withdrawn then, unless the error is `StoreUnconfirmed`. With `lasting` the future ends only when the outcome
         is known, and the caller waits for it with `patience.confirmed`.
         """
         ...
 
     async def settle(self) -> None:
-        """Wait until all changes so far are written. Raises `StoreError` where they will not be.
+        """Wait until all changes so far are written. Raises `StoreError` if they will not be.
 
-        Raises `StoreUnavailable` where the caller's patience ends; the changes are written all the same.
+        Raises `StoreUnavailable` if the caller's patience ends; the changes are written all the same.
         """
         ...
 
     def withdraw(self, execution: Execution) -> StoreUnavailable:
         """Take back a call whose caller stopped waiting, if nothing of it is stored.
 
-        Returns the error for the caller: `StoreUnavailable` where it is certainly taken back, else `StoreUnconfirmed`.
+        Returns the error for the caller: `StoreUnavailable` if it is certainly taken back, else `StoreUnconfirmed`.
         """
         ...
 

@@ -53,7 +53,7 @@ class SessionHost(StoreSync, Protocol):
         ...
 
     def converse(self, session: "LiveSession") -> ConversationPort | None:
-        """Make the conversation of a session; None where the runtime has no model."""
+        """Make the conversation of a session; None if the runtime has no model."""
         ...
 
     async def log_out(self, session: "LiveSession", grace: float, idempotency: IdempotencyRow | None = None) -> None:
@@ -258,13 +258,13 @@ class LiveSession:
         return self.current_conversation is not None and self.current_conversation.is_processing
 
     def find_conversation(self) -> ConversationPort | None:
-        """Return the conversation with the model; None where the runtime has no model."""
+        """Return the conversation with the model; None if the runtime has no model."""
         if self.current_conversation is None:
             self.current_conversation = self._host.converse(self)
         return self.current_conversation
 
     def conversation(self) -> ConversationPort:
-        """Return the conversation with the model. Raises `CallboardError` where the runtime has no model."""
+        """Return the conversation with the model. Raises `CallboardError` if the runtime has no model."""
         if (conversation := self.find_conversation()) is None:
             raise CallboardError(
                 "There is no model to talk to. Give one: Runtime(…, model='anthropic:…' or 'offline')."
@@ -346,7 +346,7 @@ class LiveSession:
         self.open, self.wake, self.writes = row.open, None if row.wake is None else Wake(row.wake), row.writes
 
     async def is_gone(self) -> bool:
-        """Return whether the session is deleted, also where its id belongs to a new session."""
+        """Return whether the session is deleted, also if its id belongs to a new session."""
         if self.durable and not self.gone:
             row = await self.services.store.session(self.id)
             self.gone = row is None or row.created_at != self.created_at

@@ -60,7 +60,7 @@ def this_process() -> OwnerRow:
 
 
 def lives_here(owner: OwnerRow) -> bool | None:
-    """Return whether a process of this machine exists. None where it runs elsewhere, or where that is not known."""
+    """Return whether a process of this machine exists. None if it runs elsewhere, or if that is not known."""
     if owner.host != _machine():
         return None
     try:
@@ -81,7 +81,7 @@ def is_dead(owner: OwnerRow) -> bool:
 
 
 def _machine() -> str:
-    """Name this machine, its boot and its process ids' namespace: process ids are comparable where all are equal."""
+    """Name this machine, its boot and its process ids' namespace: process ids are comparable if all are equal."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         namespace = os.readlink("/proc/self/ns/pid")
@@ -91,7 +91,7 @@ def _machine() -> str:
 
 
 def _started(pid: int) -> str | None:
-    """Return when a process was started. Empty for a zombie; None where it is not known."""
+    """Return when a process was started. Empty for a zombie; None if it is not known."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -18,7 +18,7 @@ async def post_event(
 ) -> int:
     """Post an event. See `Session.post`.
 
-    `idempotency` is stored with the event. Raises `AlreadyWritten` or `IdempotencyConflict`, and posts nothing, where
+    `idempotency` is stored with the event. Raises `AlreadyWritten` or `IdempotencyConflict`, and posts nothing, if
     its key was stored before.
     """
     from ..events.posting import accept

@@ -38,9 +38,9 @@ from .session_loader import SessionLoader
 log = logging.getLogger("callboard.sessions")
 
 PAGE = 1_000
-"""How many sessions are read at once."""
+"""Number of sessions that are read at once."""
 SLICE = 32
-"""How many claims are read and handled at once."""
+"""Number of claims that are read and handled at once."""
 PAUSE = 0.5
 """Seconds before the next attempt after the store did not answer."""
 _ANNOTATIONS = {"title", "description"}
@@ -226,8 +226,9 @@ def _logged(what: str) -> Generator[None]:
 
 
 def _stand_in(row: ExecutionRow, request: RequestRow | None) -> Tool | None:
-    """Return a stand-in for a tool that only the dead process had, such as a page's, where a person's answer is the
-    result of the call. None where the answer has a schema, or where arguments are secret, which only the tool can mask.
+    """Return a stand-in for a tool that only the dead process had, such as a page's, and whose answer is its result.
+
+    None if the answer has a schema, or if arguments are secret, which only the tool can mask.
     """
     if request is None or from_json(request.schema).keys() - _ANNOTATIONS:
         return None

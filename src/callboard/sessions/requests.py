@@ -43,7 +43,7 @@ from .background_tasks import BackgroundTasks
 from .calls import SessionPort
 
 AT_ONCE = 1_000
-"""How many requests are read with one query."""
+"""Number of requests that are read with one query."""
 
 
 class RequestClosed(CallboardError):
@@ -88,7 +88,7 @@ class Requests:
     async def ask(
         self, session: SessionPort, execution: Execution, disown: Callable[[Execution], None]
     ) -> HumanDecision:
-        """Ask a person, or wait on where the request exists. Cancelling the wait withdraws the request."""
+        """Ask a person, or wait on if the request exists. Cancelling the wait withdraws the request."""
         try:
             answer = await self._wait_for_answer(session, execution, disown)
         except asyncio.CancelledError:

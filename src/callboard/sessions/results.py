@@ -80,7 +80,7 @@ class LateResults:
         return () if row is None else row.unconsumed
 
     async def outcomes(self, ids: tuple[str, ...]) -> list[Outcome]:
-        """Return the outcomes of executions: from memory where their ends are stored, otherwise from the store."""
+        """Return the outcomes of executions: from memory if their ends are stored, otherwise from the store."""
         durable = self._ledger.durable
         known = {each: self._index.by_id[each] for each in ids if self._index.holds(each)}
         found = {
@@ -107,11 +107,11 @@ class LateResults:
             outcomes = await self.outcomes(unconsumed)
             if unconsumed and not await self._take(unconsumed):
                 continue
-            self.forget((*known, *unconsumed))  # known ones that do not wait any more were taken elsewhere
+            self.forget((*known, *unconsumed))  # known ones that no longer wait were taken elsewhere
             return outcomes
 
     async def _take(self, ids: tuple[str, ...]) -> bool:
-        """Take results. False where one was taken in the same moment. If the caller is cancelled, they go back."""
+        """Take results. False if one was taken in the same moment. If the caller is cancelled, they go back."""
         taking = asyncio.ensure_future(self._ledger.write(Change(self._session_id, taken=ids)))
         try:
             await asyncio.shield(taking)

@@ -13,7 +13,7 @@ from ..execution.usage import UserUsage
 from .live_session import LiveSession
 
 CANDIDATES = 100
-"""How many sessions of a user at the limit are considered for eviction."""
+"""Number of sessions of a user at the limit that are considered for eviction."""
 
 
 class SessionCache:

@@ -18,12 +18,12 @@ from .session_cache import SessionCache
 from .store_ledger import StoreLedger
 
 IN_MEMORY, TAIL = 10_000, 500
-"""How many events of a session are held in memory: without a store, and with one."""
+"""Number of events of a session that are held in memory: without a store, and with one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
-    """How much of a session is kept."""
+    """Limits on what is kept of a session."""
 
     events: int | None
     """Newest events to keep; None: 10,000 in memory, and all in a store."""
@@ -51,7 +51,7 @@ class SessionLoader:
         self._retention = retention
         self._store = services.store
         self.restored = self.restore_failures = 0
-        """How many sessions were read from the store, and how many reads failed."""
+        """Number of sessions that were read from the store, and of reads that failed."""
 
     async def bring(self, session_id: str) -> LiveSession | None:
         """Return a session as it is now, from memory or from the store, without logging its user in."""
@@ -87,7 +87,7 @@ class SessionLoader:
     async def create(
         self, session_id: str, user_id: str, view: View, wake: Wake | None, idempotency: IdempotencyRow | None
     ) -> LiveSession:
-        """Make and store a new session. Raises `SessionNotFound` where another process made it for another user."""
+        """Make and store a new session. Raises `SessionNotFound` if another process made it for another user."""
         session = self._make(session_id, user_id, view, None)
         session.wake = wake
         try:
@@ -134,7 +134,7 @@ class SessionLoader:
             raise
 
     async def reconcile(self, session: LiveSession) -> bool:
-        """Apply the stored row of a session. False where the session is deleted, also where its id is used again."""
+        """Apply the stored row of a session. False if the session is deleted, also if its id is used again."""
         self._cache.mark_fresh(session.id)
         try:
             row = await self._store.session(session.id)
@@ -162,21 +162,22 @@ class SessionLoader:
         self.restored += 1
 
     def _make(self, session_id: str, user_id: str, view: View, row: SessionRow | None) -> LiveSession:
-        services, keep = self._services, self._retention.events or IN_MEMORY
+        services, durable, keep = self._services, self._store.durable, self._retention.events or IN_MEMORY
         board = Board(
-            min(keep, TAIL) if self._store.durable else keep,
+            min(keep, TAIL) if durable else keep,
             after=0 if row is None else row.last_seq,
-            archive=StoredBoard(self._boards, session_id) if self._store.durable else None,
+            archive=StoredBoard(self._boards, session_id) if durable else None,
             budget=services.budget,
             user_id=user_id,
         )
         created_at = services.clock.time() if row is None else row.created_at
         ledger: Ledger
-        if self._store.durable:
-            ledger = StoreLedger(session_id, created_at, board, services.writer, services.owner, services.manager.disown)
+        if durable:
+            disown = services.manager.disown
+            ledger = StoreLedger(session_id, created_at, board, services.writer, services.owner, disown)
         else:
             ledger = DirectLedger(session_id, board, self._store)
-        index = ExecutionIndex(self._retention.executions, budget=services.budget, user_id=user_id, stored=self._store.durable)
+        index = ExecutionIndex(self._retention.executions, budget=services.budget, user_id=user_id, stored=durable)
         session = LiveSession(
             session_id,
             user_id,

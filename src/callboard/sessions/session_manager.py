@@ -75,7 +75,7 @@ class SessionManager:
         self.writer = Writer(store)
         self.background = BackgroundTasks()
         self.conversations: Callable[[ConversationScope], ConversationPort] | None = None
-        """Makes the conversation of a session; None where the runtime has no model."""
+        """Makes the conversation of a session; None if the runtime has no model."""
         self._services = services = Services(
             registry=registry,
             manager=manager,
@@ -146,7 +146,7 @@ class SessionManager:
         """Create a session, or log its user in again. Raises `SessionNotFound` for another user's session.
 
         `idempotency` is stored with the change. Raises `AlreadyWritten` or `IdempotencyConflict`, and changes nothing,
-        where its key was stored before.
+        if its key was stored before.
         """
         if not self._services.running:
             raise RuntimeNotOpen("The runtime is not open. Open sessions inside `async with Runtime(…) as runtime:`.")
@@ -219,12 +219,12 @@ class SessionManager:
 
     @property
     def restored(self) -> int:
-        """How many sessions were read from the store."""
+        """Number of sessions that were read from the store."""
         return self._loader.restored
 
     @property
     def restore_failures(self) -> int:
-        """How many reads of sessions failed."""
+        """Number of reads of sessions that failed."""
         return self._loader.restore_failures
 
     def watch(self, listener: TurnListener) -> Callable[[], None]:
@@ -241,7 +241,7 @@ class SessionManager:
     # The host of live sessions
 
     def converse(self, session: LiveSession) -> ConversationPort | None:
-        """Make the conversation of a session; None where the runtime has no model."""
+        """Make the conversation of a session; None if the runtime has no model."""
         return None if self.conversations is None else self.conversations(ConversationScope(session))
 
     async def log_out(self, session: LiveSession, grace: float, idempotency: IdempotencyRow | None = None) -> None:

@@ -34,7 +34,7 @@ class StagedEvents:
 
     @property
     def frozen(self) -> bool:
-        """Whether nothing can be added any more."""
+        """Whether nothing more can be added."""
         return self._rows is not None
 
     @property

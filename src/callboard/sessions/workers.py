@@ -62,7 +62,7 @@ class Workers:
         """Post a request and start its worker. Returns the number of its event, once it is stored.
 
         The same request id again is the same request: it is neither posted nor run a second time, and the number is
-        that of the newest event. Raises `EventInvalid` where the id was used for another request.
+        that of the newest event. Raises `EventInvalid` if the id was used for another request.
         """
         at = self._clock.time()
         request_id, kind = request["request_id"] or f"q{secrets.token_hex(8)}", request["request_kind"]
@@ -109,7 +109,7 @@ class Workers:
 
 
 def _repeated(session: SessionPort, request_id: str, same: bool) -> int:
-    """Return the newest number for a repeated id. Raises `EventInvalid` where it was used for another request."""
+    """Return the newest number for a repeated id. Raises `EventInvalid` if it was used for another request."""
     if not same:
         raise EventInvalid(
             problem(("request_id",), "It was used before, for another request. Use a new one.", request_id)
