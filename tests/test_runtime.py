@@ -196,7 +196,7 @@ async def test_e1_tools_are_started_before_their_first_call_and_stopped_after_th
     assert (await call).status == "cancelled"
 
 
-async def test_e1_error_inside_comes_out_as_it_is_and_everything_ends() -> None:
+async def test_e1_error_inside_propagates_unchanged_and_everything_ends() -> None:
     @tool(mode="background")
     async def hang() -> None:
         """Hang."""

@@ -58,7 +58,7 @@ def goes_on(here: Stage, child: Child) -> None:
 
 
 @pytest.mark.parametrize("dies", [False, True])
-def test_b6_full_disk_delays_what_is_stored_and_loses_nothing(dies: bool, tmp_path: Path, stages: Stages) -> None:
+def test_b6_full_disk_delays_writes_and_loses_nothing(dies: bool, tmp_path: Path, stages: Stages) -> None:
     with (
         small_disk(tmp_path / "disk") as disk,
         stages(f"sqlite:///{disk / 'callboard.db'}", tmp_path / "stage") as here,
@@ -82,7 +82,7 @@ def test_b6_full_disk_delays_what_is_stored_and_loses_nothing(dies: bool, tmp_pa
             assert len(child.facts()) > told
 
 
-def test_b6_file_that_may_not_grow_delays_what_is_stored_and_loses_nothing(tmp_path: Path, stages: Stages) -> None:
+def test_b6_file_that_cannot_grow_delays_writes_and_loses_nothing(tmp_path: Path, stages: Stages) -> None:
     """The same where no disk can be made, by a limit of the process; its own files are far smaller than the store's."""
     with stages(f"sqlite:///{tmp_path / 'callboard.db'}", tmp_path) as here:
         child = here.start(sessions=("s1", "s2"))
@@ -98,7 +98,7 @@ def test_b6_file_that_may_not_grow_delays_what_is_stored_and_loses_nothing(tmp_p
         goes_on(here, child)
 
 
-def test_b6_store_that_cannot_be_made_says_why(tmp_path: Path, stages: Stages) -> None:
+def test_b6_store_that_cannot_be_created_gives_the_reason(tmp_path: Path, stages: Stages) -> None:
     with small_disk(tmp_path / "disk") as disk:
         fill(disk)
         with stages(f"sqlite:///{disk / 'callboard.db'}", tmp_path / "stage") as here:

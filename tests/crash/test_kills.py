@@ -19,7 +19,7 @@ FEW, MANY, ROUND = 5, 100, 20
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_e5_whatever_was_acknowledged_is_accounted_for_after_kills(
+def test_e5_everything_acknowledged_is_accounted_for_after_kills(
     kind: str, tmp_path: Path, stages: Stages, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = request.config

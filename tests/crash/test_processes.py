@@ -98,7 +98,7 @@ def test_d2_process_that_lost_its_lease_writes_nothing_of_what_it_lost(
 
 @pytest.mark.parametrize("machine", [None, "another machine"])
 @pytest.mark.parametrize("stopped", [False, True])
-def test_e5_process_whose_interpreter_is_held_up_or_that_is_stopped_is_not_robbed(
+def test_e5_process_with_a_blocked_interpreter_or_stopped_keeps_its_work(
     stopped: bool, machine: str | None, any_store: str, tmp_path: Path, stages: Stages
 ) -> None:
     """Of what it runs, one execution must not run twice, and neither it nor the other ends in another process."""
@@ -129,7 +129,7 @@ def test_e5_process_whose_interpreter_is_held_up_or_that_is_stopped_is_not_robbe
             assert word not in here.said()
 
 
-def test_e5_process_whose_event_loop_is_held_up_is_not_robbed(
+def test_e5_process_with_a_blocked_event_loop_keeps_its_work(
     shared_postgres: str, tmp_path: Path, stages: Stages
 ) -> None:
     blocked_for = 1.5 * QUICK * LEASE
@@ -150,7 +150,7 @@ def test_e5_process_whose_event_loop_is_held_up_is_not_robbed(
 
 
 @pytest.mark.parametrize("killed", [False, True])
-def test_e5_process_beside_a_server_robs_nobody_and_is_not_robbed(
+def test_e5_process_beside_a_server_neither_takes_nor_loses_work(
     killed: bool, any_store: str, tmp_path: Path, stages: Stages
 ) -> None:
     """The second one takes nothing over, as a command line; but what it left behind is."""
@@ -171,7 +171,7 @@ def test_e5_process_beside_a_server_robs_nobody_and_is_not_robbed(
         accounted_for(here, *([beside] if killed else []))
 
 
-def test_e5_command_line_beside_a_server_answers_and_takes_nothing_over(file_stage: Stage) -> None:
+def test_e5_command_line_beside_a_server_answers_and_recovers_nothing(file_stage: Stage) -> None:
     here, long = file_stage, ("c1", "crunch", {"number": 1, "pause": 60.0})
     server = here.start(role="script", script=(("call", long), ("call", ("c2", "pay", {"number": 2}))))
     server.until(lambda fact: fact.get("kind") == "tool_executing")

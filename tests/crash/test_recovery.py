@@ -38,7 +38,7 @@ def settled(here: Stage) -> None:
     assert verdict.clean, f"{verdict}\n{here.said()}"
 
 
-def test_e5_a_tool_that_may_run_twice_runs_again_under_the_same_id(file_stage: Stage) -> None:
+def test_e5_idempotent_tool_runs_again_with_the_same_id(file_stage: Stage) -> None:
     left(file_stage, call("research", pause=LONG), inside="research")
     settled(file_stage)
     kept = file_stage.kept()
@@ -51,7 +51,7 @@ def test_e5_a_tool_that_may_run_twice_runs_again_under_the_same_id(file_stage: S
     ]
 
 
-def test_e5_a_tool_that_must_not_run_twice_is_interrupted_and_says_so(file_stage: Stage) -> None:
+def test_e5_tool_that_is_not_idempotent_is_interrupted(file_stage: Stage) -> None:
     left(file_stage, call("crunch", pause=LONG), inside="crunch")
     settled(file_stage)
     row = file_stage.kept().by_call["c1"]
@@ -61,7 +61,7 @@ def test_e5_a_tool_that_must_not_run_twice_is_interrupted_and_says_so(file_stage
     assert row.started_at is not None
 
 
-def test_e5_approved_call_that_may_run_twice_runs_again_and_nobody_is_asked_again(file_stage: Stage) -> None:
+def test_e5_approved_idempotent_call_runs_again_without_another_request(file_stage: Stage) -> None:
     edited = {"key": "c1", "number": 50, "pause": LONG}
     left(
         file_stage,
@@ -76,7 +76,7 @@ def test_e5_approved_call_that_may_run_twice_runs_again_and_nobody_is_asked_agai
     assert [request.status for request in kept.requests.values()] == ["used"]
 
 
-def test_e5_approved_call_that_must_not_run_twice_is_interrupted(file_stage: Stage) -> None:
+def test_e5_approved_call_that_is_not_idempotent_is_interrupted(file_stage: Stage) -> None:
     left(file_stage, call("pay", pause=LONG), ("answer", {"approved": True}), inside="pay")
     settled(file_stage)
     kept = file_stage.kept()
@@ -84,7 +84,7 @@ def test_e5_approved_call_that_must_not_run_twice_is_interrupted(file_stage: Sta
     assert [request.status for request in kept.requests.values()] == ["used"]
 
 
-def test_e5_what_a_person_is_asked_stays_open(file_stage: Stage) -> None:
+def test_e5_request_to_a_person_stays_open(file_stage: Stage) -> None:
     left(file_stage, *(call("pay", f"c{number}") for number in range(3)), ("ask", "q.1"))
     settled(file_stage)  # which answers the first and the third
     kept = file_stage.kept()
@@ -103,7 +103,7 @@ def test_e5_workers_answer_people_after_a_crash_too(file_stage: Stage) -> None:
     assert kept.row.unconsumed == (), "the model has nothing to do with it"
 
 
-def test_e5_what_a_dead_call_had_called_ends_with_it(file_stage: Stage) -> None:
+def test_e5_nested_calls_of_a_dead_call_end_with_it(file_stage: Stage) -> None:
     left(file_stage, call("order", pause=LONG), inside="charge")
     settled(file_stage)
     kept = file_stage.kept()
@@ -113,7 +113,7 @@ def test_e5_what_a_dead_call_had_called_ends_with_it(file_stage: Stage) -> None:
     assert child.id not in kept.row.unconsumed, "only its caller would have been given that"
 
 
-def test_e5_call_that_was_cancelled_while_a_person_was_asked_leaves_nothing_open(file_stage: Stage) -> None:
+def test_e5_call_cancelled_during_a_request_leaves_no_open_request(file_stage: Stage) -> None:
     left(file_stage, call("pay"), ("cancel", "c1"))
     settled(file_stage)
     kept = file_stage.kept()
@@ -121,7 +121,7 @@ def test_e5_call_that_was_cancelled_while_a_person_was_asked_leaves_nothing_open
     assert (row.status, [request.status for request in kept.requests.values()]) == ("cancelled", ["withdrawn"])
 
 
-def test_e5_results_that_nobody_took_wait(file_stage: Stage) -> None:
+def test_e5_results_that_were_not_taken_wait(file_stage: Stage) -> None:
     left(file_stage, call("crunch", "c1", pause=LONG), call("research", "c2", pause=LONG), inside="research")
     asyncio.run(_results_are_there(file_stage))
     assert file_stage.audit().doubled == []
@@ -140,7 +140,7 @@ async def _results_are_there(here: Stage) -> None:
         assert not session.has_pending_work
 
 
-def test_e5_retry_waits_for_its_time_although_its_process_was_killed(
+def test_e5_retry_waits_for_its_time_after_its_process_was_killed(
     any_store: str, tmp_path: Path, stages: Stages
 ) -> None:
     delay = 4.0
@@ -156,7 +156,7 @@ def test_e5_retry_waits_for_its_time_although_its_process_was_killed(
     assert times["tool_executing"] - times["tool_retrying"] >= delay - 0.002, "events have their times in milliseconds"
 
 
-def test_x10_call_that_was_made_in_another_life_leaves_no_trace_when_it_is_made_again(file_stage: Stage) -> None:
+def test_x10_repeat_of_a_call_of_an_earlier_process_leaves_no_trace(file_stage: Stage) -> None:
     left(file_stage, call("plan", "c1"), call("look", "c2"), call("tally", "c3"), call("fail", "c4"), ("take", None))
     settled(file_stage)
     before = file_stage.kept()

@@ -74,7 +74,7 @@ def seqs(events: Sequence[Event]) -> list[int]:
 # Numbers
 
 
-async def test_b1_numbers_go_on_after_a_restart(shared_url: str) -> None:
+async def test_b1_numbers_continue_after_a_restart(shared_url: str) -> None:
     async with Runtime(TOOLS, store=shared_url) as runtime:
         session = await runtime.open("s", "ann")
         assert [await session.notice("n") for _ in range(3)] == [1, 2, 3]
@@ -124,7 +124,7 @@ async def test_b1_events_of_an_execution_are_in_order_between_those_of_others(sh
         assert seqs(events) == list(range(1, 65))
 
 
-async def test_b1_event_that_comes_while_a_board_makes_up_for_others_is_seen(
+async def test_b1_event_written_while_a_board_catches_up_is_delivered(
     shared_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Runtime(TOOLS, store=shared_url) as runtime, stored(shared_url) as other:
@@ -226,7 +226,7 @@ async def test_b6_nothing_is_acknowledged_or_seen_before_it_is_stored(
         assert got == seqs(await board_of(session))
 
 
-async def test_b6_request_that_comes_twice_is_acknowledged_when_the_first_is_stored(
+async def test_b6_repeated_request_is_acknowledged_after_the_first_is_stored(
     shared_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Runtime(store=shared_url, workers=[again]) as runtime:
@@ -248,7 +248,7 @@ async def test_b6_request_that_comes_twice_is_acknowledged_when_the_first_is_sto
         assert runs == ["a"]
 
 
-async def test_b6_what_must_not_run_twice_begins_after_the_store_knows(
+async def test_b6_tool_that_is_not_idempotent_starts_after_its_start_is_stored(
     shared_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Runtime(TOOLS, store=shared_url) as runtime:
@@ -265,7 +265,7 @@ async def test_b6_what_must_not_run_twice_begins_after_the_store_knows(
         assert runs == ["a"]
 
 
-async def test_b6_store_that_is_away_for_a_while_delays_and_loses_nothing(
+async def test_b6_outage_of_the_store_delays_writes_and_loses_nothing(
     shared_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with Runtime(TOOLS, store=shared_url) as runtime:
@@ -290,7 +290,7 @@ async def test_b6_store_that_is_away_for_a_while_delays_and_loses_nothing(
 # Readers
 
 
-async def test_b7_reader_from_any_point_gets_everything_once(shared_url: str) -> None:
+async def test_b7_reader_from_any_cursor_gets_every_event_once(shared_url: str) -> None:
     """Also what memory does not hold any more: it comes from the store."""
     total = 2 * TAIL + 300
     async with Runtime(TOOLS, store=shared_url) as runtime:
@@ -307,7 +307,7 @@ async def test_b7_reader_from_any_point_gets_everything_once(shared_url: str) ->
         assert seqs(await waiting) == [total + 1, total + 2]
 
 
-async def test_b7_slow_reader_slows_nobody_and_misses_nothing(shared_url: str) -> None:
+async def test_b7_slow_reader_misses_nothing_and_does_not_slow_other_readers(shared_url: str) -> None:
     async with Runtime(TOOLS, store=shared_url) as runtime:
         session = await runtime.open("s", "ann")
         await fill(session, 2)
@@ -320,7 +320,7 @@ async def test_b7_slow_reader_slows_nobody_and_misses_nothing(shared_url: str) -
             assert [(await anext(slow)).seq for _ in range(1_201)] == list(range(2, 1_203))
 
 
-async def test_b7_subscription_begins_in_the_store_and_goes_on_in_memory(shared_url: str) -> None:
+async def test_b7_subscription_reads_the_store_and_then_memory(shared_url: str) -> None:
     async with Runtime(TOOLS, store=shared_url) as runtime:
         session = await runtime.open("s", "ann")
         await fill(session, 2 * TAIL + 50)
@@ -343,7 +343,7 @@ async def test_b7_subscription_begins_in_the_store_and_goes_on_in_memory(shared_
         assert got[-1] == 2 * TAIL + 60, "it was closed"
 
 
-async def test_b7_subscription_hears_of_what_others_wrote_before_and_after_it_began(shared_url: str) -> None:
+async def test_b7_subscription_gets_events_of_other_processes_from_before_and_after_its_start(shared_url: str) -> None:
     async with Runtime(TOOLS, store=shared_url) as one, Runtime(TOOLS, store=shared_url) as two:
         session, other = await one.open("s", "ann"), await two.open("s", "ann")
         await other.notice("before")
@@ -361,7 +361,7 @@ async def test_b7_subscription_hears_of_what_others_wrote_before_and_after_it_be
         assert got == ["before", "after"]
 
 
-async def test_b7_subscription_that_is_closed_while_it_reads_is_not_called(shared_url: str) -> None:
+async def test_b7_subscription_closed_while_it_reads_is_not_called(shared_url: str) -> None:
     async with Runtime(TOOLS, store=shared_url) as runtime:
         await fill(await runtime.open("s", "ann"), 20)
     async with Runtime(TOOLS, store=shared_url) as runtime:
@@ -375,7 +375,7 @@ async def test_b7_subscription_that_is_closed_while_it_reads_is_not_called(share
         assert not session.board.watched
 
 
-async def test_b7_subscriber_that_fails_in_what_comes_from_the_store_is_not_called_again(
+async def test_b7_subscriber_that_fails_on_stored_events_is_not_called_again(
     shared_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with Runtime(TOOLS, store=shared_url) as runtime:
@@ -406,7 +406,7 @@ async def trimmed(runtime: Runtime, clock: ManualClock, seconds: float = 60.0) -
         await asyncio.wait(tasks)
 
 
-async def test_b8_newest_events_are_kept_by_count_and_a_reader_before_them_is_told(shared_url: str) -> None:
+async def test_b8_newest_events_are_kept_by_count_and_an_older_cursor_expires(shared_url: str) -> None:
     clock = ManualClock()
     async with Runtime(TOOLS, store=shared_url, clock=clock, keep_events=10) as runtime:
         session = await runtime.open("s", "ann")
@@ -438,7 +438,7 @@ async def test_b8_events_are_kept_by_age(shared_url: str) -> None:
         assert seqs(await read(session, 3, expired.value.first - 1)) == [3, 4, 5]
 
 
-async def test_b8_events_of_sessions_that_nobody_opens_are_forgotten_too(
+async def test_b8_events_of_sessions_that_are_not_open_are_trimmed(
     shared_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("callboard.sessions.housekeeping.AT_ONCE", 2)
@@ -459,7 +459,7 @@ async def test_b8_events_of_sessions_that_nobody_opens_are_forgotten_too(
         assert (await runtime.store.sessions())[0].first_seq == 10, "and from the beginning again"
 
 
-async def test_b8_nothing_is_forgotten_unless_it_is_asked_for(shared_url: str) -> None:
+async def test_b8_all_events_are_kept_by_default(shared_url: str) -> None:
     clock = ManualClock()
     async with Runtime(TOOLS, store=shared_url, clock=clock) as runtime:
         session = await runtime.open("s", "ann")
@@ -490,7 +490,7 @@ async def test_b8_results_and_requests_outlive_their_events(shared_url: str) -> 
         assert (await ended(session, asked.execution_id)).value == 3
 
 
-async def test_b8_board_that_fell_behind_what_is_kept_begins_again(shared_url: str) -> None:
+async def test_b8_board_behind_the_kept_events_restarts(shared_url: str) -> None:
     """Another process wrote and forgot while this one did not look."""
     async with Runtime(TOOLS, store=shared_url) as runtime:
         session = await runtime.open("s", "ann")
@@ -512,7 +512,7 @@ async def test_b8_board_that_fell_behind_what_is_kept_begins_again(shared_url: s
         assert (await anext(session.events(30))).seq == 31
 
 
-async def test_b8_reader_of_a_session_that_was_deleted_is_told(shared_url: str) -> None:
+async def test_b8_reader_of_a_deleted_session_gets_an_error(shared_url: str) -> None:
     async with Runtime(TOOLS, store=shared_url) as runtime:
         await fill(await runtime.open("s", "ann"), 3)
     async with Runtime(TOOLS, store=shared_url) as runtime:

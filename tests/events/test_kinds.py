@@ -46,12 +46,12 @@ def test_b2_kinds_are_a_tagged_union() -> None:
         union.validate_json(b'{"kind":"hologram"}')
 
 
-def test_b2_fields_of_newer_versions_are_carried() -> None:
+def test_b2_fields_of_newer_versions_are_kept() -> None:
     read = SHAPES["connection"].model_validate_json(b'{"kind":"connection","state":"connected","hops":3}')
     assert read.model_dump(mode="json")["hops"] == 3
 
 
-def test_b2_the_schema_of_the_wire_tells_kinds_apart_and_describes_every_field() -> None:
+def test_b2_wire_schema_distinguishes_kinds_and_describes_every_field() -> None:
     schema = wire_schema()
     assert set(schema["discriminator"]["mapping"]) == set(EventKind)
     for definition in schema["$defs"].values():
@@ -59,13 +59,13 @@ def test_b2_the_schema_of_the_wire_tells_kinds_apart_and_describes_every_field()
             assert name == "kind" or field["description"], f"{definition['title']}.{name}"
 
 
-def test_b2_an_answer_has_what_it_takes_to_find_its_request() -> None:
+def test_b2_answer_names_its_request() -> None:
     for kind, shape in SHAPES.items():
         if route(kind).opens_request or route(kind).closes:
             assert shape.model_fields["request_id"].is_required()
 
 
-def test_b2_shapes_are_not_loaded_before_something_is_posted() -> None:
+def test_b2_shapes_are_loaded_by_the_first_post() -> None:
     code = "import sys\nfrom callboard import Runtime, Session, tool\nprint('callboard.events.shapes' in sys.modules)"
     done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
@@ -98,7 +98,7 @@ async def fail() -> None:
 
 
 @pytest.mark.anyio
-async def test_b2_what_the_runtime_posts_is_what_the_shapes_say() -> None:
+async def test_b2_events_of_the_runtime_match_the_shapes() -> None:
     async with Harness(fetch, count, fail) as test:
         call = await test.start("fetch", {"url": "here"}, call_id="c1")
         await test.advance(2.0)

@@ -44,7 +44,7 @@ def text_of(timestamp: float) -> str:
     st.lists(st.floats(0, 0.003) | st.sampled_from([0.0, 1e-6, 0.0005, 0.001, 1.0]), max_size=30),
 )
 @examples(200, 2000)
-def test_b1_times_are_those_of_the_clock_to_the_millisecond(offset: float, passing: list[float]) -> None:
+def test_b1_times_match_the_clock_to_the_millisecond(offset: float, passing: list[float]) -> None:
     clock = Hands(offset)
     clock_ms = MillisecondClock(clock)
     for seconds in passing:
@@ -56,7 +56,7 @@ def test_b1_times_are_those_of_the_clock_to_the_millisecond(offset: float, passi
 
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=10))
 @examples(100, 1000)
-def test_b1_a_clock_that_is_set_is_believed_from_the_next_millisecond_on(jumps: list[float]) -> None:
+def test_b1_changed_system_time_takes_effect_in_the_next_millisecond(jumps: list[float]) -> None:
     clock = Hands(EPOCH)
     clock_ms = MillisecondClock(clock)
     told(clock_ms, clock.now)
@@ -66,7 +66,7 @@ def test_b1_a_clock_that_is_set_is_believed_from_the_next_millisecond_on(jumps: 
         assert told(clock_ms, clock.now)[0] == text_of(clock.time())
 
 
-def test_b1_the_time_of_day_is_asked_once_for_each_millisecond() -> None:
+def test_b1_time_of_day_is_read_once_per_millisecond() -> None:
     clock = Hands(EPOCH)
     clock_ms = MillisecondClock(clock)
     for step in range(10_000):
@@ -75,7 +75,7 @@ def test_b1_the_time_of_day_is_asked_once_for_each_millisecond() -> None:
     assert clock.asked <= 2 * 10, "once more at the end of each, where numbers are not exact"
 
 
-def test_b1_a_clock_that_stands_still_may_be_set() -> None:
+def test_b1_manual_clock_is_read_each_time() -> None:
     class Set(ManualClock):
         offset = 0.0
 

@@ -68,7 +68,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Callable[[Owners], Watcher]:
     return lambda store: Watcher(store, monkeypatch)
 
 
-async def test_e5_beat_that_stands_still_for_a_lease_is_death(watch: Callable[[Owners], Watcher]) -> None:
+async def test_e5_process_without_a_beat_for_a_lease_is_dead(watch: Callable[[Owners], Watcher]) -> None:
     store = Owners(ELSEWHERE)
     watcher = watch(store)
     for _ in range(round(LEASE / BEAT)):
@@ -78,7 +78,7 @@ async def test_e5_beat_that_stands_still_for_a_lease_is_death(watch: Callable[[O
     assert store.dead == ["other"]
 
 
-async def test_e5_beat_that_goes_on_is_life(watch: Callable[[Owners], Watcher]) -> None:
+async def test_e5_process_with_a_changing_beat_is_alive(watch: Callable[[Owners], Watcher]) -> None:
     store = Owners(ELSEWHERE)
     watcher = watch(store)
     for beat in range(40):
@@ -87,7 +87,7 @@ async def test_e5_beat_that_goes_on_is_life(watch: Callable[[Owners], Watcher]) 
     assert store.dead == []
 
 
-async def test_e5_time_in_which_nobody_watched_does_not_count(watch: Callable[[Owners], Watcher]) -> None:
+async def test_e5_silence_while_no_process_polled_does_not_count(watch: Callable[[Owners], Watcher]) -> None:
     """The watcher itself was stopped, and so perhaps was everybody."""
     store = Owners(ELSEWHERE)
     watcher = watch(store)
@@ -97,7 +97,7 @@ async def test_e5_time_in_which_nobody_watched_does_not_count(watch: Callable[[O
     assert store.dead == []
 
 
-async def test_e5_time_in_which_the_store_was_away_does_not_count(watch: Callable[[Owners], Watcher]) -> None:
+async def test_e5_silence_during_an_outage_of_the_store_does_not_count(watch: Callable[[Owners], Watcher]) -> None:
     store = Owners(ELSEWHERE)
     watcher = watch(store)
     for _ in range(round(LEASE / BEAT)):
@@ -112,7 +112,7 @@ async def test_e5_time_in_which_the_store_was_away_does_not_count(watch: Callabl
     assert store.dead == ["other"]
 
 
-async def test_e5_process_whose_lock_is_held_is_alive_however_long_it_is_silent(
+async def test_e5_process_with_a_held_lock_is_alive_without_beats(
     watch: Callable[[Owners], Watcher],
 ) -> None:
     store = Owners(ELSEWHERE)
@@ -125,7 +125,7 @@ async def test_e5_process_whose_lock_is_held_is_alive_however_long_it_is_silent(
     assert store.dead == ["other"], "it has been silent for long enough"
 
 
-async def test_e5_process_of_which_nothing_but_its_beat_is_known_has_a_long_lease(
+async def test_e5_process_known_only_by_its_beat_has_a_long_lease(
     watch: Callable[[Owners], Watcher],
 ) -> None:
     store = Owners(ELSEWHERE)
@@ -137,7 +137,7 @@ async def test_e5_process_of_which_nothing_but_its_beat_is_known_has_a_long_leas
     assert store.dead == ["other"]
 
 
-async def test_e5_process_that_left_work_behind_is_inherited_from_at_once(watch: Callable[[Owners], Watcher]) -> None:
+async def test_e5_work_of_a_process_that_left_is_recovered_at_once(watch: Callable[[Owners], Watcher]) -> None:
     store = Owners(replace(ELSEWHERE, beat=-1))
     await watch(store).look()
     assert store.dead == ["other"]
@@ -175,7 +175,7 @@ def test_e5_process_of_this_machine_is_known_to_be_dead() -> None:
         (None, None, LONG_LEASE, Fate.LAPSED),
     ],
 )
-def test_e5_knowledge_of_a_process_comes_before_its_beat(
+def test_e5_operating_system_and_lock_outweigh_the_beat(
     here: bool | None, locked: bool | None, still: float, fate: Fate
 ) -> None:
     assert fate_of(5, here, locked, still) is fate
@@ -183,7 +183,7 @@ def test_e5_knowledge_of_a_process_comes_before_its_beat(
     assert fate_of(TAKEN, here, locked, still) is Fate.TAKEN
 
 
-def test_e5_leases_are_longer_than_a_handler_that_holds_the_interpreter() -> None:
+def test_e5_leases_are_longer_than_a_handler_that_blocks_the_interpreter() -> None:
     assert LEASE > 4.3 + 2 * BEAT
     assert LONG_LEASE > 15.0 + 2 * BEAT
 
@@ -212,7 +212,7 @@ async def test_e5_the_log_says_how_a_process_ended(
     assert "gone" not in caplog.text
 
 
-def test_e5_what_cannot_be_known_of_a_process_is_not_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_e5_unknown_state_of_a_process_is_not_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
     me = this_process()
     assert lives_here(me) is True
     assert lives_here(replace(me, host="another machine")) is None

@@ -136,7 +136,7 @@ async def audit(session: Session, me: str) -> None:
     assert not session.has_pending_work
 
 
-async def test_e2_nothing_of_fifty_users_is_found_with_another(store_url: str) -> None:
+async def test_e2_data_of_fifty_users_is_never_found_with_another_user(store_url: str) -> None:
     limits = Limits(total=100, per_session=3, threads=4)  # so that they get into each other's way
     users = [f"user{number}" for number in range(USERS)]
     async with Runtime(TOOLS, store=store_url, workers=[refresh], limits=limits) as runtime:
@@ -150,12 +150,12 @@ async def test_e2_nothing_of_fifty_users_is_found_with_another(store_url: str) -
         await asyncio.gather(*(audit(session, user) for session, user in zip(sessions, users, strict=True)))
 
 
-def test_e2_the_checker_sees_what_is_foreign() -> None:
+def test_e2_checker_finds_data_of_another_user() -> None:
     assert owners({"a": ["x <ann> y"], "b": "<bob>"}) == {"ann", "bob"}
     assert owners(Event(1, b'{"kind":"text","at":"","data":{"text":"<eve>"}}')) == {"eve"}
 
 
-async def test_e2_an_id_that_changes_hands_behind_a_process_shows_and_takes_nothing_of_the_other_user(
+async def test_e2_id_reused_by_another_user_reveals_nothing_to_a_process_that_knew_it(
     shared_url: str,
 ) -> None:
     heard: list[Event] = []

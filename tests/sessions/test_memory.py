@@ -57,7 +57,7 @@ def held(runtime: Runtime, *sessions: Session) -> int:
     return sum(map(len, parts))
 
 
-async def test_e6_large_results_are_kept_by_bytes_and_found_all_the_same(make: Make, store_url: str) -> None:
+async def test_e6_large_results_are_bounded_by_bytes_and_still_found(make: Make, store_url: str) -> None:
     durable = store_url != "memory://"
     async with make(*TOOLS, settings=SMALL) as runtime:
         session = await runtime.open("s", "ann")
@@ -103,7 +103,7 @@ async def test_x10_a_call_whose_result_is_only_in_the_store_is_not_run_again(mak
         assert runs == ["a", *"b" * 10]
 
 
-async def test_e3_late_results_that_are_large_wait_in_the_store_and_in_memory_as_far_as_there_is_room(
+async def test_e3_large_late_results_wait_in_the_store_or_in_memory_up_to_its_limit(
     make: Make, store_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with make(*TOOLS, settings=SMALL) as runtime:
@@ -126,7 +126,7 @@ async def test_e3_late_results_that_are_large_wait_in_the_store_and_in_memory_as
         assert all(len(outcome.value) == 20 * KB for outcome in taken)
 
 
-async def test_h5_one_user_keeps_so_much_in_all_its_sessions_and_others_keep_theirs(make: Make) -> None:
+async def test_h5_memory_of_a_user_is_bounded_over_all_sessions_and_does_not_affect_others(make: Make) -> None:
     async with make(*TOOLS, settings=SMALL) as runtime:
         modest = await runtime.open("modest", "bob")
         kept = await modest.call("large", {"size": 30 * KB})
@@ -145,7 +145,7 @@ async def test_h5_one_user_keeps_so_much_in_all_its_sessions_and_others_keep_the
             assert runtime.sessions.budget.kept == 0, "all is given back"
 
 
-async def test_h5_all_users_together_keep_so_much(make: Make) -> None:
+async def test_h5_memory_of_all_users_is_bounded(make: Make) -> None:
     async with make(*TOOLS, settings=SMALL) as runtime:
         sessions = [await runtime.open(f"s{number}", f"user{number}") for number in range(20)]
         for session in sessions:
@@ -221,14 +221,14 @@ async def test_h5_sessions_in_memory_are_bounded_per_user(make: Make, store_url:
         assert outcome.value == "x", "a session that was let go from memory can be used"
 
 
-async def test_e6_a_large_result_of_an_inner_call_reaches_its_caller(make: Make) -> None:
+async def test_e6_large_result_of_a_nested_call_reaches_its_caller(make: Make) -> None:
     async with make(*TOOLS, settings=Settings(max_session_bytes=10 * KB)) as runtime:
         session = await runtime.open("s", "ann")
         outcomes: list[Any] = await asyncio.gather(*(session.call("whole", {"size": 50 * KB}) for _ in range(8)))
         assert [outcome.value for outcome in outcomes] == [50 * KB] * 8
 
 
-async def test_h5_requests_that_were_answered_do_not_pile_up_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_h5_answered_requests_do_not_accumulate_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("callboard.adapters.stores.memory.state.CLOSED_REQUESTS", 3)
     async with Runtime(TOOLS) as runtime:
         session = await runtime.open("s", "ann")

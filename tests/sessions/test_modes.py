@@ -85,7 +85,7 @@ async def tell(session: Session, outcome: Outcome) -> list[str]:
 # Modes
 
 
-async def test_m1_inline_result_is_the_answer_and_does_not_come_again(make: Make) -> None:
+async def test_m1_inline_result_is_delivered_once(make: Make) -> None:
     async with make(*TOOLS) as runtime:
         session = await runtime.open("s", "ann")
         outcome = await session.call("add", {"a": 1}, call_id="c")
@@ -100,7 +100,7 @@ async def test_m1_inline_result_is_the_answer_and_does_not_come_again(make: Make
         assert [record.status for record in await session.history()] == ["succeeded"] + ["failed"] * 4
 
 
-async def test_m1_call_that_outlasts_its_budget_is_promoted_and_nothing_is_cancelled(make: Make) -> None:
+async def test_m1_call_that_exceeds_its_budget_is_promoted_and_continues(make: Make) -> None:
     clock = ManualClock()
     async with make(*TOOLS, clock=clock) as runtime:
         session = await runtime.open("s", "ann")
@@ -120,7 +120,7 @@ async def test_m1_call_that_outlasts_its_budget_is_promoted_and_nothing_is_cance
         assert record.promoted is True
 
 
-async def test_m1_promoted_result_waits_over_a_restart(shared_url: str) -> None:
+async def test_m1_promoted_result_survives_a_restart(shared_url: str) -> None:
     clock = ManualClock()
     async with Runtime(TOOLS, store=shared_url, clock=clock) as runtime:
         session = await runtime.open("s", "ann")
@@ -135,7 +135,7 @@ async def test_m1_promoted_result_waits_over_a_restart(shared_url: str) -> None:
         assert [each.execution_id for each in await session.take_results()] == [outcome.execution_id]
 
 
-async def test_m1_caller_that_leaves_does_not_lose_the_result(make: Make) -> None:
+async def test_m1_result_of_a_cancelled_caller_is_not_lost(make: Make) -> None:
     async with make(*TOOLS) as runtime:
         session = await runtime.open("s", "ann")
         call = asyncio.ensure_future(session.call("wait", call_id="c"))
@@ -188,7 +188,7 @@ async def test_m2_background_failure_and_cancellation_are_results_too(make: Make
         assert [each.status for each in await session.take_results()] == ["failed"], "the cancelled one was answered"
 
 
-async def test_m2_result_is_waited_for_in_another_runtime(shared_url: str) -> None:
+async def test_m2_result_can_be_awaited_in_another_runtime(shared_url: str) -> None:
     async with Runtime(TOOLS, store=shared_url) as one, Runtime(TOOLS, store=shared_url) as two:
         session, other = await one.open("s", "ann"), await two.open("s", "ann")
         call = asyncio.ensure_future(session.call("wait", call_id="c"))
@@ -247,7 +247,7 @@ async def test_x10_second_runtime_waits_for_the_first(shared_url: str) -> None:
         assert runs.count("a") == 1
 
 
-async def test_x10_after_a_restart_the_first_outcome_is_the_answer(shared_url: str) -> None:
+async def test_x10_repeated_call_gets_the_first_outcome_after_a_restart(shared_url: str) -> None:
     async with Runtime(TOOLS, store=shared_url) as runtime:
         session = await runtime.open("s", "ann")
         first = await session.call("add", {"a": 1, "b": 1.5}, call_id="c")

@@ -42,7 +42,7 @@ TOOLS = (now, hang)
 # Who it belongs to
 
 
-async def test_e2_session_is_made_once_and_found_again(make: Make) -> None:
+async def test_e2_session_is_created_once_and_found_again(make: Make) -> None:
     async with make(*TOOLS) as runtime:
         first = await runtime.open("s", "ann", namespaces=["time"], channel="voice")
         assert await runtime.open("s", "ann") is first
@@ -53,7 +53,7 @@ async def test_e2_session_is_made_once_and_found_again(make: Make) -> None:
         assert (await first.call("now")).status == "failed"
 
 
-async def test_e2_two_who_open_it_at_once_get_the_same(make: Make) -> None:
+async def test_e2_concurrent_opens_return_the_same_session(make: Make) -> None:
     async with make(*TOOLS) as runtime:
         sessions = await asyncio.gather(*(runtime.open("s", "ann") for _ in range(10)))
         assert {id(session) for session in sessions} == {id(sessions[0])}
@@ -61,7 +61,7 @@ async def test_e2_two_who_open_it_at_once_get_the_same(make: Make) -> None:
         assert [type(error) for error in refused] == [SessionNotFound] * 3
 
 
-async def test_e2_session_of_another_user_looks_like_none_also_after_a_restart(shared_url: str) -> None:
+async def test_e2_session_of_another_user_is_not_found_after_a_restart(shared_url: str) -> None:
     async with Runtime(TOOLS, store=shared_url) as runtime:
         await runtime.open("s", "ann", namespaces=["time"])
     async with Runtime(TOOLS, store=shared_url) as runtime:
@@ -75,7 +75,7 @@ async def test_e2_session_of_another_user_looks_like_none_also_after_a_restart(s
         assert (await session.call("now")).value == ["s", "ann"]
 
 
-async def test_e2_session_of_another_user_looks_like_none_in_another_runtime(shared_url: str) -> None:
+async def test_e2_session_of_another_user_is_not_found_in_another_runtime(shared_url: str) -> None:
     async with Runtime(TOOLS, store=shared_url) as one, Runtime(TOOLS, store=shared_url) as two:
         await one.open("s", "ann")
         with pytest.raises(SessionNotFound):
@@ -83,7 +83,7 @@ async def test_e2_session_of_another_user_looks_like_none_in_another_runtime(sha
         assert (await two.open("s", "ann")).user_id == "ann"
 
 
-async def test_e2_session_that_two_runtimes_make_at_once_is_one_users(shared_url: str) -> None:
+async def test_e2_session_created_in_two_runtimes_at_once_belongs_to_one_user(shared_url: str) -> None:
     async with Runtime(TOOLS, store=shared_url) as one, Runtime(TOOLS, store=shared_url) as two:
         for number in range(5):
             name = f"s{number}"
@@ -112,7 +112,7 @@ async def _seen(runtime: Runtime, wanted: Callable[[LiveSession], bool]) -> Live
 
 
 @pytest.mark.parametrize("behind", [0.0, 2.0, 86_400.0])
-async def test_g6_what_is_said_of_a_session_holds_in_every_process_whatever_their_clocks_say(
+async def test_g6_options_of_a_session_hold_in_every_process_with_any_clock(
     shared_url: str, behind: float
 ) -> None:
     fast, slow = ManualClock(), ManualClock(ManualClock().time() - behind)
@@ -133,7 +133,7 @@ async def test_g6_what_is_said_of_a_session_holds_in_every_process_whatever_thei
         await _seen(there, lambda found: found.open)
 
 
-async def test_g6_who_reads_a_session_late_does_not_undo_what_was_said_of_it_meanwhile(
+async def test_g6_delayed_read_of_a_session_does_not_undo_newer_options(
     shared_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Runtime(TOOLS, store=shared_url) as here, Runtime(TOOLS, store=shared_url) as there:
@@ -181,7 +181,7 @@ async def test_e2_sessions_are_isolated(make: Make) -> None:
         assert (await ended(one, first.execution_id)).status == "cancelled"
 
 
-async def test_e2_what_was_opened_and_given_up_can_be_opened_again(make: Make) -> None:
+async def test_e2_session_can_be_opened_after_a_cancelled_open(make: Make) -> None:
     """A caller may leave at any moment: the next one finds a session that is stored."""
     async with make(*TOOLS) as runtime:
         for turns in range(6):
@@ -195,7 +195,7 @@ async def test_e2_what_was_opened_and_given_up_can_be_opened_again(make: Make) -
             assert await session.notice("there") == len(await board_of(session))
 
 
-async def test_e2_session_that_could_not_be_stored_is_not_there(
+async def test_e2_session_that_could_not_be_stored_does_not_exist(
     shared_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Runtime(TOOLS, store=shared_url) as runtime:
@@ -255,7 +255,7 @@ ODD = [
 ]
 
 
-async def test_e2_ids_that_look_alike_are_sessions_of_their_own(store_url: str) -> None:
+async def test_e2_similar_ids_are_different_sessions(store_url: str) -> None:
     async with Runtime(TOOLS, store=store_url) as runtime:
         for number, name in enumerate(ODD):
             session = await runtime.open(name, f"user {number}")
@@ -273,7 +273,7 @@ async def test_e2_ids_that_look_alike_are_sessions_of_their_own(store_url: str) 
                 assert (last.seq, last.data["message"]) == (5, name)
 
 
-async def test_e2_users_that_look_alike_are_users_of_their_own(make: Make) -> None:
+async def test_e2_similar_user_ids_are_different_users(make: Make) -> None:
     async with make(*TOOLS) as runtime:
         await runtime.open("s", "é")
         for other in (unicodedata.normalize("NFD", "é"), "É", "é ", "e"):

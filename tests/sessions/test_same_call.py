@@ -87,7 +87,7 @@ async def test_x10_same_call_id_at_two_processes_runs_an_idempotent_tool_once(na
         assert len(await here.history()) == PAIRS
 
 
-async def test_x10_many_calls_at_once_at_two_processes(shared_url: str) -> None:
+async def test_x10_concurrent_calls_in_two_processes_run_once(shared_url: str) -> None:
     async with (
         asyncio.timeout(60),
         Runtime(TOOLS, store=shared_url) as one,
@@ -100,7 +100,7 @@ async def test_x10_many_calls_at_once_at_two_processes(shared_url: str) -> None:
         assert runs == {f"c{number}": 1 for number in range(PAIRS)}
 
 
-async def test_x10_second_process_waits_for_the_firsts_result(shared_url: str) -> None:
+async def test_x10_second_process_waits_for_the_result_of_the_first(shared_url: str) -> None:
     async with (
         asyncio.timeout(SOON),
         Runtime(TOOLS, store=shared_url) as one,
@@ -116,7 +116,7 @@ async def test_x10_second_process_waits_for_the_firsts_result(shared_url: str) -
         assert (await first).value == (await second).value == 1
 
 
-async def test_x10_call_of_an_earlier_life_is_not_run_again(shared_url: str) -> None:
+async def test_x10_call_of_an_earlier_process_is_not_run_again(shared_url: str) -> None:
     for _ in range(3):
         async with asyncio.timeout(SOON), Runtime(TOOLS, store=shared_url) as runtime:
             session = await runtime.open("s", "ann")

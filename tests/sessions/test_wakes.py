@@ -89,7 +89,7 @@ async def _nothing() -> None:
     return
 
 
-async def test_d2_cost_of_a_wake_does_not_grow_with_the_sessions(
+async def test_d2_cost_of_a_notification_does_not_grow_with_the_sessions(
     shared_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as few:
@@ -100,7 +100,7 @@ async def test_d2_cost_of_a_wake_does_not_grow_with_the_sessions(
     assert sum(large.values()) <= 8, large
 
 
-async def test_d2_wakes_that_come_while_one_is_seen_to_are_seen_to_together(
+async def test_d2_notifications_during_a_poll_are_handled_together(
     shared_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with pair(shared_url) as (here, _):
@@ -115,7 +115,7 @@ async def test_d2_wakes_that_come_while_one_is_seen_to_are_seen_to_together(
         assert counted["executions"] == 0
 
 
-async def test_d2_what_the_store_did_not_answer_is_looked_for_again(
+async def test_d2_poll_is_repeated_after_a_store_error(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("callboard.sessions.change_notifications.AGAIN", 0.01)

@@ -135,7 +135,7 @@ async def test_b4_people_to_system_to_people_past_the_model(make: Make) -> None:
         assert not session.has_pending_work
 
 
-async def test_b4_all_four_at_once_do_not_disturb_each_other(make: Make) -> None:
+async def test_b4_all_four_directions_work_at_once(make: Make) -> None:
     async with make(*TOOLS, workers=[refresh]) as runtime:
         session = await runtime.open("s", "ann")
 
@@ -164,7 +164,7 @@ async def test_b4_all_four_at_once_do_not_disturb_each_other(make: Make) -> None
         assert sorted(map(str, await late(session))) == ["indexed"] * 5 + [f"paid {number}" for number in range(5)]
 
 
-async def test_b3_a_reader_may_ask_for_either_family(store_url: str) -> None:
+async def test_b3_reader_can_select_a_family(store_url: str) -> None:
     @tool
     async def now() -> str:
         """Answer at once."""
@@ -216,7 +216,7 @@ async def test_g6_own_tools_of_a_session_are_not_seen_by_others() -> None:
             live_session(session).toolbox.replace_own_tools([index])
 
 
-async def test_d2_a_result_that_comes_while_others_are_stored_is_not_told_before_it_is_stored(
+async def test_d2_result_is_not_delivered_before_it_is_stored_during_a_commit(
     shared_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started, go = asyncio.Event(), asyncio.Event()
