@@ -461,7 +461,9 @@ NOT_JSON: list[tuple[Any, str, str, str]] = [
 
 
 @pytest.mark.parametrize(("payload", "path", "message", "received"), NOT_JSON, ids=range(len(NOT_JSON)))
-def test_b2_value_that_is_not_json_is_refused_with_its_path(payload: Any, path: str, message: str, received: str) -> None:
+def test_b2_value_that_is_not_json_is_refused_with_its_path(
+    payload: Any, path: str, message: str, received: str
+) -> None:
     with pytest.raises(EventInvalid) as caught:
         accept(example("user_request", payload=payload), Side.PEOPLE)
     assert caught.value.problems == [{"path": path, "message": message, "received": received}]

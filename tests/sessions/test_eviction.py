@@ -164,7 +164,9 @@ async def test_e6_reader_keeps_a_session_in_memory_also_while_it_is_busy(shared_
         assert not session.board.watched
 
 
-async def test_e6_cancellation_by_another_process_reaches_a_session_that_was_evicted_and_reloaded(shared_url: str) -> None:
+async def test_e6_cancellation_by_another_process_reaches_a_session_that_was_evicted_and_reloaded(
+    shared_url: str,
+) -> None:
     clock = ManualClock()
     async with Runtime(TOOLS, store=shared_url, clock=clock) as one, Runtime(TOOLS, store=shared_url) as two:
         held = await one.open("s", "ann")

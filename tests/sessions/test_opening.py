@@ -112,9 +112,7 @@ async def _seen(runtime: Runtime, wanted: Callable[[LiveSession], bool]) -> Live
 
 
 @pytest.mark.parametrize("behind", [0.0, 2.0, 86_400.0])
-async def test_g6_options_of_a_session_hold_in_every_process_with_any_clock(
-    shared_url: str, behind: float
-) -> None:
+async def test_g6_options_of_a_session_hold_in_every_process_with_any_clock(shared_url: str, behind: float) -> None:
     fast, slow = ManualClock(), ManualClock(ManualClock().time() - behind)
     async with (
         Runtime(TOOLS, store=shared_url, clock=fast) as here,

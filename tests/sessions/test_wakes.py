@@ -115,9 +115,7 @@ async def test_d2_notifications_during_a_poll_are_handled_together(
         assert counted["executions"] == 0
 
 
-async def test_d2_poll_is_repeated_after_a_store_error(
-    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_d2_poll_is_repeated_after_a_store_error(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("callboard.sessions.change_notifications.AGAIN", 0.01)
     async with pair(sqlite_url) as (here, there):
         session = await here.open("s", "ann")

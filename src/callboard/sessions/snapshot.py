@@ -81,6 +81,4 @@ async def _newest(session: LiveSession) -> int:
 
 async def _is_processing(session: LiveSession) -> bool:
     """Return whether a turn runs, in any process."""
-    return session.is_processing or (
-        session.durable and bool(await session.services.store.running_turns([session.id]))
-    )
+    return session.is_processing or (session.durable and bool(await session.services.store.running_turns([session.id])))
