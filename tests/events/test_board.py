@@ -204,7 +204,7 @@ async def test_b7_subscription_gets_one_batch_per_turn_of_the_loop() -> None:
     with board.subscribe(lambda events: batches.append(seqs(events))) as subscription:
         board.append(note(3))
         board.append(note(4), note(5))
-        assert batches == [], "nobody is called within a post"
+        assert batches == [], "no subscriber is called within a post"
         await settle()
         board.append(note(6))
         await settle()
@@ -294,7 +294,7 @@ def test_b2_known_kind_is_an_enum_member_and_unknown_kind_is_kept() -> None:
 
 
 async def test_b7_large_events_are_kept_by_bytes() -> None:
-    """Readers that are called are given each of them, also if many come at once; the bytes are given back."""
+    """Subscribers get every event, also if many come at once, and the bytes are freed."""
     budget = Budget(MemoryLimits(session=200_000))
     board = Board(budget=budget, user_id="ann")
     large = encode_event(EventKind.TOOL_PARTIAL, 0.0, b'{"value":"%b"}' % (b"x" * 30_000))

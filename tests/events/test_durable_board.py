@@ -1,4 +1,4 @@
-"""The board of a session with a store: numbers, readers, commits and what is kept (B1, B6, B7, B8)."""
+"""The board of a session with a store: numbers, readers, commits and retention (B1, B6, B7, B8)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 
 
 TAIL = 500
-"""How many events of a stored board are at least in memory."""
+"""Least number of events of a stored board that are in memory."""
 
 runs: list[str] = []
 
@@ -30,14 +30,14 @@ def fresh() -> None:
 
 @tool
 async def once(text: Annotated[str, "What"]) -> str:
-    """Must not run twice."""
+    """Run, not idempotently."""
     runs.append(text)
     return text
 
 
 @tool(idempotent=True)
 async def again(text: Annotated[str, "What"]) -> str:
-    """May run twice."""
+    """Run idempotently."""
     runs.append(text)
     return text
 
@@ -53,7 +53,7 @@ TOOLS = (once, again, pay)
 
 
 async def fill(session: Session, count: int, start: int = 1) -> None:
-    """Post so many notices, in as few commits as they come to."""
+    """Post that many notices, in a few commits."""
     await asyncio.gather(*(session.notice("n", n=number) for number in range(start, start + count)))
 
 
@@ -86,7 +86,7 @@ async def test_b1_numbers_continue_after_a_restart(shared_url: str) -> None:
 
 
 async def test_b1_two_runtimes_write_to_one_session_without_gaps(shared_url: str) -> None:
-    """Both write at once; live readers on both sides see the same, in order, from the first to the last."""
+    """Both write at once; live readers on both sides see the same events in the same order."""
     async with Runtime(TOOLS, store=shared_url) as one, Runtime(TOOLS, store=shared_url) as two:
         sessions = [await each.open("s", "ann") for each in (one, two)]
         total = 2 * (60 + 4 * 10)
@@ -162,7 +162,7 @@ async def test_b1_event_written_while_a_board_catches_up_is_delivered(
 
 
 class Held:
-    """A store's commit that waits until it is let go."""
+    """A store's commit that waits for a release."""
 
     def __init__(self, commit: Callable[[Sequence[Change]], Awaitable[list[int | Conflict]]]) -> None:
         self._commit = commit
@@ -181,7 +181,7 @@ class Held:
 
 
 async def held_back(held: Held, work: Awaitable[Any], *boards: Session) -> Any:
-    """Do something while commits are held back: it does not end, and nobody sees anything of it, before they go on."""
+    """Act while commits are blocked: the action does not end, and no reader sees it, before they continue."""
     before = [session.board.last_seq for session in boards]
     held.hold()
     doing = asyncio.ensure_future(work)
@@ -200,7 +200,7 @@ async def test_b6_nothing_is_acknowledged_or_seen_before_it_is_stored(
 ) -> None:
     @tool
     async def price() -> int:
-        """Say the price."""
+        """Return the price."""
         return 7
 
     async with Runtime(TOOLS, store=shared_url, workers=[price]) as runtime:
@@ -291,7 +291,7 @@ async def test_b6_outage_of_the_store_delays_writes_and_loses_nothing(
 
 
 async def test_b7_reader_from_any_cursor_gets_every_event_once(shared_url: str) -> None:
-    """Also what memory does not hold any more: it comes from the store."""
+    """Events that are no longer in memory come from the store."""
     total = 2 * TAIL + 300
     async with Runtime(TOOLS, store=shared_url) as runtime:
         session = await runtime.open("s", "ann")
@@ -396,11 +396,11 @@ async def test_b7_subscriber_that_fails_on_stored_events_is_not_called_again(
         assert caplog.text.count("a subscriber of a board failed") == 1
 
 
-# What is kept
+# Retention
 
 
 async def trimmed(runtime: Runtime, clock: ManualClock, seconds: float = 60.0) -> None:
-    """Let the time come at which the runtime sees to what is too old, and let it finish."""
+    """Advance the clock to the next sweep, and wait until old events are trimmed."""
     await clock.advance(seconds)
     while tasks := runtime.sessions.background._tasks:
         await asyncio.wait(tasks)
@@ -472,7 +472,7 @@ async def test_b8_all_events_are_kept_by_default(shared_url: str) -> None:
 async def test_b8_results_and_requests_outlive_their_events(shared_url: str) -> None:
     @tool(mode="background")
     async def late() -> str:
-        """Come late."""
+        """Return a late result."""
         return "there"
 
     clock = ManualClock()
@@ -491,7 +491,7 @@ async def test_b8_results_and_requests_outlive_their_events(shared_url: str) -> 
 
 
 async def test_b8_board_behind_the_kept_events_restarts(shared_url: str) -> None:
-    """Another process wrote and forgot while this one did not look."""
+    """Another process wrote and trimmed events that this process has not read."""
     async with Runtime(TOOLS, store=shared_url) as runtime:
         session = await runtime.open("s", "ann")
         await fill(session, 3)
@@ -500,13 +500,13 @@ async def test_b8_board_behind_the_kept_events_restarts(shared_url: str) -> None
             assert await store.commit([Change("s", events=[line] * 27)]) == [30]
             assert await store.trim("s", keep=10, before=0.0) == 21
         ends: list[Exception] = []
-        told = asyncio.Event()
-        with session.subscribe(lambda events: None, after=2, ended=lambda error: (ends.append(error), told.set())):
+        ended = asyncio.Event()
+        with session.subscribe(lambda events: None, after=2, ended=lambda error: (ends.append(error), ended.set())):
             assert seqs(await read(session, 10, 20)) == list(range(21, 31))
             with pytest.raises(CursorExpired) as expired:
                 await read(session, 5, 2)
             assert expired.value.first == 21
-            await asyncio.wait_for(told.wait(), SOON)
+            await asyncio.wait_for(ended.wait(), SOON)
         assert [(type(error), getattr(error, "first", None)) for error in ends] == [(CursorExpired, 21)]
         assert await session.notice("n") == 31
         assert (await anext(session.events(30))).seq == 31

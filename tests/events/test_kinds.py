@@ -1,4 +1,4 @@
-"""The kinds of events: their shapes, what the runtime posts of them, and their documentation (B2)."""
+"""The kinds of events: their shapes, the events of the runtime, and their documentation (B2)."""
 
 import json
 import re
@@ -71,12 +71,12 @@ def test_b2_shapes_are_loaded_by_the_first_post() -> None:
     assert done.stdout == "False\n"
 
 
-# What the runtime posts
+# Events of the runtime
 
 
 @tool(retry=RetryPolicy(max_attempts=2, base_delay=1.0), idempotent=True)
 async def fetch(ctx: ToolContext, url: Annotated[str, "Where"]) -> dict[str, str]:
-    """Fetch a page, at the second try."""
+    """Fetch a page, in the second attempt."""
     await ctx.progress("fetching", 0.5, "half")
     await ctx.progress("fetching")
     await ctx.partial({"url": url})
@@ -122,7 +122,7 @@ async def test_b2_events_of_the_runtime_match_the_shapes() -> None:
 
 
 def flat(kind: str, line: bytes) -> bytes:
-    """The line of an event as a flat event: its kind in front of its data."""
+    """Return the line of an event as a flat event: its kind in front of its data."""
     return b'{"kind":"%b",%b' % (kind.encode(), line.partition(b'"data":{')[2][:-1])
 
 
@@ -148,7 +148,7 @@ NAMES = {
 
 
 def words(schema: dict[str, Any]) -> str:
-    """A type of JSON as the page names it."""
+    """Return the name of a JSON type on the page."""
     if "anyOf" in schema:
         return f"{words(schema['anyOf'][0])} or null"
     if "$ref" in schema:
@@ -161,7 +161,7 @@ def words(schema: dict[str, Any]) -> str:
 
 
 def documented(shape: type[Shape]) -> list[str]:
-    """The rows of the page's table for a shape: the fields that it has beyond those of its kin."""
+    """Return the rows of the page's table for a shape: the fields that its base does not have."""
     schema = shape.model_json_schema()
     shared = {name for base in shape.__mro__[1:] if issubclass(base, Shape) for name in base.model_fields}
     rows: list[str] = []
@@ -175,7 +175,7 @@ def documented(shape: type[Shape]) -> list[str]:
 
 
 def section(title: str) -> list[str]:
-    """The rows of the first table under a heading of the page."""
+    """Return the rows of the first table under a heading of the page."""
     found = re.search(rf"^###? {re.escape(title)}\n(.*?)(?=^##|\Z)", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     assert found, f"docs/events.md has no section {title!r}"
     return [line for line in found.group(1).splitlines() if line.startswith("| `")]

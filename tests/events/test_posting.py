@@ -1,4 +1,4 @@
-"""Posting: first whether a side may, then whether the event can be carried, then its shape (B2, B3)."""
+"""Posting: the permission of the side is checked first, then JSON and size, then the shape (B2, B3)."""
 
 import math
 from collections.abc import Mapping
@@ -78,7 +78,7 @@ REQUIRED = [
 
 
 def poster(kind: str) -> Side:
-    """A side that may post a kind; not the runtime, if there is another."""
+    """Return a side that may post a kind: not the runtime, if there is another."""
     return min((side for side in Side if may_post(kind, side)), key=lambda side: side is Side.RUNTIME)
 
 
@@ -87,7 +87,7 @@ def example(kind: str, **fields: Any) -> dict[str, Any]:
 
 
 def problems(event: Any, side: Side = Side.PEOPLE) -> list[tuple[str, str]]:
-    """What is wrong with an event: paths and messages."""
+    """Return the paths and messages of the problems of an event."""
     with pytest.raises(EventInvalid) as caught:
         accept(event, side)
     assert caught.value.code == "event_invalid"
@@ -102,7 +102,7 @@ def judged(event: Any, side: Side) -> Posted | PostingRefused | EventInvalid:
 
 
 def read_back(posted: Posted) -> tuple[str, dict[str, Any]]:
-    """What a reader of a board gets of what was accepted."""
+    """Return an accepted event as a reader of a board gets it."""
     line = b'{"kind":"%b","at":"2027-01-15T08:00:00.000Z","data":%b}' % (posted.kind.encode(), to_json(posted.data))
     assert line.count(b"\n") == 0
     event = Event(1, line)
@@ -110,7 +110,7 @@ def read_back(posted: Posted) -> tuple[str, dict[str, Any]]:
 
 
 def is_plain(error: EventInvalid) -> bool:
-    """Whether an error can be shown anywhere."""
+    """Return whether a text is short and printable."""
     return all(line.isprintable() for line in str(error).split("\n"))
 
 

@@ -1,4 +1,4 @@
-"""The routing of events, cell by cell, against the table as it was agreed upon (B3)."""
+"""The routing of events, cell by cell, against the agreed table (B3)."""
 
 import subprocess
 import sys
@@ -121,13 +121,13 @@ def test_b3_family_of_each_kind(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("for_model", "seen"),
     [(True, True), (False, False), (None, False), ("true", False), (1, False), ([], False)],
 )
-def test_b3_model_sees_a_system_error_only_with_for_model(said: Any, told: bool) -> None:
-    data = {"message": "Out of paper.", "for_model": said}
-    assert seen_by("system_error", Side.MODEL, data) is told
-    assert enters_transcript("system_error", data) is told
+def test_b3_model_sees_a_system_error_only_with_for_model(for_model: Any, seen: bool) -> None:
+    data = {"message": "Out of paper.", "for_model": for_model}
+    assert seen_by("system_error", Side.MODEL, data) is seen
+    assert enters_transcript("system_error", data) is seen
     assert not seen_by("system_error", Side.WORKERS, data)
 
 

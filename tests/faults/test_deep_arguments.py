@@ -1,4 +1,4 @@
-"""Arguments, answers and events that are nested as deeply as JSON allows: whatever is kept can be read again (X4)."""
+"""Arguments, answers and events that are nested to the limit: every stored value can be read again (X4)."""
 
 from collections.abc import AsyncGenerator
 from typing import Annotated, Any
@@ -20,7 +20,7 @@ async def take(value: Annotated[Any, "Anything"]) -> str:
 
 @tool(mode="human", answer=dict[str, Any])
 async def ask(value: Annotated[Any, "Anything"]) -> dict[str, Any]:  # pyright: ignore[reportReturnType]
-    """Ask somebody."""
+    """Ask a person."""
 
 
 def nested(levels: int) -> str:

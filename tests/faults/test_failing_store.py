@@ -1,4 +1,4 @@
-"""A store that fails in ways that nobody foresaw, or not before the end: nobody waits for ever (B6)."""
+"""A store that fails in unexpected ways or until the end: no caller waits forever (B6)."""
 
 import asyncio
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ SOON = 20.0
 
 @tool
 async def echo(text: Annotated[str, "Any"]) -> str:
-    """Say it again."""
+    """Return the text."""
     return text
 
 

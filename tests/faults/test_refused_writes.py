@@ -1,4 +1,4 @@
-"""What the store refuses of a session's writing harms nothing else in it, and leaves no trace (E5, B6, X10)."""
+"""A change that the store refuses leaves no trace, and other changes of the session are written (E5, B6, X10)."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -41,7 +41,7 @@ async def pay(name: Annotated[str, "Any"]) -> str:
 
 @tool
 async def complain(name: Annotated[str, "Any"]) -> str:
-    """Fail with details that JSON has no word for."""
+    """Fail with details that JSON cannot represent."""
     raise ToolError(name, details={"ratio": float("nan"), "most": float("inf")})
 
 
@@ -50,7 +50,7 @@ TOOLS = (charge, plan, pay, complain)
 
 @pytest.fixture
 async def pair(tmp_path: Path) -> AsyncIterator[tuple[Session, Session]]:
-    """The same session in two runtimes, neither of which knows what the other does."""
+    """Open the same session in two runtimes that do not notify each other."""
     store = f"sqlite:///{tmp_path / 'callboard.db'}"
     async with Runtime(TOOLS, store=store) as one, Runtime(TOOLS, store=store) as two:
         yield await one.open("s", "ann"), await two.open("s", "ann")

@@ -1,4 +1,4 @@
-"""When a process counts as dead: only if its beat stands still while somebody watches (E5)."""
+"""Liveness: a process counts as dead only if its beat does not change while another process polls (E5)."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ ELSEWHERE = OwnerRow(id="other", host="another machine", pid=1, started="1", bea
 
 
 class Owners:
-    """A store that knows nothing but processes and their locks."""
+    """A store of processes and their locks alone."""
 
     def __init__(self, *rows: OwnerRow) -> None:
         self.rows = list(rows)
@@ -48,7 +48,7 @@ class Owners:
 
 
 class Watcher:
-    """Watches others as time passes."""
+    """Polls other processes as time passes."""
 
     def __init__(self, store: Owners, monkeypatch: pytest.MonkeyPatch) -> None:
         async def nothing() -> None: ...
@@ -88,7 +88,7 @@ async def test_e5_process_with_a_changing_beat_is_alive(watch: Callable[[Owners]
 
 
 async def test_e5_silence_while_no_process_polled_does_not_count(watch: Callable[[Owners], Watcher]) -> None:
-    """The watcher itself was stopped, and so perhaps was everybody."""
+    """The polling process itself was stopped, and perhaps all others too."""
     store = Owners(ELSEWHERE)
     watcher = watch(store)
     await watcher.look()
@@ -154,7 +154,7 @@ def test_e5_process_of_this_machine_is_known_to_be_dead() -> None:
             theirs = replace(me, pid=process.pid, started=file.read().rpartition(")")[2].split()[19])
         assert not is_dead(theirs)
         process.kill()
-        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it is dead, and nobody has taken notice
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it is dead, and not reaped yet
         assert is_dead(theirs)
     assert is_dead(theirs)
 

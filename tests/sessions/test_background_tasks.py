@@ -1,4 +1,4 @@
-"""Tasks that nobody waits for: they harm nothing, and end with their owner."""
+"""Background tasks: their errors are logged, and they end with their owner."""
 
 import asyncio
 import inspect

@@ -1,4 +1,4 @@
-"""What people, models and clocks do wrong: each is a clear error, or is handled, and harms nothing else (B3, E2)."""
+"""Mistakes of people, models and clocks: each is a clear error or is handled, without side effects (B3, E2)."""
 
 from typing import Annotated, Any
 
@@ -19,13 +19,13 @@ pytestmark = pytest.mark.anyio
 
 @tool
 async def echo(text: Annotated[str, "What"] = "") -> str:
-    """Give it back."""
+    """Return the text."""
     return text
 
 
 @tool(mode="background")
 async def late(text: Annotated[str, "What"] = "") -> str:
-    """Give it back later."""
+    """Return the text later."""
     return text
 
 
@@ -144,7 +144,7 @@ async def test_e2_cursors_that_do_not_exist(make: Make) -> None:
 
 async def test_b1_clock_set_back_does_not_change_the_order(store_url: str) -> None:
     class Wild(ManualClock):
-        """The time of day jumps about."""
+        """A clock whose time of day jumps."""
 
         offset = 0.0
 

@@ -1,4 +1,4 @@
-"""The end of a runtime: whatever happens in that moment, it comes to its end (E3)."""
+"""The end of a runtime: it completes, whatever happens at that moment (E3)."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Sessions that nobody uses leave memory, and come back by themselves (E6)."""
+"""Idle sessions leave memory, and are loaded again when they are used (E6)."""
 
 import asyncio
 import gc
@@ -42,7 +42,7 @@ TOOLS = (quick, hang, pay)
 
 
 async def idle(clock: ManualClock, *sessions: Session) -> None:
-    """Let the time pass after which a session that is not used is let go."""
+    """Advance the clock until idle sessions are evicted."""
     for session in sessions:
         await live_session(session).settle()
     await clock.advance(2 * IDLE)
@@ -182,7 +182,7 @@ async def test_e6_cancellation_by_another_process_reaches_a_session_that_was_evi
 async def test_e6_results_from_another_process_are_known_when_an_evicted_session_is_reopened(shared_url: str) -> None:
     @tool(mode="background")
     async def late() -> str:
-        """Come late."""
+        """Return a late result."""
         return "there"
 
     clock = ManualClock()
@@ -225,7 +225,7 @@ async def test_m2_dropped_late_results_are_logged(
 ) -> None:
     @tool(mode="background")
     async def quick() -> int:
-        """End soon."""
+        """Return soon."""
         return 1
 
     async with Harness(quick, keep_executions=10) as harness:

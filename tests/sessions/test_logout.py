@@ -1,4 +1,4 @@
-"""Logging out and in again: what is waited for, what goes on, and what is there afterwards (E3, E4)."""
+"""Logout and login: calls that are waited for, calls that continue, and the results afterwards (E3, E4)."""
 
 import asyncio
 from typing import Annotated, Any
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Doors:
-    """Lets handlers go, and tells what became of them."""
+    """Releases handlers, and records how they ended."""
 
     def __init__(self) -> None:
         self.go = asyncio.Event()
@@ -43,19 +43,19 @@ def fresh() -> None:
 
 @tool(mode="background")
 async def careful() -> str:
-    """Be waited for."""
+    """Finish before the logout."""
     return await doors.wait("careful")
 
 
 @tool(mode="background", logout="keep_running")
 async def long() -> str:
-    """Go on after the logout."""
+    """Continue after the logout."""
     return await doors.wait("long")
 
 
 @tool(mode="background", logout="cancel_on_logout")
 async def futile() -> str:
-    """Be of no use to anybody after the logout."""
+    """Be cancelled at the logout."""
     return await doors.wait("futile")
 
 
@@ -137,7 +137,7 @@ async def test_e3_call_that_runs_after_the_grace_time_fails_with_a_notice(make: 
         assert (last.kind, last.data["error"]["category"]) == ("tool_result", "timeout")
         assert notice.kind == "system_notice"
         assert notice.data["message"] == "Work was still running at the logout and was ended: careful."
-        assert [each.status for each in await session.take_results()] == ["failed"], "the model is told once"
+        assert [each.status for each in await session.take_results()] == ["failed"], "the model gets it once"
         assert await session.take_results() == []
 
 
@@ -248,7 +248,7 @@ async def test_e3_logout_waits_for_a_running_inline_call(make: Make) -> None:
 async def test_e3_unconsumed_results_are_available_after_a_restart_once_and_in_order(shared_url: str) -> None:
     @tool(mode="background")
     async def number(which: Annotated[int, "Which"]) -> int:
-        """Give it back."""
+        """Return the number."""
         return which
 
     @tool(mode="background")
@@ -282,7 +282,7 @@ async def test_e3_unconsumed_results_are_available_after_a_restart_once_and_in_o
 async def test_e3_concurrent_takers_share_the_results(shared_url: str) -> None:
     @tool(mode="background")
     async def number(which: Annotated[int, "Which"]) -> int:
-        """Give it back."""
+        """Return the number."""
         return which
 
     async with Runtime([number], store=shared_url) as one, Runtime([number], store=shared_url) as two:

@@ -1,4 +1,4 @@
-"""What sessions keep in memory is bounded by bytes, and one user's is not at another's expense (E6, H5)."""
+"""The memory of sessions is bounded by bytes, and a user does not take the share of another (E6, H5)."""
 
 import asyncio
 from typing import Annotated, Any
@@ -19,7 +19,7 @@ MB = 1024 * KB
 
 @tool(idempotent=True)
 async def large(size: Annotated[int, "How many characters"], mark: Annotated[str, "Of what"] = "x") -> str:
-    """Give a long text back."""
+    """Return a long text."""
     runs.append(mark)
     return mark * size
 
@@ -29,7 +29,7 @@ runs: list[str] = []
 
 @tool(mode="background")
 async def later(size: Annotated[int, "How many characters"]) -> str:
-    """Give a long text back, later."""
+    """Return a long text later."""
     return "x" * size
 
 
@@ -41,7 +41,7 @@ async def pay(amount: Annotated[int, "How much"]) -> int:
 
 @tool
 async def whole(ctx: ToolContext, size: Annotated[int, "How many characters"]) -> int:
-    """Count what another tool gives."""
+    """Count the result of another tool."""
     return len(await ctx.call("large", {"size": size}))
 
 
@@ -50,7 +50,7 @@ SMALL = Settings(max_session_bytes=200 * KB, max_user_bytes=300 * KB, max_memory
 
 
 def held(runtime: Runtime, *sessions: Session) -> int:
-    """Bytes of what sessions hold, counted without the budget."""
+    """Return the bytes that sessions hold, counted without the budget."""
     lines = [line for each in sessions for line in each.board._lines]
     executions = [each for session in sessions for each in live_session(session).index.entries]
     parts = [*lines, *(each.result_json or b"" for each in executions), *(each.document for each in executions)]
@@ -142,7 +142,7 @@ async def test_h5_memory_of_a_user_is_bounded_over_all_sessions_and_does_not_aff
         await runtime.store.delete("modest")
         runtime.sessions.delete(live_session(modest))
         if live_session(modest).durable:
-            assert runtime.sessions.budget.kept == 0, "all is given back"
+            assert runtime.sessions.budget.kept == 0, "all bytes are freed"
 
 
 async def test_h5_memory_of_all_users_is_bounded(make: Make) -> None:
@@ -159,7 +159,7 @@ async def test_h5_arguments_of_open_calls_are_bounded_per_user(make: Make) -> No
 
     @tool
     async def take(text: Annotated[str, "A long text"]) -> int:
-        """Count characters, when it is time."""
+        """Count characters after a release."""
         await go.wait()
         return len(text)
 
@@ -216,9 +216,9 @@ async def test_h5_sessions_in_memory_are_bounded_per_user(make: Make, store_url:
         for number in range(5):
             await runtime.open(f"more{number}", "ann")
         assert len(runtime.sessions) == 4
-        assert runtime.sessions.find("busy") is live_session(busy), "what runs stays"
+        assert runtime.sessions.find("busy") is live_session(busy), "a session with a running call stays"
         outcome = await sessions[0].call("large", {"size": 1})
-        assert outcome.value == "x", "a session that was let go from memory can be used"
+        assert outcome.value == "x", "an evicted session can be used"
 
 
 async def test_e6_large_result_of_a_nested_call_reaches_its_caller(make: Make) -> None:

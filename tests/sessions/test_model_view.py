@@ -1,4 +1,4 @@
-"""What a model is shown of an outcome (X12)."""
+"""Outcomes as a model reads them (X12)."""
 
 import pytest
 from pydantic_core import from_json
@@ -10,7 +10,7 @@ from callboard.sessions.model_view import DEFAULT_RESULT_LIMIT, render_for_model
 
 @tool(result_limit=20, renderers={"voice": lambda value: f"It is {value}."})
 async def much() -> str:
-    """Return much."""
+    """Return a long text."""
     return "0123456789" * 10
 
 
@@ -26,7 +26,7 @@ def test_x12_result_has_the_same_text_in_every_place() -> None:
     assert render_for_model(DONE, much, None) == render_text(DONE, much, None)
     assert render_for_model(DONE, much, None, 40) == render_text(DONE, much, None, 40) == WHOLE[40:60]
     assert render_text(DONE, much, None, 40, 5) == WHOLE[40:45]
-    assert render_text(DONE, much, None, 0, 1_000) == WHOLE[:20], "nobody reads more than the limit at once"
+    assert render_text(DONE, much, None, 0, 1_000) == WHOLE[:20], "a part is never longer than the limit"
 
 
 def test_x12_negative_offset_reads_a_result_from_its_start() -> None:

@@ -18,7 +18,7 @@ runs: list[Any] = []
 
 
 class Door:
-    """Where a handler waits until it is let go."""
+    """A gate at which a handler waits for its release."""
 
     def __init__(self) -> None:
         self.entered = asyncio.Event()
@@ -37,14 +37,14 @@ def fresh() -> None:
 
 @tool
 async def add(a: Annotated[int, "One"], b: Annotated[float | None, "Two"] = None) -> int:
-    """Add, and remember it."""
+    """Add, and record the call."""
     runs.append(a)
     return a + 1
 
 
 @tool(inline_budget=10.0)
 async def wait(name: Annotated[str, "Which"] = "") -> str:
-    """Take as long as it takes."""
+    """Wait for a release."""
     runs.append(name)
     door.entered.set()
     await door.go.wait()
@@ -63,7 +63,7 @@ async def report(ctx: ToolContext, steps: Annotated[int, "How many"] = 3) -> str
 
 @tool
 async def stream(count: Annotated[int, "How many"]) -> AsyncIterator[int]:
-    """Give numbers."""
+    """Yield numbers."""
     for number in range(count):
         yield number
 
@@ -78,7 +78,7 @@ TOOLS = (add, wait, report, stream, fails)
 
 
 async def tell(session: Session, outcome: Outcome) -> list[str]:
-    """The kinds of an execution's events."""
+    """Return the kinds of an execution's events."""
     return [event.kind for event in await board_of(session) if event.data["execution_id"] == outcome.execution_id]
 
 

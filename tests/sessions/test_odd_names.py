@@ -1,4 +1,4 @@
-"""Text that a database refuses, in names that a model or a caller chose, harms nothing on any store (E2, X10)."""
+"""Names from a model or a caller with text that a database refuses have no side effects (E2, X10)."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -36,7 +36,7 @@ async def delegate(ctx: ToolContext, code: Annotated[list[int], "The name of a t
 
 
 def names(name: str) -> Callable[..., AsyncIterator[str | DeltaToolCalls]]:
-    """A model that calls a tool of that name beside a real one, and then says that it is done."""
+    """Make a model that calls a tool of that name and a real one, and then ends the turn."""
 
     async def answer(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
         if len(messages) == 1:

@@ -1,4 +1,4 @@
-"""Sessions are made, found and refused, on every store, by several runtimes, and with every kind of id (E1, E2, E7)."""
+"""Sessions are created, found and refused on every store, by several runtimes, with all sorts of ids (E1, E2, E7)."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.anyio
 
 @tool(namespace="time")
 async def now(ctx: ToolContext) -> list[str | None]:
-    """Say who asks."""
+    """Return the user id of the caller."""
     return [ctx.session_id, ctx.user_id]
 
 
@@ -104,7 +104,7 @@ async def test_e2_same_user_in_two_runtimes_at_once_has_one_session(shared_url: 
 
 
 async def _seen(runtime: Runtime, wanted: Callable[[LiveSession], bool]) -> LiveSession:
-    """The session as a runtime brings it, as soon as it has heard of what another one did."""
+    """Return a session of a runtime once it has applied a change of another runtime."""
     async with asyncio.timeout(SOON):
         while (session := await runtime.sessions.bring("s")) is None or not wanted(session):  # noqa: ASYNC110
             await asyncio.sleep(0)
@@ -180,7 +180,7 @@ async def test_e2_sessions_are_isolated(make: Make) -> None:
 
 
 async def test_e2_session_can_be_opened_after_a_cancelled_open(make: Make) -> None:
-    """A caller may leave at any moment: the next one finds a session that is stored."""
+    """A caller may be cancelled at any moment: the next caller finds a stored session."""
     async with make(*TOOLS) as runtime:
         for turns in range(6):
             opening = asyncio.ensure_future(runtime.open(f"s{turns}", "ann"))
@@ -263,7 +263,7 @@ async def test_e2_similar_ids_are_different_sessions(store_url: str) -> None:
             session = await runtime.open(name, f"user {number}")
             assert (await board_of(session))[-1].data["message"] == name
             with pytest.raises(SessionNotFound):
-                await runtime.open(name, "somebody else")
+                await runtime.open(name, "mallory")
     if store_url != "memory://":
         async with Runtime(TOOLS, store=store_url) as runtime:
             for number, name in enumerate(ODD):
@@ -279,11 +279,11 @@ async def test_e2_similar_user_ids_are_different_users(make: Make) -> None:
                 await runtime.open("s", other)
 
 
-# What is stored
+# The stored row
 
 
 def read_state(url: str) -> dict[str, Any]:
-    """The one row of the table, past Callboard: with the databases' own tools."""
+    """Read the row of the session with the database's own tools."""
     if url.startswith("sqlite"):
         connection = sqlite3.connect(url.removeprefix("sqlite:///"))
         connection.row_factory = sqlite3.Row
@@ -307,7 +307,7 @@ def as_list(value: Any) -> Any:
 async def test_e7_state_of_a_session_is_one_row(shared_url: str) -> None:
     @tool(namespace="time", mode="background")
     async def late() -> str:
-        """Come late."""
+        """Return a late result."""
         return "there"
 
     clock = ManualClock()

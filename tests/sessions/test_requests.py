@@ -1,4 +1,4 @@
-"""What people are asked: approvals, answers and wallets, from any process and at any time (M3)."""
+"""Requests to people: approvals, answers and wallets, from any process and at any time (M3)."""
 
 import asyncio
 import sys
@@ -34,14 +34,14 @@ def fresh() -> None:
 
 @tool(mode="human")
 async def pay(to: Annotated[str, "Who"], amount: Annotated[int, Field(description="How much", gt=0)]) -> str:
-    """Pay somebody."""
+    """Pay a recipient."""
     runs.append((to, amount))
     return f"{amount} to {to}"
 
 
 @tool(mode="human", idempotent=True, expires=60.0)
 async def send(ctx: ToolContext, text: Annotated[str, "What"]) -> str:
-    """Send something, for which there is a minute."""
+    """Send a message, after an approval within a minute."""
     runs.append((text, ctx.attempt, ctx.idempotency_key == ctx.execution_id))
     return text
 
@@ -87,7 +87,7 @@ async def sign(
 
 @tool(mode="human", asks="wallet_tx_request")
 async def record(to: Annotated[str, "Address"]) -> str:
-    """Note a transaction down, once a wallet has sent it."""
+    """Record a transaction after a wallet has sent it."""
     runs.append(to)
     return "noted"
 
@@ -338,7 +338,7 @@ async def test_m3_of_concurrent_answers_one_counts(make: Make) -> None:
 
 
 async def test_m3_answer_counts_if_its_caller_is_cancelled(make: Make) -> None:
-    """A browser that sends the answer and closes: it is stored, so it is carried out."""
+    """A browser sends the answer and closes: the answer is stored, so it is used."""
     async with make(*TOOLS) as runtime:
         session = await runtime.open("s", "ann")
         for turns in range(8):
@@ -370,7 +370,7 @@ async def test_m3_requests_are_visible_only_in_their_session(make: Make) -> None
                     await stranger.answer(name, {"approved": True})
                 assert refused.value.category == "not_found"
                 errors.append(str(refused.value).replace(name, "?"))
-            assert errors[0] == errors[1], "what is not one's own does not exist"
+            assert errors[0] == errors[1], "a request of another user does not exist"
         assert runs == []
         assert (await the_request(session)).status == "open"
 
@@ -508,7 +508,7 @@ async def test_m3_of_a_concurrent_answer_and_expiry_one_counts(make: Make) -> No
 
 
 async def test_m3_request_that_expired_without_a_process_cannot_be_answered(shared_url: str) -> None:
-    """Its time ran out while no process ran."""
+    """The request expires while no process runs."""
     clock = ManualClock()
     async with Runtime(TOOLS, store=shared_url, clock=clock) as runtime:
         session = await runtime.open("s", "ann")
@@ -527,7 +527,7 @@ async def test_m3_request_that_expired_without_a_process_cannot_be_answered(shar
 
 async def test_m3_clock_set_back_expires_nothing_early(make: Make) -> None:
     class Wild(ManualClock):
-        """The time of day jumps; what passes is still measured."""
+        """A clock whose time of day jumps and whose monotonic time does not."""
 
         offset = 0.0
 
@@ -752,7 +752,7 @@ async def test_m3_total_timeout_of_a_call_ends_the_request(make: Make) -> None:
             await session.answer(request.id, {"approved": True})
 
 
-# What was approved is what runs
+# Only the approved call runs
 
 
 async def test_m3_arguments_changed_in_the_store_do_not_run(shared_url: str) -> None:
@@ -783,7 +783,7 @@ NO: list[bytes] = [b'{"approved":false}', b"{}", b"null", b'"yes"', b'{"approved
 
 
 async def test_m3_request_changed_in_the_store_approves_nothing(shared_url: str) -> None:
-    """Whatever a store says: without a yes, and without a yes to exactly that, nothing runs."""
+    """Whatever the store contains, a call runs only after an approval of exactly that call."""
     async with Runtime(TOOLS, store=shared_url) as runtime:
         session = await runtime.open("s", "ann")
         outcomes = [await session.call("pay", BOB) for _ in range(len(CHANGED) + len(NO))]
@@ -802,7 +802,7 @@ async def test_m3_request_changed_in_the_store_approves_nothing(shared_url: str)
 
 
 async def left(url: str, name: str, arguments: Any, **state: Any) -> str:
-    """A call that a process left behind when it died, after its person had approved. Returns its execution."""
+    """Leave an approved call behind, as a process that died. Returns the id of its execution."""
     async with Runtime(TOOLS, store=url) as runtime:
         session = await runtime.open("s", "ann")
         outcome = await session.call(name, arguments)
@@ -852,7 +852,7 @@ async def test_m3_idempotent_call_does_not_ask_again_after_a_crash_during_its_ru
 async def test_m3_retry_of_an_approved_call_does_not_ask_again(make: Make) -> None:
     @tool(mode="human", retry=RetryPolicy(max_attempts=3, base_delay=1.0))
     async def flaky(ctx: ToolContext) -> int:
-        """Fail twice, having done nothing."""
+        """Fail twice without an effect."""
         if ctx.attempt < 3:
             raise ToolError("not yet", category="transient", retryable=True)
         return ctx.attempt
@@ -893,7 +893,7 @@ async def test_m3_secrets_are_neither_shown_in_the_request_nor_in_the_answer(mak
         assert used.answer is not None
         everything = b"".join(event.encoded for event in await board_of(session)) + used.payload + used.answer
         assert b"hunter2" not in everything
-        assert b"swordfish" not in everything, "nobody needs it any more"
+        assert b"swordfish" not in everything, "the secret is no longer needed"
         assert b'"eve"' in everything
 
 

@@ -1,4 +1,4 @@
-"""What goes on in another process keeps what was promised for it: its time, and an end (E5)."""
+"""Calls that continue in another process keep their deadlines, and end (E5)."""
 
 import asyncio
 from dataclasses import replace
@@ -90,7 +90,7 @@ async def test_e5_call_that_ends_its_process_repeatedly_is_not_restarted_forever
 
 @tool(mode="background")
 async def crunch() -> str:
-    """Crunch numbers, once."""
+    """Crunch numbers, not idempotently."""
     begun.set()
     await going.wait()
     return "crunched"
@@ -123,13 +123,13 @@ async def test_e5_results_match_the_store_if_a_live_process_was_declared_dead(
 
 
 async def test_x9_queued_calls_are_queued_again_after_a_restart(shared_url: str) -> None:
-    """A user who had many calls waiting does not get places for all of them at once, at the others' expense."""
+    """A user with many queued calls does not get slots for all of them at once."""
     go = asyncio.Event()
     began: list[int] = []
 
     @tool(mode="background", idempotent=True)
     async def work(number: Annotated[int, "Which"]) -> int:
-        """Work until it is time."""
+        """Work until a release."""
         began.append(number)
         await go.wait()
         return number

@@ -25,7 +25,7 @@ def _fresh() -> None:
 
 @tool(mode="background", idempotent=True, retry=RetryPolicy(4, 0.0, max_delay=30.0))
 async def fetch(ctx: ToolContext) -> str:
-    """Be told to come back later, the first time."""
+    """Fail with `retry_after` in the first attempt."""
     attempts.append(ctx.attempt)
     if ctx.attempt == 1:
         raise ToolError("Too many requests.", category="rate_limited", retry_after=20)
@@ -50,7 +50,7 @@ async def retrying(url: str, clock: ManualClock) -> str:
 
 
 async def taken_over(runtime: Runtime) -> Session:
-    """The session, once the runtime waits for the next attempt of its execution."""
+    """Return the session once the runtime waits for the next attempt of its execution."""
     session = await runtime.open("s", "ann")
     await until(
         lambda: (

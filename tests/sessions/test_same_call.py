@@ -27,7 +27,7 @@ def _fresh() -> None:
 
 @tool(idempotent=True)
 async def look(ctx: ToolContext, number: Annotated[int, "A number"]) -> int:
-    """Look something up, and give another result in each run."""
+    """Return another result in each run."""
     runs[str(ctx.call_id)] += 1
     await asyncio.sleep(0)
     return 1_000 * number + sum(runs.values())
@@ -35,21 +35,21 @@ async def look(ctx: ToolContext, number: Annotated[int, "A number"]) -> int:
 
 @tool(idempotent=True)
 async def glance(number: Annotated[int, "A number"]) -> int:
-    """Do the same without a context, and without ever waiting."""
+    """Return another result in each run, without a context and without waiting."""
     runs[f"c{number}"] += 1
     return 1_000 * number + sum(runs.values())
 
 
 @tool(idempotent=True)
 def leaf(number: Annotated[int, "A number"]) -> int:
-    """Do the same in a thread."""
+    """Return another result in each run, in a thread."""
     runs[f"c{number}"] += 1
     return 1_000 * number + sum(runs.values())
 
 
 @tool(mode="background", idempotent=True)
 async def research(ctx: ToolContext, number: Annotated[int, "A number"]) -> int:
-    """Do the same in the background."""
+    """Return another result in each run, in the background."""
     runs[str(ctx.call_id)] += 1
     await asyncio.sleep(0)
     return 1_000 * number + sum(runs.values())

@@ -1,4 +1,4 @@
-"""Sessions: who they belong to, what they see, and what they record (E1, E2, G6)."""
+"""Sessions: their owners, the tools that they see, and their records (E1, E2, G6)."""
 
 import asyncio
 from typing import Annotated, Any
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 
 @tool(namespace="time")
 async def now(ctx: ToolContext) -> list[str | None]:
-    """Say who asks."""
+    """Return the user id of the caller."""
     return [ctx.session_id, ctx.user_id]
 
 
@@ -102,7 +102,7 @@ async def test_e2_ids_that_cannot_be_used_are_refused(bad: str) -> None:
         assert (await harness.runtime.open("ü" * 200, "名前 with spaces")).id == "ü" * 200
 
 
-# What is seen
+# Visible tools
 
 
 async def test_g6_namespaces_channel_allow_list_and_gates() -> None:
@@ -212,7 +212,7 @@ async def test_t7_model_cannot_forge_the_context() -> None:
 
 
 async def test_e1_calls_schedule_themselves() -> None:
-    """No loop of its own: an idle runtime has no task, and ten thousand sessions cost none."""
+    """An idle runtime has no task, and ten thousand sessions add none."""
     async with Harness(now, limits=Limits()) as harness:
         before = len(asyncio.all_tasks())
         sessions = [await harness.runtime.open(f"s{number}", "ann") for number in range(1_000)]

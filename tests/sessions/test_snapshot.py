@@ -1,4 +1,4 @@
-"""How a session stands, for a reader who begins or has lost his place (B8)."""
+"""Snapshots: the state of a session for a reader that starts or whose cursor has expired (B8)."""
 
 import asyncio
 from typing import Annotated

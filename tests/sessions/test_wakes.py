@@ -1,4 +1,4 @@
-"""What a notification of another process costs, and that nothing is missed (D2, X7)."""
+"""The cost of a notification of another process, and that no change is missed (D2, X7)."""
 
 import asyncio
 import inspect
@@ -38,7 +38,7 @@ async def until(condition: Callable[[], Awaitable[bool]]) -> None:
 
 
 def counting(store: Store, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Count what a store is asked, by the names of its methods."""
+    """Count the queries of a store, by the names of its methods."""
     counted = Counter[str]()
 
     def wrapped(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
@@ -62,7 +62,7 @@ async def pair(url: str) -> AsyncGenerator[tuple[Runtime, Runtime]]:
 
 
 async def cost_of_a_wake(url: str, busy: int, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """What a process with so many busy sessions asks its store, after another one cancelled one execution."""
+    """Return the queries of a process with that many busy sessions after another process cancelled one execution."""
     async with pair(url) as (here, there):
         sessions = [await here.open(f"{busy}-{number}", "ann") for number in range(busy)]
         started = await asyncio.gather(*(session.call("hold", {"name": session.id}) for session in sessions))

@@ -1,4 +1,4 @@
-"""The four ways over the board, end to end: between the model, the system and people (B4)."""
+"""The four directions of the board, end to end, between the model, the system and people (B4)."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -58,7 +58,7 @@ TOOLS = (index, pay, sign)
 
 
 def for_the_model(events: list[Event]) -> list[str]:
-    """The kinds of those events that a model would be shown."""
+    """Return the kinds of the events that a model sees."""
     return [event.kind for event in events if seen_by(event.kind, Side.MODEL, event.data)]
 
 
@@ -89,7 +89,7 @@ async def test_b4_model_to_system_to_people_and_back_to_the_model(make: Make) ->
         session = await runtime.open("s", "ann")
 
         async def page() -> None:
-            """The people's side: it knows nothing but the board, and posts to it."""
+            """Act as the people's side, which only reads the board and posts to it."""
             answered = 0
             async for event in session.events():
                 if event.kind == "human_request":
@@ -159,8 +159,12 @@ async def test_b4_all_four_directions_work_at_once(make: Make) -> None:
             assert (await seen(session, "user_response", request_id=f"q{number}")).data["error"] is None
         events = await board_of(session)
         assert [event.seq for event in events] == list(range(1, len(events) + 1))
-        told = [event.kind for event in events if seen_by(event.kind, Side.MODEL, event.data)]
-        assert {kind: told.count(kind) for kind in set(told)} == {"user_input": 5, "tool_result": 10, "human_answer": 5}
+        visible = [event.kind for event in events if seen_by(event.kind, Side.MODEL, event.data)]
+        assert {kind: visible.count(kind) for kind in set(visible)} == {
+            "user_input": 5,
+            "tool_result": 10,
+            "human_answer": 5,
+        }
         assert sorted(map(str, await late(session))) == ["indexed"] * 5 + [f"paid {number}" for number in range(5)]
 
 
@@ -242,5 +246,5 @@ async def test_d2_result_is_not_delivered_before_it_is_stored_during_a_commit(
         with monkeypatch.context() as patched:
             patched.setattr(StoreLedger, "settle", ends_meanwhile)
             outcome = await session.result(execution_id, timeout=0)
-        assert outcome.status == "started", "another process may have taken it over, and nobody knows that here yet"
+        assert outcome.status == "started", "another process may have taken it over, and this one does not know it"
         assert (await session.result(execution_id)).value == "there"

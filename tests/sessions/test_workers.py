@@ -1,4 +1,4 @@
-"""Workers answer what people ask of the system: as every call is carried out, and past the model (B5)."""
+"""Workers answer requests of people to the system, on the path of every call and without the model (B5)."""
 
 import asyncio
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ def fresh() -> None:
 
 @tool
 async def gas_price(ctx: ToolContext, chain: Annotated[int, "The chain"] = 1) -> dict[str, int]:
-    """Say what gas costs."""
+    """Return the price of gas."""
     runs.append((ctx.session_id, ctx.user_id, chain))
     return {"wei": 7 * chain}
 
@@ -179,7 +179,7 @@ async def test_b5_request_ids_hold_across_runtimes_and_restarts(shared_url: str)
 
 
 async def test_b5_request_runs_after_its_poster_was_cancelled(make: Make) -> None:
-    """Once it is on the board it is answered, whether the one who posted it waited for that or not."""
+    """A request on the board is answered, whether its poster waits or not."""
     async with make(workers=[gas_price]) as runtime:
         session = await runtime.open("s", "ann")
         for turns in range(8):
@@ -207,7 +207,7 @@ async def test_b5_concurrency_and_priority(make: Make) -> None:
 
     @tool(concurrency=1)
     async def slow(name: Annotated[str, "Which"]) -> str:
-        """Be carried out one at a time."""
+        """Run one call at a time."""
         runs.append(name)
         entered.set()
         await go.wait()
@@ -235,7 +235,7 @@ async def test_b5_full_queue_is_answered_with_an_error(make: Make) -> None:
 
     @tool(concurrency=1)
     async def slow() -> str:
-        """Be carried out one at a time."""
+        """Run one call at a time."""
         entered.set()
         await go.wait()
         return "done"
