@@ -441,7 +441,7 @@ async def test_b8_events_are_kept_by_age(shared_url: str) -> None:
 async def test_b8_events_of_sessions_that_are_not_open_are_trimmed(
     shared_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("callboard.sessions.housekeeping.AT_ONCE", 2)
+    monkeypatch.setattr("callboard.sessions.housekeeping.TRIM_BATCH", 2)
     names = [f"s{number}" for number in range(5)]
     async with Runtime(TOOLS, store=shared_url) as runtime:
         for name in names:

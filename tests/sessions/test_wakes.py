@@ -116,7 +116,7 @@ async def test_d2_notifications_during_a_poll_are_handled_together(
 
 
 async def test_d2_poll_is_repeated_after_a_store_error(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("callboard.sessions.change_notifications.AGAIN", 0.01)
+    monkeypatch.setattr("callboard.sessions.change_notifications.RETRY_DELAY", 0.01)
     async with pair(sqlite_url) as (here, there):
         session = await here.open("s", "ann")
         outcome = await session.call("hold", {"name": "x"})

@@ -101,8 +101,12 @@ class Board:
         return self._first
 
     def append(self, *events: bytes) -> int:
-        """Append encoded events of any size. Returns the number of the last one."""
-        self._extend(events)
+        """Append encoded events of any size. Returns the number of the last event."""
+        if _large(events):  # one by one, so that the first can be dropped before the last
+            for event in events:
+                self.extend((event,))
+        else:
+            self.extend(events)
         return self.last_seq
 
     def extend(self, events: Sequence[bytes], subject: object = None) -> None:
@@ -121,14 +125,6 @@ class Board:
             self._notify()
         if self._readers and not self._flushing:
             self._flush_soon()
-
-    def _extend(self, events: Sequence[bytes]) -> None:
-        """Append events of which any may be large: one by one, so that the first can be dropped before the last."""
-        if _large(events):
-            for event in events:
-                self.extend((event,))
-        else:
-            self.extend(events)
 
     def deliver_live(self, event: bytes) -> None:
         """Deliver an event to current listeners only. It has no number and is not kept."""
@@ -156,7 +152,7 @@ class Board:
         """
         new = last - self.last_seq
         if 0 < new <= len(events):
-            self._extend(events[len(events) - new :])
+            self.append(*events[len(events) - new :])
         elif new > 0 and self._archive is not None:
             self._archive.catch_up_soon()
 

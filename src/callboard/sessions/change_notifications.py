@@ -19,9 +19,9 @@ from .session_loader import SessionLoader
 
 log = logging.getLogger("callboard.sessions")
 
-AGAIN = 0.5
+RETRY_DELAY = 0.5
 """Seconds to wait before a poll that the store did not answer is repeated."""
-WORK = 0.25
+ORPHAN_POLL_INTERVAL = 0.25
 """Seconds between two polls for orphaned executions that notifications cause."""
 
 
@@ -66,7 +66,7 @@ class ChangeNotifications:
     def _poll_orphans(self) -> None:
         """Poll for orphaned executions, unless that was done just now: the heartbeat also does so regularly."""
         now = asyncio.get_running_loop().time()
-        if self._orphans_polled_at is None or now - self._orphans_polled_at >= WORK:
+        if self._orphans_polled_at is None or now - self._orphans_polled_at >= ORPHAN_POLL_INTERVAL:
             self._orphans_polled_at = now
             if self._heartbeat is not None:
                 self._heartbeat.poll_soon()
@@ -81,7 +81,7 @@ class ChangeNotifications:
                 except StoreError as error:
                     log.warning("the store was not reached: %s", error)
                     self._all, self._ids = self._all or everything, self._ids | ids
-                    await asyncio.sleep(AGAIN)
+                    await asyncio.sleep(RETRY_DELAY)
         finally:
             self._polling = False
 

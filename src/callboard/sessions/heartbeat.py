@@ -22,7 +22,7 @@ log = logging.getLogger("callboard.heartbeat")
 
 BEAT = 0.5
 """Seconds between two beats."""
-STEP = 1_000
+CLAIM_BATCH = 1_000
 """Number of executions that are claimed in one transaction."""
 
 
@@ -146,7 +146,7 @@ class Heartbeat:
             fate = fate_of(owner.beat, lives_here(owner), locked.get(owner.id), self._silence_of(owner))
             if fate is not Fate.LIVES:
                 await self._recover(owner, fate)
-        while (recovered := await self._store.recover(None, 0, self._me.id, limit=STEP)).claims:
+        while (recovered := await self._store.recover(None, 0, self._me.id, limit=CLAIM_BATCH)).claims:
             self._take_over(recovered.claims)
             if not recovered.more:
                 break
@@ -168,7 +168,7 @@ class Heartbeat:
         """Claim the executions of a dead process, in steps, so that no transaction is long."""
         beat, taken, waiting, found = owner.beat, 0, 0, False
         while True:
-            recovered = await self._store.recover(owner.id, beat, self._me.id, limit=STEP)
+            recovered = await self._store.recover(owner.id, beat, self._me.id, limit=CLAIM_BATCH)
             self._take_over(recovered.claims)
             taken, waiting = taken + len(recovered.claims), waiting + recovered.waiting
             found = found or recovered.found

@@ -10,13 +10,13 @@ from .services import Services
 from .session_cache import SessionCache
 from .session_loader import Retention, SessionLoader
 
-AT_ONCE = 200
+TRIM_BATCH = 200
 """Number of stored sessions that are trimmed in one sweep. The sweeps take turns, so that all sessions are trimmed."""
-KEEP_KEYS = 86_400.0
+KEY_LIFETIME = 86_400.0
 """Seconds for which an idempotency key is kept: a request that is repeated later counts as a new one."""
-SOONEST = 0.1
+MIN_POLL_INTERVAL = 0.1
 """Least number of seconds between two polls for requests that expired."""
-SWEEP = 60.0
+SWEEP_INTERVAL = 60.0
 """Seconds between two sweeps."""
 
 
@@ -53,24 +53,24 @@ class Housekeeping:
         self._closed = False
 
     def open(self) -> None:
-        """Start to sweep."""
+        """Start sweeping."""
         self._closed = False
         if self._store.durable and self._recover:
             self._background.run(self.expire_requests())
         self._schedule()
 
     def close(self) -> None:
-        """Stop to sweep."""
+        """Stop sweeping."""
         self._closed = True
         for timer in (self._timer, self._expiry):
             if timer is not None:
                 timer.cancel()
 
     def _schedule(self) -> None:
-        self._timer = self._clock.call_later(min(self._idle_after, SWEEP), self._sweep)
+        self._timer = self._clock.call_later(min(self._idle_after, SWEEP_INTERVAL), self._sweep)
 
     def _sweep(self) -> None:
-        self._background.run(self._store.forget_keys(self._clock.time() - KEEP_KEYS))
+        self._background.run(self._store.forget_keys(self._clock.time() - KEY_LIFETIME))
         if self._store.durable:
             self._background.run(self.trim([session.id for session in self._cache]))
             self._background.run(self._recovery.stop_cancelled())
@@ -85,7 +85,7 @@ class Housekeeping:
         if keep is None and seconds is None:
             return
         before = 0.0 if seconds is None else self._clock.time() - seconds
-        others = [row.id for row in await self._store.sessions(after=self._trimmed_up_to, limit=AT_ONCE)]
+        others = [row.id for row in await self._store.sessions(after=self._trimmed_up_to, limit=TRIM_BATCH)]
         self._trimmed_up_to = others[-1] if others else ""
         for session_id in {*in_memory, *others}:
             await self._store.trim(session_id, keep=NO_LIMIT if keep is None else keep, before=before)
@@ -98,7 +98,7 @@ class Housekeeping:
         if self._expiry is not None:
             self._expiry.cancel()
             self._expiry = None
-        if due is not None and (delay := max(SOONEST, due - self._clock.time())) < SWEEP:
+        if due is not None and (delay := max(MIN_POLL_INTERVAL, due - self._clock.time())) < SWEEP_INTERVAL:
             self._expiry = self._clock.call_later(delay, lambda: self._background.run(self.expire_requests()))
 
     async def _close_expired(self) -> float | None:

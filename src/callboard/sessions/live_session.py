@@ -68,7 +68,6 @@ class LiveSession:
         "__weakref__",
         "_host",
         "_manager",
-        "_registry",
         "_touched_at",
         "append_events",
         "board",
@@ -134,7 +133,6 @@ class LiveSession:
         self._touched_at = services.clock.monotonic()
         self.services = services
         self._host = host
-        self._registry = services.registry
         self._manager = services.manager
 
     def check_running(self) -> None:
@@ -166,8 +164,8 @@ class LiveSession:
         `make` gets the function that finds a live session by its id. All sessions of the runtime have the tools.
         """
         for tool in make(self._host.find):
-            if self._registry.get(tool.name) is None:
-                self._registry.register(tool)
+            if self.services.registry.get(tool.name) is None:
+                self.services.registry.register(tool)
 
     # Calls
 
@@ -200,7 +198,7 @@ class LiveSession:
 
     def render_for_model(self, outcome: Outcome, offset: int = 0) -> Any:
         """Return an outcome as a model reads it: the acknowledgement, the error, or the result from an offset on."""
-        tool = self.own_tool(outcome.tool) or self._registry.get(outcome.tool)
+        tool = self.own_tool(outcome.tool) or self.services.registry.get(outcome.tool)
         return render_for_model(outcome, tool, self.toolbox.view.channel, offset)
 
     @property
@@ -210,7 +208,7 @@ class LiveSession:
 
     def wakes(self, tool_name: str) -> Wake:
         """Return the effect of a tool's late result on the idle session: the quieter of the tool's and its own."""
-        tool = self._registry.get(tool_name)
+        tool = self.services.registry.get(tool_name)
         effects = (Wake.WAKE if tool is None else tool.wake, self.wake or Wake.WAKE)
         return max(effects, key=_LOUD_TO_QUIET.index)
 
@@ -378,7 +376,7 @@ class LiveSession:
         self.ledger.add_late_result(execution)
 
     async def ask(self, execution: Execution) -> HumanDecision:
-        user, limit = self.user, self._registry.settings.max_user_requests
+        user, limit = self.user, self.services.registry.settings.max_user_requests
         if execution.request is None and user.requests >= limit:
             message = f"{user.requests:,} calls of this user already wait for a person; the limit is {limit:,}."
             error = ToolError(f"{message} Nothing was done.", category=ErrorCategory.RESOURCE, retryable=False)

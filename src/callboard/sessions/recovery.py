@@ -41,7 +41,7 @@ PAGE = 1_000
 """Number of sessions that are read at once."""
 SLICE = 32
 """Number of claims that are read and handled at once."""
-PAUSE = 0.5
+RETRY_DELAY = 0.5
 """Seconds before the next attempt after the store did not answer."""
 _ANNOTATIONS = {"title", "description"}
 """Keywords of a schema that accepts any value."""
@@ -101,7 +101,7 @@ class Recovery:
                 except StoreError as error:
                     log.debug("the store was not reached: %s", error)
                     self._backlog.add(claims)  # those that are recovered are skipped
-                    await asyncio.sleep(PAUSE)
+                    await asyncio.sleep(RETRY_DELAY)
                 except Exception:
                     log.exception("the runtime failed to recover %d executions", len(claims))
             self._more.clear()

@@ -42,7 +42,7 @@ from .answers import (
 from .background_tasks import BackgroundTasks
 from .calls import SessionPort
 
-AT_ONCE = 1_000
+PAGE = 1_000
 """Number of requests that are read with one query."""
 
 
@@ -182,8 +182,8 @@ class Requests:
             await self._poll([each for session_id in session_ids for each in self._by_session.get(session_id, ())])
 
     async def _poll(self, request_ids: Sequence[str]) -> None:
-        for start in range(0, len(request_ids), AT_ONCE):
-            for row in await self._store.closed_requests(request_ids[start : start + AT_ONCE]):
+        for start in range(0, len(request_ids), PAGE):
+            for row in await self._store.closed_requests(request_ids[start : start + PAGE]):
                 self._deliver(row)
 
     def _deliver(self, row: RequestRow) -> None:

@@ -17,7 +17,7 @@ from .services import Services
 from .session_cache import SessionCache
 from .store_ledger import StoreLedger
 
-IN_MEMORY, TAIL = 10_000, 500
+MEMORY_EVENTS, CACHED_EVENTS = 10_000, 500
 """Number of events of a session that are held in memory: without a store, and with one."""
 
 
@@ -112,7 +112,7 @@ class SessionLoader:
         try:
             await session.ledger.write(Change(session.id, session=session.row(), idempotency=idempotency))
         except (Conflict, StoreError):
-            self._doubt(session)
+            self._mark_unsure(session)
             raise
         if self._store.durable:
             await self.reconcile(session)
@@ -130,7 +130,7 @@ class SessionLoader:
         except Conflict:  # it is deleted, and must not be created again
             self._cache.delete(session)
         except StoreError:
-            self._doubt(session)
+            self._mark_unsure(session)
             raise
 
     async def reconcile(self, session: LiveSession) -> bool:
@@ -148,8 +148,8 @@ class SessionLoader:
             session.apply(row)
         return True
 
-    def _doubt(self, session: LiveSession) -> None:
-        """Have a session whose row may not be stored read again before it is used."""
+    def _mark_unsure(self, session: LiveSession) -> None:
+        """Have a session read again before it is used, since its row may not be stored."""
         session.writes = -1
         self._cache.mark_stale(session.id)
 
@@ -162,9 +162,9 @@ class SessionLoader:
         self.restored += 1
 
     def _make(self, session_id: str, user_id: str, view: View, row: SessionRow | None) -> LiveSession:
-        services, durable, keep = self._services, self._store.durable, self._retention.events or IN_MEMORY
+        services, durable, keep = self._services, self._store.durable, self._retention.events or MEMORY_EVENTS
         board = Board(
-            min(keep, TAIL) if durable else keep,
+            min(keep, CACHED_EVENTS) if durable else keep,
             after=0 if row is None else row.last_seq,
             archive=StoredBoard(self._boards, session_id) if durable else None,
             budget=services.budget,
