@@ -106,7 +106,7 @@ async def test_e2_same_user_in_two_runtimes_at_once_has_one_session(shared_url: 
 async def _seen(runtime: Runtime, wanted: Callable[[LiveSession], bool]) -> LiveSession:
     """Return a session of a runtime once it has applied a change of another runtime."""
     async with asyncio.timeout(SOON):
-        while (session := await runtime.sessions.bring("s")) is None or not wanted(session):  # noqa: ASYNC110
+        while (session := await runtime.sessions.find_or_load("s")) is None or not wanted(session):  # noqa: ASYNC110
             await asyncio.sleep(0)
     return session
 
@@ -147,7 +147,7 @@ async def test_g6_delayed_read_of_a_session_does_not_undo_newer_options(
             return row
 
         monkeypatch.setattr(here.store, "session", late)
-        reading = asyncio.ensure_future(here.sessions.bring("s"))
+        reading = asyncio.ensure_future(here.sessions.find_or_load("s"))
         await has_read.wait()
         monkeypatch.setattr(here.store, "session", read)
         await here.open("s", "ann", namespaces=["time"])

@@ -104,7 +104,7 @@ class Housekeeping:
     async def _close_expired(self) -> float | None:
         """Close requests that have expired. Returns when the next one expires."""
         for row in await self._store.requests(status="open", due=self._clock.time()):
-            if (session := await self._loader.bring(row.session_id)) is not None:
+            if (session := await self._loader.find_or_load(row.session_id)) is not None:
                 await self._requests.close_unanswered(session, row, "expired")
         await self._requests.poll(None)
         self._heartbeat.poll_soon()

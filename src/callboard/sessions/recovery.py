@@ -111,7 +111,7 @@ class Recovery:
 
     async def take_over(self, claims: list[Claim]) -> None:
         """Continue claimed executions, or end them. Those that have ended or belong to another process are skipped."""
-        sessions = {claim.session_id: await self._loader.bring(claim.session_id) for claim in claims}
+        sessions = {claim.session_id: await self._loader.find_or_load(claim.session_id) for claim in claims}
         await self._recover_executions(sessions, [claim for claim in claims if claim.kind not in (TURN, INPUT)])
         turns = {claim.session_id for claim in claims if claim.kind == TURN}
         for row in await self._store.running_turns(turns) if turns else ():
@@ -183,7 +183,7 @@ class Recovery:
         while rows := await self._store.sessions(after=after, limit=PAGE):
             after = rows[-1].id
             for row in rows:
-                if row.open and row.unconsumed and (session := await self._loader.bring(row.id)) is not None:
+                if row.open and row.unconsumed and (session := await self._loader.find_or_load(row.id)) is not None:
                     self.wake(session)
 
     async def stop_cancelled(self) -> None:

@@ -53,7 +53,7 @@ class SessionLoader:
         self.restored = self.restore_failures = 0
         """Number of sessions that were read from the store, and of reads that failed."""
 
-    async def bring(self, session_id: str) -> LiveSession | None:
+    async def find_or_load(self, session_id: str) -> LiveSession | None:
         """Return a session as it is now, from memory or from the store, without logging its user in."""
         session = self._cache.known.get(session_id)
         if session is not None and self._cache.is_stale(session_id) and not await self.reconcile(session):
@@ -77,7 +77,7 @@ class SessionLoader:
             return None
         if (known := self._cache.known.get(session_id)) is not None:
             if known.created_at == row.created_at:  # it was loaded meanwhile
-                return await self.bring(session_id)
+                return await self.find_or_load(session_id)
             self._cache.delete(known)
         session = self._make(session_id, row.user_id, View.of(row.namespaces, row.channel, row.allow), row)
         session.apply(row)

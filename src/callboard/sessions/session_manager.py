@@ -158,7 +158,7 @@ class SessionManager:
         if self._durable:
             await self._heartbeat.join()
         async with self._opening.setdefault(session_id, asyncio.Lock()):
-            session = await self._loader.bring(session_id)
+            session = await self._loader.find_or_load(session_id)
             if session is None:
                 self._cache.make_room(self._services.usage.of(user_id), self._settings.max_user_sessions)
                 return await self._loader.create(session_id, user_id, view, new_wake, idempotency)
@@ -183,9 +183,9 @@ class SessionManager:
                 self._recovery.wake(session)
             return session
 
-    async def bring(self, session_id: str) -> LiveSession | None:
+    async def find_or_load(self, session_id: str) -> LiveSession | None:
         """Return a session as it is now, from memory or from the store, without logging its user in."""
-        return await self._loader.bring(session_id)
+        return await self._loader.find_or_load(session_id)
 
     def get(self, session_id: str, user_id: str) -> LiveSession:
         """Return a session of that user that is in memory. Raises `SessionNotFound`."""
