@@ -59,7 +59,7 @@ async def test_d2_server_idle_for_a_day_is_heard_after_another_process_started(
             assert [row.id for row in await third.sessions()] == ["s"]
 
         before = session.board.last_seq
-        with session.board.attended():
+        with session.board.reading():
             await same.post({"kind": "user_input", "text": "anybody there?"})
             await until(lambda: _grown(session.board.last_seq > before))
         await same.answer(request.id, {"approved": True})

@@ -125,7 +125,7 @@ async def test_b1_follow_yields_existing_events_and_ends_with_the_board() -> Non
     board.end()
     assert [await each for each in waiting] == [[1, 2, 3], [3]]
     assert await read(1) == [2, 3], "also for those who come later"
-    assert not board.watched
+    assert not board.has_readers
 
 
 async def test_b8_reader_with_an_expired_cursor_gets_an_error() -> None:

@@ -372,7 +372,7 @@ async def test_b7_subscription_closed_while_it_reads_is_not_called(shared_url: s
         subscription.close()
         assert len(await board_of(session)) == 20
         assert got == []
-        assert not session.board.watched
+        assert not session.board.has_readers
 
 
 async def test_b7_subscriber_that_fails_on_stored_events_is_not_called_again(

@@ -160,8 +160,8 @@ async def test_e6_reader_keeps_a_session_in_memory_also_while_it_is_busy(shared_
             await seen(beside, "system_notice")  # the first runtime was woken by now
             async with asyncio.timeout(SOON):
                 assert (await anext(reading)).data["message"] == "second"
-            assert session.board.watched
-        assert not session.board.watched
+            assert session.board.has_readers
+        assert not session.board.has_readers
 
 
 async def test_e6_cancellation_by_another_process_reaches_a_session_that_was_evicted_and_reloaded(

@@ -187,7 +187,7 @@ async def test_e2_id_reused_by_another_user_reveals_nothing_to_a_process_that_kn
         with pytest.raises((Conflict, SessionNotFound)):
             await hers.post({"kind": "system_notice", "message": "from ann"}, side="runtime")
         async with asyncio.timeout(SOON):
-            while not live_session(hers).gone:
+            while not live_session(hers).deleted:
                 runtime.sessions.notified("x")
                 await asyncio.sleep(0)
         assert [from_json(line) for line in (await store.events("x", 0, 100)).lines] == [

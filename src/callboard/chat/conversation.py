@@ -94,11 +94,11 @@ class Conversation:
         number = await post_event(self._session, {"kind": EventKind.USER_INPUT, "text": text})
         while True:
             turn = await asyncio.shield(self._running())
-            deleted = turn is None and self._session.gone
+            deleted = turn is None and self._session.deleted
             is_done = self._history.delivered >= number or (turn and turn.status is not TurnStatus.FINISHED)
             if is_done and not deleted:
                 return turn or self._history.turn_since(number)
-            if self._leaving() or self._session.gone:
+            if self._leaving() or self._session.deleted:
                 return Turn("", TurnStatus.INTERRUPTED, "", Usage())
 
     async def accept_input(
@@ -182,7 +182,7 @@ class Conversation:
             await self._store_stop(row.number, idempotency, stopped=True)
             await self._ended_elsewhere(after)
             return True
-        waits = not self._session.gone and bool(self._history.open_calls())
+        waits = not self._session.deleted and bool(self._history.open_calls())
         if waits:
             self._stopping = True
             await asyncio.wait([self._start(0.0)])
@@ -266,7 +266,7 @@ class Conversation:
                         break
                 except TurnLeaseLost:
                     log.info("another process took over a turn of session %s", self._session.id)
-                if await self._session.is_gone():
+                if await self._session.check_deleted():
                     return None
                 await self._wait_for_others()
             if turn is None and self._session.durable and not self._leaving():  # another process delivers it
@@ -276,7 +276,7 @@ class Conversation:
             raise
         finally:
             self._stopping = self._awaits_other_process = False
-            if self._has_news and not self._leaving() and not self._session.gone:  # it arrived after the last request
+            if self._has_news and not self._leaving() and not self._session.deleted:  # it came after the last request
                 asyncio.get_running_loop().call_soon(self._start, 0.0)
         return turn
 
@@ -378,7 +378,7 @@ class Conversation:
         while True:
             self._taken_over.clear()
             after = self._session.board.last_seq
-            if self._lease.held or self._session.gone or await self._lease.holder() is None:
+            if self._lease.held or self._session.deleted or await self._lease.holder() is None:
                 self._awaits_other_process = False
                 return
             self._awaits_other_process = True

@@ -170,16 +170,16 @@ class Board:
 
     def shrink(self) -> None:
         """Drop the events that can be read from the archive, unless there is a reader."""
-        if self._archive is not None and not self.watched:
+        if self._archive is not None and not self.has_readers:
             self.restart(self.last_seq)
 
     @property
-    def watched(self) -> bool:
+    def has_readers(self) -> bool:
         """Whether there is a reader."""
         return bool(self._readers or self._followers or self._waiting)
 
     @contextmanager
-    def attended(self) -> Generator[None]:
+    def reading(self) -> Generator[None]:
         """Count a reader, also while it processes a batch."""
         self._followers += 1
         try:
@@ -216,7 +216,7 @@ class Board:
 
         Raises `CursorExpired`.
         """
-        with self.attended():
+        with self.reading():
             while True:
                 await self.wait(after)
                 if self.last_seq <= after:

@@ -222,7 +222,7 @@ class Calls:
     async def _wait_for_stored_end(self, execution_id: str) -> None:
         """Wait until the board shows the end of an execution of another process."""
         after = self._board.last_seq
-        with self._board.attended():  # before the first read, so that no event is missed
+        with self._board.reading():  # before the first read, so that no event is missed
             if (await self._row(execution_id)).completed_at is not None:
                 return
             await self._sync.catch_up(self._session_id, self._board)

@@ -92,7 +92,7 @@ class ChangeNotifications:
         for session in sessions:
             if session.current_conversation is not None and session.is_processing:
                 session.current_conversation.poll_inputs()
-        if watched := [session for session in sessions if session.board.watched]:
+        if watched := [session for session in sessions if session.board.has_readers]:
             await self._refresh(watched)
 
     async def _refresh(self, sessions: Sequence[LiveSession]) -> None:

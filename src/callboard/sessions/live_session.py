@@ -75,8 +75,8 @@ class LiveSession:
         "client",
         "created_at",
         "current_conversation",
+        "deleted",
         "durable",
-        "gone",
         "id",
         "index",
         "ledger",
@@ -128,7 +128,7 @@ class LiveSession:
         """Context that the user's client sent with its newest run. Kept in memory only."""
         self.open = True
         """False between a logout and the next login."""
-        self.gone = False
+        self.deleted = False
         """Whether the session was deleted, as far as this process knows."""
         self._touched_at = services.clock.monotonic()
         self.services = services
@@ -284,7 +284,7 @@ class LiveSession:
     async def events(self, after: int = 0, family: Family | str | None = None) -> AsyncGenerator[Event]:
         """Yield every event after a cursor, stored and new ones. See `Session.events`."""
         wanted = None if family is None else Family(family)
-        with self.board.attended():  # before the first read, so that no event is missed
+        with self.board.reading():  # before the first read, so that no event is missed
             self.touch()
             await self.catch_up()
             async with aclosing(self.board.follow(after)) as events:
@@ -343,12 +343,12 @@ class LiveSession:
         self.toolbox.view = View.of(row.namespaces, row.channel, row.allow)
         self.open, self.wake, self.writes = row.open, None if row.wake is None else Wake(row.wake), row.writes
 
-    async def is_gone(self) -> bool:
+    async def check_deleted(self) -> bool:
         """Return whether the session is deleted, also if its id belongs to a new session."""
-        if self.durable and not self.gone:
+        if self.durable and not self.deleted:
             row = await self.services.store.session(self.id)
-            self.gone = row is None or row.created_at != self.created_at
-        return self.gone
+            self.deleted = row is None or row.created_at != self.created_at
+        return self.deleted
 
     # The scope of the execution manager
 
@@ -393,6 +393,6 @@ class LiveSession:
     async def stored_outcome(self, execution: Execution) -> Outcome:
         if (outcome := await self.calls.stored_outcome(execution)) is not None:
             return outcome
-        if await self.is_gone():
+        if await self.check_deleted():
             raise ToolError("The session was deleted.", category=ErrorCategory.NOT_FOUND)
         raise ToolError("The call was lost.", category=ErrorCategory.UNKNOWN)

@@ -116,12 +116,12 @@ class Recovery:
         turns = {claim.session_id for claim in claims if claim.kind == TURN}
         for row in await self._store.running_turns(turns) if turns else ():
             session = sessions[row.session_id]
-            if row.owner == self._services.owner and session is not None and not session.gone:
+            if row.owner == self._services.owner and session is not None and not session.deleted:
                 with _logged(f"the turn {row.turn_id}"):
                     await self._recover_turn(session, row)
         for session_id in {claim.session_id for claim in claims if claim.kind == INPUT}:
             session = sessions[session_id]
-            if session is not None and not session.gone:
+            if session is not None and not session.deleted:
                 with _logged(f"an input of session {session_id}"):
                     self.wake(session)
 
@@ -138,7 +138,7 @@ class Recovery:
         owned = [row for row in rows if row.owner == self._services.owner and row.completed_at is None]
         for row in owned:
             session = sessions[row.session_id]
-            if session is not None and not session.gone and not session.index.holds(row.id):
+            if session is not None and not session.deleted and not session.index.holds(row.id):
                 with _logged(f"{row.id} of {row.tool}"):
                     self._recover_execution(session, row, requests.get((row.session_id, row.id)))
 

@@ -78,7 +78,7 @@ class SessionCache:
 
     def evict(self, session: LiveSession) -> None:
         """Free the memory of a session, if everything of it is stored and nothing runs or reads in it."""
-        in_use = session.is_processing or session.calls.unfinished or session.board.watched
+        in_use = session.is_processing or session.calls.unfinished or session.board.has_readers
         if session.durable and not in_use:
             self._leave(session)
             session.current_conversation = None
@@ -111,7 +111,7 @@ class SessionCache:
 
     def delete(self, session: LiveSession) -> None:
         """Forget a session that was deleted, and stop everything that runs in it."""
-        session.gone = True
+        session.deleted = True
         session.board.end()
         for notify in self.on_delete:
             notify(session)

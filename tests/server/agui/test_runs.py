@@ -36,9 +36,9 @@ async def test_h3_a_client_that_disconnects_leaves_no_reader() -> None:
             async for event in events:
                 if event["type"] == "TEXT_MESSAGE_CONTENT":
                     break
-            assert session.board.watched
+            assert session.board.has_readers
         async with asyncio.timeout(20):
-            while session.board.watched:  # noqa: ASYNC110 - there is no signal for a closed connection
+            while session.board.has_readers:  # noqa: ASYNC110 - there is no signal for a closed connection
                 await asyncio.sleep(0.01)
         assert session.is_processing, "the turn goes on"
         s.gates["speak"].set()
