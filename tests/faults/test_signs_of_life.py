@@ -11,7 +11,15 @@ import pytest
 
 from callboard.sessions import heartbeat, liveness
 from callboard.sessions.heartbeat import BEAT, Heartbeat
-from callboard.sessions.liveness import LEASE, LONG_LEASE, Fate, fate_of, is_dead, lives_here, this_process
+from callboard.sessions.liveness import (
+    LEASE,
+    LONG_LEASE,
+    ProcessState,
+    is_dead,
+    lives_here,
+    process_state,
+    this_process,
+)
 from callboard.storage.errors import StoreUnavailable
 from callboard.storage.owners import LEFT, TAKEN, Recovered
 from callboard.storage.rows import OwnerRow
@@ -160,27 +168,27 @@ def test_e5_process_of_this_machine_is_known_to_be_dead() -> None:
 
 
 @pytest.mark.parametrize(
-    ("here", "locked", "still", "fate"),
+    ("here", "locked", "still", "state"),
     [
-        (False, True, 0.0, Fate.DIED),  # a forked child has its lock
-        (False, None, 0.0, Fate.DIED),
-        (True, True, 1e6, Fate.LIVES),
-        (True, None, 1e6, Fate.LIVES),
-        (True, False, LEASE, Fate.LIVES),  # the database was restarted while its interpreter was held up
-        (True, False, LONG_LEASE, Fate.LAPSED),  # its runtime ended without telling the store
-        (None, True, 1e6, Fate.LIVES),
-        (None, False, LEASE - 0.1, Fate.LIVES),
-        (None, False, LEASE, Fate.LAPSED),
-        (None, None, LONG_LEASE - 0.1, Fate.LIVES),
-        (None, None, LONG_LEASE, Fate.LAPSED),
+        (False, True, 0.0, ProcessState.DIED),  # a forked child has its lock
+        (False, None, 0.0, ProcessState.DIED),
+        (True, True, 1e6, ProcessState.LIVES),
+        (True, None, 1e6, ProcessState.LIVES),
+        (True, False, LEASE, ProcessState.LIVES),  # the database was restarted while its interpreter was held up
+        (True, False, LONG_LEASE, ProcessState.LAPSED),  # its runtime ended without telling the store
+        (None, True, 1e6, ProcessState.LIVES),
+        (None, False, LEASE - 0.1, ProcessState.LIVES),
+        (None, False, LEASE, ProcessState.LAPSED),
+        (None, None, LONG_LEASE - 0.1, ProcessState.LIVES),
+        (None, None, LONG_LEASE, ProcessState.LAPSED),
     ],
 )
 def test_e5_operating_system_and_lock_outweigh_the_beat(
-    here: bool | None, locked: bool | None, still: float, fate: Fate
+    here: bool | None, locked: bool | None, still: float, state: ProcessState
 ) -> None:
-    assert fate_of(5, here, locked, still) is fate
-    assert fate_of(LEFT, here, locked, still) is Fate.LEFT
-    assert fate_of(TAKEN, here, locked, still) is Fate.TAKEN
+    assert process_state(5, here, locked, still) is state
+    assert process_state(LEFT, here, locked, still) is ProcessState.LEFT
+    assert process_state(TAKEN, here, locked, still) is ProcessState.TAKEN
 
 
 def test_e5_leases_are_longer_than_a_handler_that_blocks_the_interpreter() -> None:

@@ -21,8 +21,8 @@ LONG_LEASE = 20.0
 without its lock. Longer than a handler is likely to block the interpreter."""
 
 
-class Fate(Enum):
-    """The fate of a process."""
+class ProcessState(Enum):
+    """The state of a process, as another process sees it."""
 
     LIVES = "lives"
     """It lives, or may live: it keeps its work."""
@@ -36,20 +36,20 @@ class Fate(Enum):
     """It lost its lease: it died on another machine, or cannot reach the store."""
 
 
-def fate_of(beat: int, lives_here: bool | None, locked: bool | None, still: float) -> Fate:
-    """Decide the fate of a process.
+def process_state(beat: int, lives_here: bool | None, locked: bool | None, silence: float) -> ProcessState:
+    """Decide the state of a process.
 
-    `lives_here` is the operating system's answer, `locked` whether its lock is held; None: not known. `still` is for
+    `lives_here` is the operating system's answer, `locked` whether its lock is held; None: not known. `silence` is for
     how many seconds its beat has not changed.
     """
     if beat < 0:
-        return Fate.LEFT if beat == LEFT else Fate.TAKEN
+        return ProcessState.LEFT if beat == LEFT else ProcessState.TAKEN
     if lives_here is False:
-        return Fate.DIED
+        return ProcessState.DIED
     if locked or (locked is None and lives_here):
-        return Fate.LIVES
+        return ProcessState.LIVES
     lease = LEASE if locked is False and not lives_here else LONG_LEASE
-    return Fate.LAPSED if still >= lease else Fate.LIVES
+    return ProcessState.LAPSED if silence >= lease else ProcessState.LIVES
 
 
 def this_process() -> OwnerRow:
