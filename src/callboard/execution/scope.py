@@ -94,7 +94,7 @@ class SessionScope(Protocol[ExecutionT_contra]):
         """Ask a person about a waiting execution, and return the answer."""
         ...
 
-    def use(self, execution: ExecutionT_contra) -> None:
+    def use_answer(self, execution: ExecutionT_contra) -> None:
         """Mark the answer to an execution's request as used, together with the events that are appended next."""
         ...
 

@@ -41,7 +41,7 @@ class Ledger(Protocol):
         """Note that the result of an execution waits to be taken. Its terminal event is written with this, or was."""
         ...
 
-    def use(self, request: RequestRow) -> None:
+    def use_answer(self, request: RequestRow) -> None:
         """Mark an answer as used, in one change with the next events."""
         ...
 
@@ -90,7 +90,7 @@ class DirectLedger:
     def add_late_result(self, execution: Execution) -> None:
         """Do nothing: `LateResults` knows, and no other process has to."""
 
-    def use(self, request: RequestRow) -> None:
+    def use_answer(self, request: RequestRow) -> None:
         self._commit(Change(self._session_id, requests=(RequestWrite(request, "answered"),)))
 
     def write(self, change: Change, *, lasting: bool = False) -> "asyncio.Future[int]":

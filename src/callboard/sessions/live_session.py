@@ -226,7 +226,7 @@ class LiveSession:
         self.touch()
         try:
             return await self.services.requests.answer(
-                self, request_id, answer, seen=arguments_hash, idempotency=idempotency
+                self, request_id, answer, expected_hash=arguments_hash, idempotency=idempotency
             )
         finally:
             if self.durable:
@@ -387,8 +387,8 @@ class LiveSession:
         finally:
             user.requests -= 1
 
-    def use(self, execution: Execution) -> None:
-        self.services.requests.use(self, execution)
+    def use_answer(self, execution: Execution) -> None:
+        self.services.requests.use_answer(self, execution)
 
     async def stored_outcome(self, execution: Execution) -> Outcome:
         if (outcome := await self.calls.stored_outcome(execution)) is not None:

@@ -97,16 +97,16 @@ class Requests:
                 await self.close_unanswered(session, row, "withdrawn")
             raise
         if answer.error is not None or execution.tool.handler is None:
-            self.use(session, execution)
+            self.use_answer(session, execution)
         return answer
 
-    def use(self, session: SessionPort, execution: Execution) -> None:
+    def use_answer(self, session: SessionPort, execution: Execution) -> None:
         """Mark the answer of an execution as used, in one change with the next events. Secrets in it are masked."""
         row = execution.request
         if row is not None and row.status == "answered":
             used = replace(row, status="used", answer=to_json(display_answer(row, execution.tool)))
             execution.set_request(used)
-            session.ledger.use(used)
+            session.ledger.use_answer(used)
 
     async def _wait_for_answer(
         self, session: SessionPort, execution: Execution, disown: Callable[[Execution], None]
@@ -204,16 +204,16 @@ class Requests:
         request_id: str,
         answer: Any,
         *,
-        seen: str | None = None,
+        expected_hash: str | None = None,
         idempotency: IdempotencyRow | None = None,
     ) -> int:
         """Close a request with an answer. Returns the number of its event, once it is stored.
 
-        `seen` is the `arguments_hash` of the request that the person saw. Raises `ToolError` (not_found),
+        `expected_hash` is the `arguments_hash` of the request that the person saw. Raises `ToolError` (not_found),
         `RequestClosed`, or `ArgumentsMismatch` and `AnswerInvalid`, after which it is still open.
         """
         row = await self._row(session, request_id)
-        if seen is not None and seen != arguments_hash(row):
+        if expected_hash is not None and expected_hash != arguments_hash(row):
             raise ArgumentsMismatch(
                 "The answer was given for other arguments than those of the request. Read the request again, and "
                 "answer what it shows."

@@ -84,7 +84,7 @@ class StoreLedger:
         self._staged_events().late.append(execution)
         self._writer.add(self)
 
-    def use(self, request: RequestRow) -> None:
+    def use_answer(self, request: RequestRow) -> None:
         self._staged_events().used.append(request)
 
     def write(self, change: Change, *, lasting: bool = False) -> "asyncio.Future[int]":
