@@ -120,7 +120,7 @@ class Board:
         lines.extend(events)
         if len(lines) > self._limit:
             self._flush()  # subscribers get the events before they are dropped
-            self._forget()
+            self._drop_oldest()
         if self._waiting:
             self._notify()
         if self._readers and not self._flushing:
@@ -168,7 +168,7 @@ class Board:
         self._holding.close()
         self._notify()
 
-    def shrink(self) -> None:
+    def drop_archived(self) -> None:
         """Drop the events that can be read from the archive, unless there is a reader."""
         if self._archive is not None and not self.has_readers:
             self.restart(self.last_seq)
@@ -270,23 +270,23 @@ class Board:
         if reader in self._readers:
             self._readers.remove(reader)
 
-    def _forget(self, gone: int | None = None) -> None:
+    def _drop_oldest(self, count: int | None = None) -> None:
         """Drop the oldest events: that many, or all beyond the retention."""
-        gone = len(self._lines) - self._retention if gone is None else gone
+        count = len(self._lines) - self._retention if count is None else count
         if self._holding.kept:
-            self._holding.free(_large(self._lines[:gone]))
-        del self._lines[:gone]
-        self._first += gone
+            self._holding.free(_large(self._lines[:count]))
+        del self._lines[:count]
+        self._first += count
 
     def _shed(self, size: int) -> None:
         """Drop the oldest events until that many bytes are free, after delivering them."""
         self._flush()
-        freed = gone = 0
-        while gone < len(self._lines) and freed < size:
-            line = self._lines[gone]
+        freed = count = 0
+        while count < len(self._lines) and freed < size:
+            line = self._lines[count]
             freed += len(line) if len(line) > LARGE else 0
-            gone += 1
-        self._forget(gone)
+            count += 1
+        self._drop_oldest(count)
 
     def _notify(self) -> None:
         for future in self._waiting:
@@ -313,7 +313,7 @@ def _large(events: Sequence[bytes]) -> int:
 class Subscription:
     """A reader that gets events by callback until `close`, or the end of its `with`."""
 
-    __slots__ = ("_board", "_callback", "_closed", "_ended", "_recalling", "cursor")
+    __slots__ = ("_archive_reader", "_board", "_callback", "_closed", "_ended", "cursor")
 
     def __init__(
         self, board: Board, callback: Callable[[Events], Any], after: int, ended: Callable[[Exception], Any] | None
@@ -322,7 +322,7 @@ class Subscription:
         self._callback = callback
         self._ended = ended
         self._closed = False
-        self._recalling: asyncio.Task[None] | None = None
+        self._archive_reader: asyncio.Task[None] | None = None
         """Reads from the archive while the cursor is behind the events in memory."""
         self.cursor = after
         """The number of the last delivered event."""
@@ -337,8 +337,8 @@ class Subscription:
         """Stop the delivery."""
         self._closed = True
         self._board.detach(self)
-        if self._recalling is not None:
-            self._recalling.cancel()
+        if self._archive_reader is not None:
+            self._archive_reader.cancel()
 
     def __enter__(self) -> Self:
         return self
@@ -348,30 +348,30 @@ class Subscription:
 
     def deliver(self) -> None:
         """Deliver new events. A callback that raises is not called again."""
-        if self._closed or self._recalling is not None or self._board.last_seq <= self.cursor:
+        if self._closed or self._archive_reader is not None or self._board.last_seq <= self.cursor:
             return
         if self._board.first_seq <= self.cursor + 1:
-            self._hand_over(self._board.read(self.cursor))
+            self._call_back(self._board.read(self.cursor))
         else:
-            self._recalling = asyncio.get_running_loop().create_task(self._recall())
+            self._archive_reader = asyncio.get_running_loop().create_task(self._read_archive())
 
-    async def _recall(self) -> None:
+    async def _read_archive(self) -> None:
         """Deliver events from the archive until the rest is in memory."""
         try:
             while not self._closed and self._board.first_seq > self.cursor + 1:
-                self._hand_over(await self._board.page(self.cursor))
+                self._call_back(await self._board.page(self.cursor))
         except Exception as error:
-            self._recalling = None
+            self._archive_reader = None
             self.close()
             if self._ended is None:
                 log.warning("a subscription of a board ended: %s", error)
             else:
                 self._ended(error)
         else:
-            self._recalling = None
+            self._archive_reader = None
             self.deliver()
 
-    def _hand_over(self, events: Events) -> None:
+    def _call_back(self, events: Events) -> None:
         self.cursor = events.last
         try:
             self._callback(events)

@@ -82,7 +82,7 @@ class SessionCache:
         if session.durable and not in_use:
             self._leave(session)
             session.current_conversation = None
-            session.board.shrink()
+            session.board.drop_archived()
             session.index.clear()
             self._manager.forget(session)
 
