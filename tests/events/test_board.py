@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from callboard.budget import Budget, MemoryLimits
 from callboard.events.board import Board, CursorExpired
-from callboard.events.event import Event, encode_event, written
+from callboard.events.event import Event, encode_event, iso_time
 from callboard.events.kinds import EventKind
 from callboard.testing import settle
 
@@ -56,7 +56,7 @@ def test_b2_kind_of_a_newer_version_is_kept() -> None:
 @given(st.lists(st.floats(0, 4e9), min_size=1))
 def test_b1_times_are_written_to_the_millisecond(times: list[float]) -> None:
     for timestamp in times:
-        read = datetime.fromisoformat(written(timestamp).decode()).timestamp()
+        read = datetime.fromisoformat(iso_time(timestamp).decode()).timestamp()
         assert abs(read - int(timestamp * 1000) / 1000) < 1e-6
 
 
