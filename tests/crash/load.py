@@ -198,7 +198,7 @@ class Visitor:
             return {"approved": True, "arguments": edited}
         return {"approved": True}
 
-    async def _write_number(self) -> None:
+    async def _say(self) -> None:
         text = self._id()
         seq = await self._session.post({"kind": "user_input", "text": text})
         self._witness.write("said", session=self._session_id, seq=seq, text=text)

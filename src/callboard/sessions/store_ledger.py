@@ -81,7 +81,7 @@ class StoreLedger:
         self._writer.add(self)
 
     def add_late_result(self, execution: Execution) -> None:
-        self._staged_events().late.append(execution)
+        self._staged_events().late_results.append(execution)
         self._writer.add(self)
 
     def use_answer(self, request: RequestRow) -> None:
