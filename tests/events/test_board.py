@@ -139,6 +139,13 @@ async def test_b8_reader_with_an_expired_cursor_gets_an_error() -> None:
     board.subscribe(print, after=25).close()
 
 
+async def test_b8_kept_page_skips_events_that_are_no_longer_kept() -> None:
+    board = filled(25, retention=10)
+    assert seqs(await board.kept_page(0)) == list(range(12, 26))
+    assert seqs(await board.kept_page(23)) == [24, 25]
+    assert seqs(await board.kept_page(25)) == []
+
+
 async def test_b8_overtaken_reader_gets_its_page_and_then_an_error() -> None:
     board = filled(3, retention=10)
     stream = board.follow()

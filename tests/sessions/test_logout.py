@@ -7,6 +7,7 @@ import pytest
 
 from callboard import Runtime, ToolContext, tool
 from callboard.sessions.session import live_session
+from callboard.storage.rows import ExecutionRow
 from callboard.testing import ManualClock, settle
 
 from .conftest import Make, board_of, ended, seen
@@ -243,6 +244,32 @@ async def test_e3_logout_waits_for_a_running_inline_call(make: Make) -> None:
         assert (await call).value == "inline"
         await closing
         assert await (await runtime.open("s", "ann")).take_results() == [], "its caller has it"
+
+
+async def test_e3_results_are_read_in_pages(shared_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    @tool(mode="background")
+    async def number(which: Annotated[int, "Which"]) -> int:
+        """Return the number."""
+        return which
+
+    async with Runtime([number], store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        for which in range(5):
+            await ended(session, (await session.call("number", {"which": which})).execution_id)
+    monkeypatch.setattr("callboard.sessions.results.PAGE", 2)
+    async with Runtime([number], store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        pages: list[int] = []
+        read = runtime.store.executions
+
+        async def counted(session_id: str, **options: Any) -> list[ExecutionRow]:
+            rows = await read(session_id, **options)
+            pages.append(len(rows))
+            return rows
+
+        monkeypatch.setattr(runtime.store, "executions", counted)
+        assert [each.value for each in await session.take_results()] == [0, 1, 2, 3, 4]
+        assert pages == [2, 2, 1]
 
 
 async def test_e3_unconsumed_results_are_available_after_a_restart_once_and_in_order(shared_url: str) -> None:
