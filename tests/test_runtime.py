@@ -192,7 +192,7 @@ async def test_e1_tools_are_started_before_their_first_call_and_stopped_after_th
         session = await runtime.open("s", "u")
         call = asyncio.ensure_future(session.call("client"))
         await settle()
-    assert steps == ["entered", "called", "cleaned", "left"], "what a handler uses outlives its clean-up"
+    assert steps == ["entered", "called", "cleaned", "left"], "the resource of a handler outlives its clean-up"
     assert (await call).status == "cancelled"
 
 

@@ -91,7 +91,7 @@ async def test_e6_referenced_session_works_after_its_eviction(shared_url: str) -
         await idle(clock, session)
         assert is_away(session)
         assert (await session.call("quick", {"number": 2})).value == 2
-        assert await session.call("quick", {"number": 1}, call_id="c") == first, "an id is known for ever"
+        assert await session.call("quick", {"number": 1}, call_id="c") == first, "a call id is known forever"
         assert (await ended(session, first.execution_id)).value == 1
         assert [event.seq for event in await board_of(session)] == list(range(1, 9))
         assert await session.cancel(first.execution_id) is False

@@ -145,7 +145,7 @@ async def test_e2_data_of_fifty_users_is_never_found_with_another_user(store_url
         if store_url == "memory://":
             await asyncio.gather(*(audit(session, user) for session, user in zip(sessions, users, strict=True)))
             return
-    async with Runtime(TOOLS, store=store_url) as runtime:  # what is stored is as separate as what was in memory
+    async with Runtime(TOOLS, store=store_url) as runtime:  # the stored sessions are as separate as those in memory
         sessions = await asyncio.gather(*(runtime.open(f"of {user}", user) for user in users))
         await asyncio.gather(*(audit(session, user) for session, user in zip(sessions, users, strict=True)))
 

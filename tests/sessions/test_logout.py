@@ -182,7 +182,7 @@ async def test_e3_handler_that_ignores_cancellation_does_not_delay_the_logout(ma
         session = await runtime.open("s", "ann")
         assert (await ended(session, outcome.execution_id)).status == "failed"
         ends = [event for event in await board_of(session) if event.kind == "tool_result"]
-        assert [event.data["status"] for event in ends] == ["failed"], "what it says afterwards counts for nothing"
+        assert [event.data["status"] for event in ends] == ["failed"], "later reports are discarded"
 
 
 async def test_e4_keep_running_does_not_delay_the_logout_and_its_result_waits(make: Make) -> None:
@@ -321,7 +321,7 @@ async def test_e3_concurrent_takers_share_the_results(shared_url: str) -> None:
         assert sorted(outcome.value for taken in found for outcome in taken) == [0, 1, 2, 3]
         assert not first.has_pending_work
         assert await second.take_results() == []
-        assert not second.has_pending_work, "what the other took does not wait any more"
+        assert not second.has_pending_work, "a result taken by the other no longer waits"
 
 
 async def test_e3_results_taken_by_a_cancelled_caller_are_not_lost(make: Make) -> None:
@@ -408,7 +408,7 @@ async def test_e3_logout_twice_and_calls_after_it(make: Make) -> None:
         session = await runtime.open("s", "ann")
         await asyncio.gather(session.close(), session.close())
         await session.close()
-        assert (await session.call("quick")).value == "s", "who holds it can go on; a login makes it open again"
+        assert (await session.call("quick")).value == "s", "a reference still works; a login opens the session again"
         assert [event.seq for event in await board_of(session)] == [1, 2, 3, 4]
         again = await runtime.open("s", "ann")
         assert again is session

@@ -48,7 +48,7 @@ async def test_e2_session_is_created_once_and_found_again(make: Make) -> None:
         assert await runtime.open("s", "ann") is first
         assert [each.name for each in first.tools()] == ["now"]
         assert await runtime.open("s", "ann", namespaces=["files"]) is first
-        assert [each.name for each in first.tools()] == ["hang"], "what is given anew holds from then on"
+        assert [each.name for each in first.tools()] == ["hang"], "new options apply from then on"
         assert live_session(first).toolbox.view.channel == "voice"
         assert (await first.call("now")).status == "failed"
 
@@ -71,7 +71,7 @@ async def test_e2_session_of_another_user_is_not_found_after_a_restart(shared_ur
         with pytest.raises(SessionNotFound):
             runtime.sessions.get("s", "bob")
         session = await runtime.open("s", "ann")
-        assert [each.name for each in session.tools()] == ["now"], "what it sees is kept"
+        assert [each.name for each in session.tools()] == ["now"], "its view is kept"
         assert (await session.call("now")).value == ["s", "ann"]
 
 

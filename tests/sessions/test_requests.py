@@ -775,7 +775,7 @@ async def test_m3_arguments_changed_in_the_store_do_not_run(shared_url: str) -> 
 
 
 CHANGED: list[dict[str, Any]] = [
-    {"payload": b'{"to":"bob","amount":1}'},  # what was shown
+    {"payload": b'{"to":"bob","amount":1}'},  # the displayed arguments
     {"fingerprint": "0" * 64},
     {"payload": b'{"question":"?"}', "tool": "choose"},
 ]

@@ -111,7 +111,7 @@ async def test_g6_namespaces_channel_allow_list_and_gates() -> None:
         async def names(**options: Any) -> list[str]:
             session = await harness.runtime.open(f"s{len(harness.runtime.sessions)}", "ann", **options)
             seen = [each.name for each in session.tools()]
-            for each in TOOLS:  # what is not shown cannot be called
+            for each in TOOLS:  # a hidden tool cannot be called
                 outcome = await session.call(each.name)
                 assert (outcome.status == "succeeded") is (each.name in seen)
                 assert outcome.error is None or outcome.error.category == "not_found"
