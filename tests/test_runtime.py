@@ -5,11 +5,13 @@ import gc
 import threading
 import weakref
 from collections.abc import Callable
+from contextlib import aclosing
 from typing import Any, Self
 
 import pytest
 
 from callboard import CallboardError, Registry, Runtime, RuntimeNotOpen, Session, tool
+from callboard.adapters.stores.memory import MemoryStore
 from callboard.sessions.session import live_session
 from callboard.storage.errors import StoreError
 from callboard.testing import ManualClock, settle
@@ -45,6 +47,55 @@ async def test_e1_runtime_of_a_registry_uses_that_registry() -> None:
 def test_d1_unknown_store_is_refused_by_name(store: str) -> None:
     with pytest.raises(StoreError, match="There is no store for"):
         Runtime([], store=store)
+
+
+class ThirdPartyStore(MemoryStore):
+    """A store that Callboard does not know: it counts how often the runtime opens and closes it."""
+
+    def __init__(self, *, durable: bool) -> None:
+        super().__init__()
+        self.durable = durable
+        self.opened = self.closed = 0
+
+    async def open(self, woken: Callable[[str | None], None]) -> None:
+        self.opened += 1
+        await super().open(woken)
+
+    async def close(self) -> None:
+        self.closed += 1
+        await super().close()
+
+
+@pytest.mark.parametrize("durable", [False, True])
+async def test_e1_runtime_opens_and_closes_a_store_object(durable: bool) -> None:
+    store = ThirdPartyStore(durable=durable)
+    runtime = Runtime([one], store=store)
+    assert (runtime.store, store.opened) == (store, 0)
+    async with runtime:
+        assert (store.opened, store.closed) == (1, 0)
+        session = await runtime.open("s", "u")
+        assert (await session.call("one", call_id="c1")).value == 1
+    assert (store.opened, store.closed) == (1, 1)
+
+
+async def test_e1_durable_store_object_outlives_the_runtime() -> None:
+    @tool(mode="background")
+    async def index() -> int:
+        """Index a folder."""
+        return 240
+
+    store = ThirdPartyStore(durable=True)
+    async with Runtime([index], store=store) as runtime:
+        session = await runtime.open("s", "u")
+        started = await session.call("index", call_id="c1")
+        await session.result(started.execution_id)
+    async with Runtime([index], store=store) as runtime:
+        session = await runtime.open("s", "u")
+        assert [each.value for each in await session.take_results()] == [240]
+        assert (await session.call("index", call_id="c1")).execution_id == started.execution_id
+        async with aclosing(session.events()) as events:
+            assert (await anext(events)).kind == "tool_started", "the log is read from the store"
+    assert (store.opened, store.closed) == (2, 2)
 
 
 async def test_e1_runtime_can_be_entered_again() -> None:
@@ -144,11 +195,11 @@ async def test_e1_tools_are_started_before_their_first_call_and_stopped_after_th
         session = await runtime.open("s", "u")
         call = asyncio.ensure_future(session.call("client"))
         await settle()
-    assert steps == ["entered", "called", "cleaned", "left"], "what a handler uses outlives its clean-up"
+    assert steps == ["entered", "called", "cleaned", "left"], "the resource of a handler outlives its clean-up"
     assert (await call).status == "cancelled"
 
 
-async def test_e1_error_inside_comes_out_as_it_is_and_everything_ends() -> None:
+async def test_e1_error_inside_propagates_unchanged_and_everything_ends() -> None:
     @tool(mode="background")
     async def hang() -> None:
         """Hang."""

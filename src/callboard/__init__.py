@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from .tools.toolset import Toolset as Toolset
     from .turns import Turn as Turn
     from .turns import TurnLimits as TurnLimits
+    from .types import RequestPurpose as RequestPurpose
 
 __version__ = "0.1.0"
 
@@ -89,6 +90,7 @@ _NAMES = {
     "tools.snapshot": ("Snapshot",),
     "tools.toolset": ("LocalToolset", "Toolset"),
     "turns": ("Turn", "TurnLimits"),
+    "types": ("RequestPurpose",),
 }
 """Public names by the module that defines them."""
 

@@ -5,7 +5,6 @@ Any number can live in one process; nothing is global. Adapters are chosen here 
 
 from collections.abc import Callable, Collection, Iterable
 from contextlib import AsyncExitStack
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakValueDictionary
 
@@ -21,6 +20,7 @@ from .sessions.session import Session
 from .sessions.session_loader import Retention
 from .sessions.session_manager import SessionManager
 from .settings import Settings
+from .storage.store import Store
 from .tools.definition import Tool
 from .tools.histogram import Histogram
 from .tools.policies import BreakerPolicy, RetryPolicy
@@ -43,8 +43,9 @@ class Runtime:
     or `offline`. `instructions` are its system prompt, `model_settings` its settings (temperature, thinking, …), and
     `turn_limits` the limits of its turns. An interrupt also stops the calls that the turn waits for, unless
     `cancel_on_interrupt` is false. `workers` are tools that answer requests of people to the system (`user_request`),
-    each under the kind that it answers. `retry` and `breaker` apply to tools without their own. `grace` is the time, in
-    seconds, in which a cancelled handler may clean up.
+    each under the kind that it answers. `store` is the address of a built-in store, or a store of your own, which the
+    runtime opens and closes. `retry` and `breaker` apply to tools without their own. `grace` is the time, in seconds,
+    in which a cancelled handler may clean up.
 
     A session keeps at most its newest `keep_events` events (10,000 in memory by default), and none older than
     `keep_for` seconds; inputs are kept until the model has received them. Sessions that are idle for `idle_after`
@@ -62,7 +63,7 @@ class Runtime:
         model_settings: "ModelSettings | None" = None,
         turn_limits: "TurnLimits | None" = None,
         cancel_on_interrupt: bool = True,
-        store: str = "memory://",
+        store: str | Store = "memory://",
         settings: Settings | None = None,
         clock: Clock | None = None,
         limits: Limits | None = None,
@@ -82,7 +83,7 @@ class Runtime:
         self.manager = ExecutionManager(
             self.registry, clock=self.clock, limits=limits, retry=retry, breaker=breaker, grace=grace
         )
-        self.store = open_store(store)
+        self.store = open_store(store) if isinstance(store, str) else store
         self.sessions = SessionManager(
             self.registry,
             self.manager,
@@ -128,10 +129,8 @@ class Runtime:
             self._stack = stack.pop_all()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        return await self._stack.__aexit__(kind, error, trace)
+    async def __aexit__(self, *exc: Any) -> bool | None:
+        return await self._stack.__aexit__(*exc)
 
     async def open(
         self,

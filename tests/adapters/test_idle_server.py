@@ -59,7 +59,7 @@ async def test_d2_server_idle_for_a_day_sends_notifications_after_another_proces
             assert [row.id for row in await third.sessions()] == ["s"]
 
         before = session.board.last_seq
-        with session.board.attended():
+        with session.board.reading():
             await same.post({"kind": "user_input", "text": "Hello?"})
             await until(lambda: _grown(session.board.last_seq > before))
         await same.answer(request.id, {"approved": True})

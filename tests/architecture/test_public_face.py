@@ -30,6 +30,7 @@ NAMES = {
     "RegistrationError",
     "Registry",
     "RequestClosed",
+    "RequestPurpose",
     "RetryPolicy",
     "Runtime",
     "RuntimeNotOpen",

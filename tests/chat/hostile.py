@@ -136,7 +136,7 @@ class World:
         try:
             await session.post({"kind": "user_input", "text": text})
         except EventInvalid:  # it is blank; a protocol may hand it over all the same
-            await talk_of(session).hear({"text": text})
+            await talk_of(session).accept_input({"text": text})
         self.written.append(text)
 
     async def _finish(self, session: Session) -> None:

@@ -1,4 +1,4 @@
-"""Everything is accounted for, or it is said what is not: what the store has against what the witness has seen."""
+"""The audit of a crash test: compares the store with the log of the witness, and lists every difference."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
@@ -30,22 +30,22 @@ class Line(NamedTuple):
 
 @dataclass(kw_only=True)
 class Kept:
-    """What the store has of one session."""
+    """The stored rows and events of one session."""
 
     row: SessionRow
     lines: list[Line]
     executions: dict[str, ExecutionRow]
     requests: dict[str, RequestRow]
     by_call: dict[str, ExecutionRow] = field(init=False)
-    told: dict[str, list[Line]] = field(init=False)
+    events_of: dict[str, list[Line]] = field(init=False)
     """The events of each execution."""
 
     def __post_init__(self) -> None:
         self.by_call = {row.call_id: row for row in self.executions.values()}
-        self.told = defaultdict(list)
+        self.events_of = defaultdict(list)
         for line in self.lines:
             if "execution_id" in line.data:
-                self.told[line.data["execution_id"]].append(line)
+                self.events_of[line.data["execution_id"]].append(line)
 
     def request_of(self, execution_id: str) -> RequestRow | None:
         return next((row for row in self.requests.values() if row.execution_id == execution_id), None)
@@ -53,10 +53,10 @@ class Kept:
 
 @dataclass
 class Verdict:
-    """What an audit found."""
+    """The result of an audit."""
 
     calls: int = 0
-    """Acknowledged."""
+    """Acknowledged calls."""
     runs: int = 0
     """Handlers that were entered."""
     interrupted: int = 0
@@ -65,13 +65,13 @@ class Verdict:
     interrupted_in: set[str] = field(default_factory=set[str])
     """The processes in which they were entered."""
     never_entered: int = 0
-    """Interrupted ones that died between the store's word and the handler."""
+    """Interrupted executions whose process died between the commit of the start and the handler."""
     lost: list[str] = field(default_factory=list[str])
-    """What was acknowledged and is not there, or not as it was acknowledged."""
+    """Acknowledged changes that are not stored, or stored differently."""
     doubled: list[str] = field(default_factory=list[str])
-    """What happened twice and must not."""
+    """Effects that happened twice."""
     wrong: list[str] = field(default_factory=list[str])
-    """What else is not as it is promised."""
+    """Other broken promises."""
 
     @property
     def clean(self) -> bool:
@@ -90,17 +90,17 @@ class Verdict:
         return "\n".join([said, *problems[:40], *(["…"] if len(problems) > 40 else [])])
 
 
-async def audit(store_url: str, witness: Path, robbed: Container[str] = ()) -> Verdict:
-    """Hold the two against each other. Everything has come to rest, and nobody uses the store any more.
+async def audit(store_url: str, witness: Path, declared_dead: Container[str] = ()) -> Verdict:
+    """Compare the store with the log of the witness, after all work has ended and no process uses the store.
 
-    `robbed` are processes that lived on after their work was taken over: what became of it was told to their callers,
-    and waits to be taken besides, since the heir could not know that there were any.
+    `declared_dead` are processes that lived on after their work was taken over: their callers got the results, which
+    also wait to be taken, because the process that took over could not know of these callers.
     """
     facts = list(facts_in(witness))
     kept = await kept_in(store_url)
     verdict = Verdict()
     for what in (fact for fact in facts if fact["what"] == "fault"):
-        verdict.wrong.append(f"{what['who']} met what nobody should meet: {what['trace']}")
+        verdict.wrong.append(f"{what['who']} failed: {what['trace']}")
     left = {fact["who"] for fact in facts if fact["what"] == "leaves"}
     by_session: dict[str, list[Fact]] = defaultdict(list)
     home = {execution_id: each.row.id for each in kept.values() for execution_id in each.executions}
@@ -111,7 +111,7 @@ async def audit(store_url: str, witness: Path, robbed: Container[str] = ()) -> V
         if session_id is not None:
             by_session[session_id].append(fact)
     for session in kept.values():
-        _Session(session, by_session[session.row.id], verdict, robbed, left).check()
+        _Session(session, by_session[session.row.id], verdict, declared_dead, left).check()
     for fact in facts:
         if fact["what"] == "outcome" and fact["session"] not in kept:
             verdict.lost.append(f"the session {fact['session']}")
@@ -129,12 +129,12 @@ class _Session:
     """The audit of one session."""
 
     def __init__(
-        self, kept: Kept, facts: list[Fact], verdict: Verdict, robbed: Container[str], left: Collection[str]
+        self, kept: Kept, facts: list[Fact], verdict: Verdict, declared_dead: Container[str], left: Collection[str]
     ) -> None:
         self._kept = kept
-        self._robbed = robbed
+        self._declared_dead = declared_dead
         self._left = left
-        """Processes that ended of their own accord, and stopped or refused what began in that very moment."""
+        """Processes that ended by themselves, and stopped or refused calls that began at that moment."""
         self._verdict = verdict
         self._facts = facts
         self._begun = Counter(self._run_of(fact) for fact in self._of("begin"))
@@ -174,20 +174,20 @@ class _Session:
                     yield f"{fact['call']} with other arguments was {fact['status']} ({fact['category']})"
                 continue
             if row is None:
-                yield f"{fact['call']} was told {_said(fact)} ({fact['how']}) as {fact['execution']}, which is nowhere"
+                yield f"{fact['call']} got {_reported(fact)} ({fact['how']}) as {fact['execution']}, not stored"
             elif row.call_id != fact["call"]:
                 yield f"{fact['execution']} is of {row.call_id}, not of {fact['call']}"
             elif fact["status"] in ENDS:
                 if _outcome(row) != (fact["status"], fact["value"], fact["category"]):
-                    yield f"{fact['call']} was told ({fact['how']}) {_said(fact)}, and is {_outcome(row)}"
+                    yield f"{fact['call']} got ({fact['how']}) {_reported(fact)}, and is {_outcome(row)}"
             elif row.completed_at is None and not self._is_asked(row):
-                yield f"{row.id} of {row.tool} never came to its end: it is {row.status}, held by {row.owner}"
+                yield f"{row.id} of {row.tool} never ended: it is {row.status}, held by {row.owner}"
         for row in self._kept.executions.values():
             if row.completed_at is None and not self._is_asked(row):
                 yield f"{row.id} of {row.tool} ({row.kind}) is still {row.status}, held by {row.owner}"
 
     def _posts(self) -> Iterable[str]:
-        """What was posted and acknowledged stands where it was said to stand."""
+        """Each acknowledged event is on the board, under its acknowledged number."""
         for fact in self._of("said", "asked", "answered"):
             line = self._kept.lines[fact["seq"] - 1] if fact["seq"] <= len(self._kept.lines) else None
             wanted: dict[str, tuple[str, str, Any]] = {
@@ -200,29 +200,31 @@ class _Session:
                 yield f"the {kind} {value} is not at {fact['seq']}, there is {line}"
 
     def _late(self) -> Iterable[str]:
-        """Results of which only the beginning was acknowledged wait, or were taken."""
+        """The results of calls whose start was acknowledged wait, or were taken."""
         taken = {result[0] for fact in self._of("taken") for result in fact["results"]}
         waiting = set(self._kept.row.unconsumed)
         perhaps = sum(1 for _ in self._of("take")) - sum(1 for _ in self._of("taken"))
         missing: list[str] = []
         calls = [fact for fact in self._of("outcome") if fact["how"] == "call"]
         let_go = {fact["execution"] for fact in calls if fact["status"] not in ENDS}
-        direct = {fact["execution"] for fact in calls if fact["status"] in ENDS and fact["who"] not in self._robbed}
+        direct = {
+            fact["execution"] for fact in calls if fact["status"] in ENDS and fact["who"] not in self._declared_dead
+        }
         for row in self._kept.executions.values():
             if row.kind != "tool" or row.parent_id is not None or row.completed_at is None:
                 if row.id in waiting:
-                    yield f"{row.id} of {row.tool} waits to be taken, and is nothing that can be"
+                    yield f"{row.id} of {row.tool} waits to be taken, and has no late result"
                 continue
             if row.id in let_go and not row.late:
-                yield f"{row.id} of {row.tool} was acknowledged only, and its result waits nowhere"
+                yield f"{row.id} of {row.tool} was acknowledged as started, and its result does not wait"
             if row.late and row.id not in waiting and row.id not in taken:
                 missing.append(f"the result of {row.id} of {row.tool} neither waits nor was taken")
             if row.id in direct and row.id in (waiting | taken):
-                yield f"the result of {row.id} of {row.tool} was given to its caller, and waits besides"
-        if not perhaps:  # else somebody was killed while taking them
+                yield f"the result of {row.id} of {row.tool} was returned to its caller, and waits too"
+        if not perhaps:  # else a process was killed while it took them
             yield from missing
         for execution_id in waiting - self._kept.executions.keys():
-            yield f"{execution_id} waits to be taken, and is not there"
+            yield f"{execution_id} waits to be taken, and is not stored"
 
     # Nothing happens twice
 
@@ -235,13 +237,13 @@ class _Session:
                     yield f"{row.id} of {row.tool} was entered {begun} times"
 
     def _stopped(self) -> Iterable[str]:
-        """What was said to be stopped does not begin after that."""
+        """A call that was reported as stopped does not begin afterwards."""
         stopped: dict[str, str] = {}
         for fact in self._of("stopped", "begin"):
             if fact["what"] == "stopped":
                 stopped[fact["execution"]] = fact["who"]
             elif fact["execution"] in stopped and fact["who"] != stopped[fact["execution"]]:
-                yield f"{fact['execution']} of {fact['tool']} was said to be stopped, and ran again"
+                yield f"{fact['execution']} of {fact['tool']} was reported as stopped, and ran again"
 
     def _taken(self) -> Iterable[str]:
         taken = [result for fact in self._of("taken") for result in fact["results"]]
@@ -255,7 +257,7 @@ class _Session:
             if row is None or (status, value) != _outcome(row)[:2]:
                 yield f"the result of {execution_id} was taken as {status} {value}, and is {row and _outcome(row)}"
 
-    # All else is as it is promised
+    # All other promises are kept
 
     def _numbers(self) -> Iterable[str]:
         numbers = [line.seq for line in self._kept.lines]
@@ -263,12 +265,12 @@ class _Session:
             yield f"its numbers have gaps or repeats: {len(numbers)} events, the last is {self._kept.row.last_seq}"
 
     def _boards(self) -> Iterable[str]:
-        """Each execution's events are in order, with one terminal event, which is the last and says what is stored."""
+        """The events of each execution are in order, and end with its only terminal event, which matches its row."""
         for row in self._kept.executions.values():
-            kinds = [line.kind for line in self._kept.told[row.id]]
+            kinds = [line.kind for line in self._kept.events_of[row.id]]
             if row.kind == "worker":
                 if kinds:
-                    yield f"a worker's execution {row.id} told {kinds}"
+                    yield f"a worker's execution {row.id} reported {kinds}"
                 continue
             ends = kinds.count("tool_result")
             if kinds[:1] != ["tool_started"] or kinds.count("tool_started") > 1:
@@ -279,16 +281,16 @@ class _Session:
             elif ends != 1 or kinds[-1] != "tool_result":
                 yield f"{row.id} of {row.tool} has {ends} results, and its events are {kinds}"
             else:
-                data = self._kept.told[row.id][-1].data
-                told = (data["status"], data.get("value"), (data.get("error") or {}).get("category"))
-                if told != _outcome(row):
-                    yield f"{row.id} of {row.tool} told {told}, and is {_outcome(row)}"
+                data = self._kept.events_of[row.id][-1].data
+                reported = (data["status"], data.get("value"), (data.get("error") or {}).get("category"))
+                if reported != _outcome(row):
+                    yield f"{row.id} of {row.tool} reported {reported}, and is {_outcome(row)}"
             yield from _disorder(row, kinds)
-        for execution_id in self._kept.told.keys() - self._kept.executions.keys():
-            yield f"there are events of {execution_id}, which is not there"
+        for execution_id in self._kept.events_of.keys() - self._kept.executions.keys():
+            yield f"there are events of {execution_id}, which is not stored"
 
     def _honesty(self) -> Iterable[str]:
-        """What each execution is said to have come to is what was seen of it."""
+        """The stored outcome of each execution matches its runs in the log of the witness."""
         unwanted = {fact["execution"] for fact in self._of("cancel")}
         closed = any(self._of("close"))
         for row in self._kept.executions.values():
@@ -308,14 +310,14 @@ class _Session:
                     yield f"{name} is idempotent, and was interrupted instead of run again"
                 if not begun and parent is None:
                     self._verdict.never_entered += 1
-                    if not any(line.kind == "tool_executing" for line in self._kept.told[row.id]) and (
+                    if not any(line.kind == "tool_executing" for line in self._kept.events_of[row.id]) and (
                         row.kind == "tool"
                     ):
                         yield f"{name} was interrupted, and never began"
             wanted = unwanted & {row.id, None} or (closed and row.tool == "stream")
             wanted = wanted or (row.tool in PERSONAL and self._where.get(row.id, "") in self._left)
             if status == "cancelled" and parent is None and not wanted:
-                yield f"{name} was cancelled, and nobody wanted that"
+                yield f"{name} was cancelled without a request"
             if category == "timeout" and not closed:
                 yield f"{name} timed out, and nothing in it takes so long"
             refused = category == "resource" and row.kind == "worker" and self._left
@@ -335,7 +337,7 @@ class _Session:
                 yield f"the request {request_id} was answered {count} times"
         for fact in self._of("answered"):
             if (said := given.get(fact["request"])) != fact["answer"]:
-                yield f"the request {fact['request']} was answered with {fact['answer']}, and {said} is kept"
+                yield f"the request {fact['request']} was answered with {fact['answer']}, and {said} is stored"
         for row in self._kept.requests.values():
             execution = self._kept.executions[row.execution_id]
             status, _, category = _outcome(execution)
@@ -350,7 +352,7 @@ class _Session:
                 if answer is not None:
                     yield f"{name} was withdrawn, and answered"
             elif answer is None:
-                yield f"{name} is {row.status}, and nobody answered"
+                yield f"{name} is {row.status}, without an answer"
             elif execution.completed_at is None:
                 yield f"{name} is {row.status}, and its execution never ended"
             elif answer.get("approved") is False:
@@ -358,7 +360,7 @@ class _Session:
                     yield f"{name} was refused, and is {row.status}"
             elif row.status == "answered":
                 if status != "cancelled":
-                    yield f"{name} was answered, and that was not used"
+                    yield f"{name} was answered, and the answer was not used"
             elif row.status != "used":
                 yield f"{name} is {row.status}"
         asked = Counter(row.execution_id for row in self._kept.requests.values())
@@ -391,7 +393,7 @@ class _Session:
 
 
 def _outcome(row: ExecutionRow) -> tuple[str, Any, str | None]:
-    """How an execution stands: its status, its value, the category of its error."""
+    """Return the status, the value and the category of the error of an execution."""
     return (
         row.status,
         None if row.value is None else from_json(row.value),
@@ -399,12 +401,12 @@ def _outcome(row: ExecutionRow) -> tuple[str, Any, str | None]:
     )
 
 
-def _said(fact: Fact) -> tuple[str, Any, str | None]:
+def _reported(fact: Fact) -> tuple[str, Any, str | None]:
     return fact["status"], fact["value"], fact["category"]
 
 
 def _disorder(row: ExecutionRow, kinds: list[str]) -> Iterator[str]:
-    """What is told within an attempt is told after it began."""
+    """Progress is reported only within an attempt."""
     running = False
     for kind in kinds:
         if kind == "tool_executing":
@@ -414,11 +416,11 @@ def _disorder(row: ExecutionRow, kinds: list[str]) -> Iterator[str]:
         elif kind == "tool_retrying":
             running = False
         elif kind in ("tool_progress", "tool_partial") and not running:
-            yield f"{row.id} of {row.tool} told {kind} outside of an attempt: {kinds}"
+            yield f"{row.id} of {row.tool} reported {kind} outside of an attempt: {kinds}"
 
 
 async def kept_in(store_url: str) -> dict[str, Kept]:
-    """All that a store has, by session."""
+    """Return the contents of a store, by session."""
     store = open_store(store_url)
     await store.open(lambda session_id: None)
     try:

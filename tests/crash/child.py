@@ -1,7 +1,7 @@
-"""A process that is there to be killed.
+"""A process that a crash test kills.
 
-`python -m tests.crash.child` is a nursery: it has imported everything, and makes a child, which is a process of its
-own, for each line of options on its input. It says the child's process id, and how the child ended.
+`python -m tests.crash.child` is a fork server: it has imported everything, and forks a child for each line of options
+on its input. It writes the child's process id, and then its exit status.
 """
 
 import asyncio
@@ -18,13 +18,13 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-import callboard.sessions.heartbeat as ownership
+import callboard.sessions.heartbeat as heartbeat
 import callboard.sessions.liveness as liveness
 from callboard import BreakerPolicy, Runtime
 from callboard.adapters.stores.sqlite import database as sqlite
 
 from .load import ALL_DAY, BESIDE, USER, Visitor, rest, until_idle
-from .tools import TOOLS, WORKERS, scene
+from .tools import TOOLS, WORKERS, current
 from .witness import Witness, facts_in
 
 LONGEST = 600
@@ -32,29 +32,29 @@ LONGEST = 600
 
 
 class Options(BaseModel, frozen=True):
-    """What a child is to do."""
+    """The task of a child."""
 
     store: str
     witness: Path
     log: Path
-    """Where it logs, and says whatever else it has to say."""
+    """File for its log and its standard error."""
     who: str
     seed: int
     role: Literal["work", "beside", "rest", "script"] = "work"
     sessions: tuple[str, ...] = ("s1", "s2", "s3")
     visitors: int = 3
-    """How many use each session."""
+    """Number of visitors of each session."""
     script: tuple[tuple[str, Any], ...] = ()
-    """What the first visitor of the first session does, step by step, before it waits to be killed."""
+    """Steps of the first visitor of the first session, after which it waits to be killed."""
     pace: float = 1.0
-    """Signs of life, and how long one waits for them, as a part of what is usual."""
+    """Factor on the intervals of beats and leases."""
     busy: float = sqlite.BUSY
-    """Seconds for which it tries again where a file cannot be written."""
+    """Seconds for which a write to a busy file is repeated."""
     machine: str | None = None
-    """The name of another machine, for a child that is not to be known as a process of this one."""
+    """Name of another machine, for a child that must not be recognised as a process of this machine."""
 
 
-async def play(options: Options, witness: Witness) -> None:
+async def run_role(options: Options, witness: Witness) -> None:
     runtime = Runtime(
         TOOLS,
         workers=WORKERS,
@@ -85,13 +85,13 @@ async def play(options: Options, witness: Witness) -> None:
 
 
 def _end(stays: list[asyncio.Task[None]]) -> None:
-    """Let the visitors go, since the process is asked to end."""
+    """Stop the visitors, since the process is asked to end."""
     for stay in stays:
         stay.cancel()
 
 
 async def _rest(options: Options, runtime: Runtime, visitors: list[Visitor], witness: Witness) -> None:
-    """Let everything come to its end; ask again about what was acknowledged; in every second session take the rest."""
+    """Wait until all work has ended, repeat acknowledged calls, and take the results of every second session."""
     facts = list(facts_in(options.witness))
     acknowledged = {fact["call"] for fact in facts if fact["what"] == "outcome" and fact["how"] == "call"}
     for number, session_id in enumerate(options.sessions):
@@ -111,26 +111,26 @@ async def _rest(options: Options, runtime: Runtime, visitors: list[Visitor], wit
 
 
 def run(options: Options) -> None:
-    """The whole life of a child."""
-    scene.witness = witness = Witness(options.witness, options.who)
-    ownership.BEAT = options.pace * ownership.BEAT
+    """Run a child from start to end."""
+    current.witness = witness = Witness(options.witness, options.who)
+    heartbeat.BEAT = options.pace * heartbeat.BEAT
     liveness.LEASE, liveness.LONG_LEASE = options.pace * liveness.LEASE, options.pace * liveness.LONG_LEASE
     sqlite.BUSY = options.busy
     if options.machine is not None:
         machine = options.machine
         liveness._machine = lambda: machine
     try:
-        asyncio.run(play(options, witness))
+        asyncio.run(run_role(options, witness))
     except BaseException:
         witness.write("fault", session=None, trace=traceback.format_exc())
         raise
 
 
-def nursery() -> None:
-    with TemporaryDirectory() as name:  # a run for nothing, so that the children find everything loaded
+def serve_forks() -> None:
+    with TemporaryDirectory() as name:  # a first run, which loads every module before the forks
         folder = Path(name)
         store, witness = f"sqlite:///{folder / 'store.db'}", folder / "witness"
-        run(Options(store=store, witness=witness, log=folder / "log", who="nobody", seed=0, role="rest"))
+        run(Options(store=store, witness=witness, log=folder / "log", who="warm-up", seed=0, role="rest"))
     with suppress(ModuleNotFoundError):
         import_module("callboard.adapters.stores.postgres")
     for line in sys.stdin:
@@ -147,14 +147,14 @@ def nursery() -> None:
             finally:
                 sys.stderr.flush()
                 os._exit(status)
-        _say(pid)
-        _say(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+        _write_number(pid)
+        _write_number(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 
 
-def _say(number: int) -> None:
+def _write_number(number: int) -> None:
     sys.stdout.write(f"{number}\n")
     sys.stdout.flush()
 
 
 if __name__ == "__main__":
-    nursery()
+    serve_forks()

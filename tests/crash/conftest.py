@@ -1,4 +1,4 @@
-"""Stores for processes that are killed."""
+"""Stores and scenarios of the crash tests."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -9,14 +9,14 @@ import pytest
 from callboard.adapters.stores import migrate_store as migrate
 from tests.servers import Postgres
 
-from .stage import Nurseries, Stage, Stages
+from .scenario import ForkServers, Scenario, Scenarios
 
 
 @pytest.fixture(scope="session")
-def stages() -> Iterator[Stages]:
-    """Makes stages. Their processes come from nurseries that live as long as the tests."""
+def scenarios() -> Iterator[Scenarios]:
+    """Make scenarios. Their fork servers live as long as the tests."""
     with ExitStack() as stack:
-        yield Stages(Nurseries(stack))
+        yield Scenarios(ForkServers(stack))
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -34,7 +34,7 @@ def shared_postgres(postgres: Postgres) -> Iterator[str]:
 
 
 @pytest.fixture
-def file_stage(sqlite_url: str, tmp_path: Path, stages: Stages) -> Iterator[Stage]:
-    """A stage on a SQLite file."""
-    with stages(sqlite_url, tmp_path) as made:
+def file_scenario(sqlite_url: str, tmp_path: Path, scenarios: Scenarios) -> Iterator[Scenario]:
+    """Make a scenario on a SQLite file."""
+    with scenarios(sqlite_url, tmp_path) as made:
         yield made

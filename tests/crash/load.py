@@ -1,6 +1,6 @@
-"""Use of a runtime as hard as it gets: visitors who call, cancel, answer, post, take results, log out and come back.
+"""Load on a runtime: visitors that call, cancel, answer, post, take results, log out and log in again.
 
-Whatever a visitor is going to do and whatever it is told goes to the witness first; only then it goes on.
+A visitor writes each action and each response to the witness before it continues.
 """
 
 import asyncio
@@ -35,13 +35,13 @@ ALL_DAY: Mapping[str, float] = {
     "look_back": 1,
     "mistake": 2,
 }
-"""What visitors do, and how often."""
+"""Actions of visitors, and their weights."""
 BESIDE: Mapping[str, float] = {"call": 2, "again": 2, "cancel": 1, "answer": 10, "say": 3, "take": 0.5, "look_back": 3}
-"""What they do in a process beside the one that works."""
+"""Actions and weights in a process beside the working one."""
 
 
 class Visitor:
-    """One of those who use a session, at the same time as others."""
+    """A user of a session, at the same time as others."""
 
     def __init__(self, runtime: Runtime, session_id: str, name: str, chance: random.Random, witness: Witness) -> None:
         self._runtime = runtime
@@ -56,20 +56,20 @@ class Visitor:
         self._session: Session
 
     async def stay(self, habits: Mapping[str, float]) -> None:
-        """Go on until cancelled. A visitor who meets what nobody should meet tells the witness, and leaves."""
+        """Act until cancelled. An unexpected error is written to the witness and ends the visit."""
         try:
             await self.enter()
             while True:
                 name = self._chance.choices([*habits], [*habits.values()])[0]
                 act: Callable[[], Awaitable[None]] = getattr(self, f"_{name}")
-                with suppress(StoreUnavailable):  # whoever only wants to read is told so; who writes waits
+                with suppress(StoreUnavailable):  # reads fail while the store is away; writes wait
                     await act()
                 await asyncio.sleep(self._chance.random() * 0.01)
         except Exception:
             self._witness.write("fault", session=self._session_id, trace=traceback.format_exc())
 
     async def follow(self, script: Iterable[tuple[str, Any]]) -> None:
-        """Take the steps of a script; then wait to be killed."""
+        """Carry out the steps of a script, then wait to be killed."""
         await self.enter()
         waiting: list[asyncio.Task[str]] = []
         self._session.subscribe(self._saw, after=0)
@@ -95,13 +95,13 @@ class Visitor:
             self._witness.write("event", kind=event.kind, tool=event.data.get("tool"))
 
     async def _answer_all(self, answer: Any) -> None:
-        """Answer whatever is open, once there is something."""
+        """Wait for a request, and answer all that are open."""
         await self._is_asked()
         for row in await self._session.requests():
             await self._session.answer(row.id, answer)
 
     async def _is_asked(self) -> None:
-        """Return when a person is asked something."""
+        """Wait for a request to a person."""
         async for event in self._session.events():
             if event.kind == "human_request":
                 break
@@ -121,10 +121,10 @@ class Visitor:
     async def call(self, call_id: str, tool: str, arguments: dict[str, Any], how: str = "call") -> str:
         arguments = {"key": call_id, **arguments}
         self._witness.write("call", session=self._session_id, call=call_id, tool=tool, arguments=arguments, how=how)
-        return self._told(how, await self._session.call(tool, arguments, call_id=call_id))
+        return self._record(how, await self._session.call(tool, arguments, call_id=call_id))
 
     async def _again(self) -> None:
-        """Use an id again: with the same arguments, or with others."""
+        """Repeat a call id, with the same arguments or with others."""
         if self._made:
             call_id, tool, arguments, _ = self._chance.choice(self._made)
             if self._chance.random() < 0.2:
@@ -139,7 +139,7 @@ class Visitor:
     async def _wait(self) -> None:
         if self._made:
             execution_id = self._chance.choice(self._made)[3]
-            self._told("result", await self._session.result(execution_id, timeout=self._chance.random() * 0.3))
+            self._record("result", await self._session.result(execution_id, timeout=self._chance.random() * 0.3))
 
     async def _cancel(self) -> None:
         if self._made:
@@ -156,7 +156,7 @@ class Visitor:
         self._witness.write("cancel", session=self._session_id, execution=None)
         await self._session.cancel_all()
 
-    def _told(self, how: str, outcome: Outcome) -> str:
+    def _record(self, how: str, outcome: Outcome) -> str:
         self._witness.write(
             "outcome",
             how=how,
@@ -182,7 +182,7 @@ class Visitor:
         self._witness.write("answer", **facts)
         try:
             seq = await self._session.answer(row.id, answer)
-        except RequestClosed:  # somebody else was faster
+        except RequestClosed:  # another visitor was faster
             self._witness.write("too late", **facts)
         else:
             self._witness.write("answered", seq=seq, **facts)
@@ -204,14 +204,14 @@ class Visitor:
         self._witness.write("said", session=self._session_id, seq=seq, text=text)
 
     async def _ask(self) -> None:
-        """Ask something of the system; sometimes the same again."""
+        """Post a request to the system; sometimes repeat one."""
         if self._asked and self._chance.random() < 0.1:
             await self._request(self._chance.choice(self._asked))
             return
         request_id = self._id()
         seq = await self._request(request_id)
         self._witness.write("asked", session=self._session_id, seq=seq, request=request_id)
-        if int(request_id.rpartition(".")[2]) % 3 < 2:  # one that nobody handles is refused as often as it is made
+        if int(request_id.rpartition(".")[2]) % 3 < 2:  # one without a worker is refused each time
             self._asked.append(request_id)
 
     async def _request(self, request_id: str) -> int:
@@ -241,7 +241,7 @@ class Visitor:
         records = await self._session.history(limit=20)
         for record in records:
             if self._chance.random() < 0.1 and record.parent_id is None and not record.status.terminal:
-                self._told("result", await self._session.result(record.id, timeout=0.05))
+                self._record("result", await self._session.result(record.id, timeout=0.05))
 
     def _id(self) -> str:
         self._count += 1
@@ -255,7 +255,7 @@ class Visitor:
 
 
 async def rest(visitor: Visitor, session: Session, again: list[tuple[str, str, dict[str, Any]]], take: bool) -> None:
-    """Let everything in a session come to its end: only people who were not asked for an answer are waited for."""
+    """Wait until all work of a session has ended, and answer every second request."""
     await until_only_people_are_awaited(session)
     for call_id, tool, arguments in again:
         await visitor.call(call_id, tool, arguments, "again")
@@ -267,7 +267,7 @@ async def rest(visitor: Visitor, session: Session, again: list[tuple[str, str, d
 
 
 async def until_idle(runtime: Runtime, session_ids: Sequence[str] = ()) -> None:
-    """Wait until nothing of this process runs; whatever waits for people may go on doing so.
+    """Wait until nothing runs in this process, except executions that wait for people.
 
     In these sessions it also waits for executions that no process holds and whose person has answered.
     """

@@ -1,4 +1,4 @@
-"""A full disk: nothing is acknowledged that is not stored, and it goes on when there is room again (B6)."""
+"""A full disk: only stored changes are acknowledged, and writing continues when there is space again (B6)."""
 
 import os
 import resource
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from .process import Child
-from .stage import Stage, Stages
+from .scenario import Scenario, Scenarios
 from .waiting import busy, until
 
 COMPLAINT, RELIEF = "the store does not answer", "the store answers again"
@@ -18,7 +18,7 @@ COMPLAINT, RELIEF = "the store does not answer", "the store answers again"
 
 @contextmanager
 def small_disk(folder: Path) -> Generator[Path]:
-    """A small disk, with room for a log and its store, where we may make one."""
+    """Mount a small disk with space for a store and its log, or skip the test."""
     folder.mkdir()
     made = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=32m", "none", folder], capture_output=True, check=False
@@ -32,7 +32,7 @@ def small_disk(folder: Path) -> Generator[Path]:
 
 
 def fill(folder: Path) -> Path:
-    """Leave no room. The file that takes it can be removed."""
+    """Fill the disk with a file, and return the file."""
     path = folder / "filler"
     with path.open("wb", buffering=0) as file:
         for size in (1 << 16, 1 << 12, 1):
@@ -44,47 +44,47 @@ def fill(folder: Path) -> Path:
     return path
 
 
-def is_said(child: Child, text: str) -> None:
-    until(lambda: text in child.said)
+def wait_for_log(child: Child, text: str) -> None:
+    until(lambda: text in child.log_tail)
 
 
-def goes_on(here: Stage, child: Child) -> None:
-    is_said(child, RELIEF)
+def continues(here: Scenario, child: Child) -> None:
+    wait_for_log(child, RELIEF)
     busy(child)
     child.end()
     verdict = here.audit()
-    assert verdict.clean, f"{verdict}\n{here.said()}"
-    assert verdict.interrupted == 0, "nobody died"
+    assert verdict.clean, f"{verdict}\n{here.logs()}"
+    assert verdict.interrupted == 0, "no process died"
 
 
-@pytest.mark.parametrize("dies", [False, True])
-def test_b6_full_disk_delays_what_is_stored_and_loses_nothing(dies: bool, tmp_path: Path, stages: Stages) -> None:
+@pytest.mark.parametrize("killed", [False, True])
+def test_b6_full_disk_delays_writes_and_loses_nothing(killed: bool, tmp_path: Path, scenarios: Scenarios) -> None:
     with (
         small_disk(tmp_path / "disk") as disk,
-        stages(f"sqlite:///{disk / 'callboard.db'}", tmp_path / "stage") as here,
+        scenarios(f"sqlite:///{disk / 'callboard.db'}", tmp_path / "scenario") as here,
     ):
         child = here.start(sessions=("s1", "s2"))
         child.until_ready()
         busy(child)
         filler = fill(disk)
-        is_said(child, COMPLAINT)
-        assert "disk" in here.said()
-        told = len(child.facts())
-        if dies:
+        wait_for_log(child, COMPLAINT)
+        assert "disk" in here.logs()
+        facts = len(child.facts())
+        if killed:
             child.kill()
             filler.unlink()
             here.rest(sessions=("s1", "s2"))
             verdict = here.audit()
-            assert verdict.clean, f"{verdict}\n{here.said()}"
+            assert verdict.clean, f"{verdict}\n{here.logs()}"
         else:
             filler.unlink()
-            goes_on(here, child)
-            assert len(child.facts()) > told
+            continues(here, child)
+            assert len(child.facts()) > facts
 
 
-def test_b6_file_that_may_not_grow_delays_what_is_stored_and_loses_nothing(tmp_path: Path, stages: Stages) -> None:
-    """The same where no disk can be made, by a limit of the process; its own files are far smaller than the store's."""
-    with stages(f"sqlite:///{tmp_path / 'callboard.db'}", tmp_path) as here:
+def test_b6_file_that_cannot_grow_delays_writes_and_loses_nothing(tmp_path: Path, scenarios: Scenarios) -> None:
+    """A size limit of the process stands for the full disk; its own files are far smaller than the store."""
+    with scenarios(f"sqlite:///{tmp_path / 'callboard.db'}", tmp_path) as here:
         child = here.start(sessions=("s1", "s2"))
         child.until_ready()
         busy(child)
@@ -93,15 +93,15 @@ def test_b6_file_that_may_not_grow_delays_what_is_stored_and_loses_nothing(tmp_p
         most = log.stat().st_size + (1 << 16)
         assert most > 2 * here.witness.stat().st_size
         resource.prlimit(child.pid, resource.RLIMIT_FSIZE, (most, hardest))
-        is_said(child, COMPLAINT)
+        wait_for_log(child, COMPLAINT)
         resource.prlimit(child.pid, resource.RLIMIT_FSIZE, (hardest, hardest))
-        goes_on(here, child)
+        continues(here, child)
 
 
-def test_b6_store_that_cannot_be_made_says_why(tmp_path: Path, stages: Stages) -> None:
+def test_b6_store_that_cannot_be_created_gives_the_reason(tmp_path: Path, scenarios: Scenarios) -> None:
     with small_disk(tmp_path / "disk") as disk:
         fill(disk)
-        with stages(f"sqlite:///{disk / 'callboard.db'}", tmp_path / "stage") as here:
+        with scenarios(f"sqlite:///{disk / 'callboard.db'}", tmp_path / "scenario") as here:
             child = here.start(busy=0.2)
             assert child.ended() == 1
             [fault] = [fact for fact in child.facts() if fact["what"] == "fault"]

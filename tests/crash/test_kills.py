@@ -12,15 +12,15 @@ from callboard.adapters.stores import migrate_store as migrate
 from tests.servers import Postgres
 
 from .audit import Verdict
-from .stage import Stage, Stages, a_seed
+from .scenario import Scenario, Scenarios, a_seed
 
 FEW, MANY, ROUND = 5, 100, 20
-"""How often a process is killed on each store: always, and with --slow; and how often before everything is audited."""
+"""Kills of a process on each store by default, with --slow, and before each audit."""
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_e5_whatever_was_acknowledged_is_accounted_for_after_kills(
-    kind: str, tmp_path: Path, stages: Stages, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+def test_e5_everything_acknowledged_is_accounted_for_after_kills(
+    kind: str, tmp_path: Path, scenarios: Scenarios, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = request.config
     kills = config.getoption("--kills") or (MANY if config.getoption("--slow") else FEW)
@@ -33,18 +33,18 @@ def test_e5_whatever_was_acknowledged_is_accounted_for_after_kills(
                 server: Postgres = request.getfixturevalue("postgres")
                 store = stack.enter_context(server.database())
                 migrate(store)
-            here = stack.enter_context(stages(store, tmp_path / str(number), seed + number))
+            here = stack.enter_context(scenarios(store, tmp_path / str(number), seed + number))
             killed(here, min(ROUND, kills - number))
             here.rest()
             verdict = here.audit()
-            assert verdict.clean, f"{verdict}\n{here.said()}"
-            assert verdict.calls, here.said()
+            assert verdict.clean, f"{verdict}\n{here.logs()}"
+            assert verdict.calls, here.logs()
             total += verdict
     with capsys.disabled():
         sys.stdout.write(f"\n{kind}: {kills} kills (seed {seed}), {total}\n")
 
 
-def killed(here: Stage, kills: int) -> None:
+def killed(here: Scenario, kills: int) -> None:
     """Start a process and kill it, again and again: while it starts, while it recovers, while it works."""
     chance = random.Random(here.seed)
     beside = None
@@ -52,12 +52,12 @@ def killed(here: Stage, kills: int) -> None:
         child = here.start()
         if chance.random() < 0.75:
             child.until_ready()
-            time.sleep(chance.random())  # the instant is the point: it is waited for by nobody
+            time.sleep(chance.random())  # a random instant is the point of this test
         else:
             time.sleep(chance.random() * 0.5)
         child.kill()
-        if number == 0:  # from now on somebody works beside it, who must never be robbed
+        if number == 0:  # from now on another process runs beside it and must keep its work
             beside = here.start(1, role="beside", visitors=1)
     assert beside is not None
-    assert beside.alive, here.said()
+    assert beside.alive, here.logs()
     beside.kill()

@@ -1,4 +1,4 @@
-"""The tools of the crash tests: one of each sort. What a run does to the world is what the witness has seen of it."""
+"""The tools of the crash tests: one of each sort. The effect of a run is what it writes to the witness."""
 
 import asyncio
 import ctypes
@@ -21,36 +21,36 @@ Pause = Annotated[float, "Seconds that it takes"]
 
 
 class Choice(BaseModel):
-    """What a person chose."""
+    """The choice of a person."""
 
     colour: str
 
 
-class _Scene:
-    """Where the tools of this process play."""
+class _Current:
+    """The witness of this process."""
 
     witness: Witness
 
 
-scene = _Scene()
+current = _Current()
 
 
 @contextmanager
 def seen(ctx: ToolContext) -> Generator[None]:
-    """A run: its beginning and, if it gets there, its end."""
+    """Write the beginning of a run and, unless the process dies, its end."""
     run = {"execution": ctx.execution_id, "call": ctx.call_id, "tool": ctx.tool, "attempt": ctx.attempt}
-    scene.witness.write("begin", **run)
+    current.witness.write("begin", **run)
     yield
-    scene.witness.write("end", **run)
+    current.witness.write("end", **run)
 
 
 async def pass_time(ctx: ToolContext, pause: float) -> None:
-    """Take as long as the call wants; an attempt after that is quick."""
+    """Wait for the pause of the call in its first attempt."""
     await asyncio.sleep(pause if ctx.attempt == 1 else 0)
 
 
 def doubled(key: str, number: int) -> dict[str, Any]:
-    """The result of every tool."""
+    """Return the result of every tool."""
     return {"key": key, "doubled": 2 * number}
 
 
@@ -64,7 +64,7 @@ async def look(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -> 
 
 @tool
 async def charge(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -> dict[str, Any]:
-    """Do something that must not be done twice."""
+    """Charge a card, which must not be repeated."""
     with seen(ctx):
         await pass_time(ctx, pause)
         return doubled(key, number)
@@ -72,15 +72,15 @@ async def charge(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -
 
 @tool
 async def tally(key: Key, number: Number) -> dict[str, Any]:
-    """The same, at once and without a context."""
-    scene.witness.write("begin", execution=None, call=key, tool="tally", attempt=1)
-    scene.witness.write("end", execution=None, call=key, tool="tally", attempt=1)
+    """Charge a card, at once and without a context."""
+    current.witness.write("begin", execution=None, call=key, tool="tally", attempt=1)
+    current.witness.write("end", execution=None, call=key, tool="tally", attempt=1)
     return doubled(key, number)
 
 
 @tool
 def press(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -> dict[str, Any]:
-    """The same, in a thread."""
+    """Charge a card, in a thread."""
     with seen(ctx):
         time.sleep(pause)
         return doubled(key, number)
@@ -104,7 +104,7 @@ async def dawdle(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -
 
 @tool(inline_budget=0.01, idempotent=True)
 async def ponder(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -> dict[str, Any]:
-    """Take longer than a caller waits, harmlessly."""
+    """Take longer than a caller waits, idempotently."""
     with seen(ctx):
         await pass_time(ctx, 0.02 + pause)
         return doubled(key, number)
@@ -112,7 +112,7 @@ async def ponder(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -
 
 @tool(mode="background", logout="keep_running")
 async def crunch(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -> dict[str, Any]:
-    """Work in the background, and tell how far it is."""
+    """Work in the background, and report progress."""
     with seen(ctx):
         for step in range(4):
             await ctx.progress("crunching", step / 4)
@@ -123,7 +123,7 @@ async def crunch(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -
 
 @tool(mode="background", idempotent=True, logout="keep_running")
 async def research(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -> dict[str, Any]:
-    """Work in the background, harmlessly."""
+    """Work in the background, idempotently."""
     with seen(ctx):
         for step in range(4):
             await ctx.progress("researching", step / 4)
@@ -133,7 +133,7 @@ async def research(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0)
 
 @tool(logout="cancel_on_logout")
 async def stream(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -> AsyncIterator[dict[str, Any]]:
-    """Give partial results."""
+    """Yield partial results."""
     with seen(ctx):
         for _ in range(3):
             yield {"so": "far"}
@@ -145,7 +145,7 @@ async def stream(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -
 async def flaky(
     ctx: ToolContext, key: Key, number: Number, pause: Pause = 0, after: Annotated[float, "Retry-After"] = 0
 ) -> dict[str, Any]:
-    """Fail at first."""
+    """Fail in the first attempt."""
     with seen(ctx):
         await pass_time(ctx, pause / 4)
         if ctx.attempt == 1:
@@ -155,7 +155,7 @@ async def flaky(
 
 @tool
 async def fail(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -> dict[str, Any]:
-    """Fail, with details that not every format can write."""
+    """Fail, with details that JSON cannot represent."""
     with seen(ctx):
         await pass_time(ctx, pause / 4)
         raise ToolError(f"No {key}.", category="permanent", details={"ratio": float("inf"), "twice": 2 * number})
@@ -163,7 +163,7 @@ async def fail(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -> 
 
 @tool(mode="human")
 async def pay(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -> dict[str, Any]:
-    """Pay, if a person says so."""
+    """Pay, if a person approves."""
     with seen(ctx):
         await pass_time(ctx, pause)
         return doubled(key, number)
@@ -171,7 +171,7 @@ async def pay(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -> d
 
 @tool(mode="human", idempotent=True)
 async def remind(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -> dict[str, Any]:
-    """Do something harmless, if a person says so."""
+    """Send a reminder, if a person approves."""
     with seen(ctx):
         await pass_time(ctx, pause)
         return doubled(key, number)
@@ -193,7 +193,7 @@ async def order(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) ->
 
 @tool(idempotent=True)
 async def plan(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -> dict[str, Any]:
-    """Call other tools, harmlessly."""
+    """Call other tools, idempotently."""
     with seen(ctx):
         await ctx.call("look", {"key": f"{key}/look", "number": number, "pause": pause})
         return doubled(key, number)
@@ -201,7 +201,7 @@ async def plan(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -> 
 
 @tool
 async def block(ctx: ToolContext, key: Key, number: Number, pause: Pause = 0) -> dict[str, Any]:
-    """Hold the event loop up."""
+    """Block the event loop."""
     with seen(ctx):
         time.sleep(pause)  # noqa: ASYNC251
         return doubled(key, number)

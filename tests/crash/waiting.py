@@ -7,7 +7,7 @@ from .process import DEADLINE, Child
 
 
 def until(condition: Callable[[], bool], patience: float = DEADLINE) -> float:
-    """Wait until something is so; returns how many seconds that took."""
+    """Wait until a condition holds. Returns the seconds that it took."""
     start = time.monotonic()
     while not condition():
         assert time.monotonic() - start < patience, "it did not happen in time"
@@ -16,7 +16,7 @@ def until(condition: Callable[[], bool], patience: float = DEADLINE) -> float:
 
 
 def busy(child: Child) -> None:
-    """Wait until a process has begun a good deal more than it has now."""
+    """Wait until a process has begun 20 more runs."""
     begun = _runs(child)
     until(lambda: _runs(child) > begun + 20)
 

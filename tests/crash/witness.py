@@ -1,7 +1,6 @@
-"""What is known from outside: a file to which processes write what they saw, before they go on.
+"""The witness: a file to which processes write each fact before they continue.
 
-It has nothing to do with the store, and outlives whoever writes to it. A line that its writer did not live to finish is
-a line that was not written.
+It is independent of the store, and outlives the processes that write to it. An incomplete line counts as not written.
 """
 
 import json
@@ -26,7 +25,7 @@ class Witness:
 
 
 def facts_in(path: Path, start: int = 0) -> Iterator[Fact]:
-    """What was written, in order."""
+    """Yield the facts in a file, in order."""
     if not path.exists():
         return
     with path.open("rb") as file:

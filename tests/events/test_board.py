@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from callboard.budget import Budget, MemoryLimits
 from callboard.events.board import Board, CursorExpired
-from callboard.events.event import Event, encode_event, written
+from callboard.events.event import Event, encode_event, iso_time
 from callboard.events.kinds import EventKind
 from callboard.testing import settle
 
@@ -48,7 +48,7 @@ def test_b1_event_is_one_line_of_json() -> None:
     assert event.data is event.data
 
 
-def test_b2_kind_of_a_newer_version_is_carried() -> None:
+def test_b2_kind_of_a_newer_version_is_kept() -> None:
     event = Event(7, b'{"kind":"hologram","at":"2027-01-15T08:00:00.000Z","data":{"x":1}}')
     assert (event.kind, event.data) == ("hologram", {"x": 1})
 
@@ -56,7 +56,7 @@ def test_b2_kind_of_a_newer_version_is_carried() -> None:
 @given(st.lists(st.floats(0, 4e9), min_size=1))
 def test_b1_times_are_written_to_the_millisecond(times: list[float]) -> None:
     for timestamp in times:
-        read = datetime.fromisoformat(written(timestamp).decode()).timestamp()
+        read = datetime.fromisoformat(iso_time(timestamp).decode()).timestamp()
         assert abs(read - int(timestamp * 1000) / 1000) < 1e-6
 
 
@@ -92,7 +92,7 @@ def test_b1_numbers_have_no_gaps_and_every_kept_event_can_be_read(
         assert seqs(board.read(after, limit=2)) == seqs(events)[:2]
 
 
-async def test_b1_follow_gives_what_is_there_and_what_comes() -> None:
+async def test_b1_follow_yields_existing_and_new_events() -> None:
     board = filled(3)
     got: list[int] = []
 
@@ -113,7 +113,7 @@ async def test_b1_follow_gives_what_is_there_and_what_comes() -> None:
     assert got == [2, 3, 4, 5, 6]
 
 
-async def test_b1_follow_ends_with_the_board_after_what_is_there() -> None:
+async def test_b1_follow_yields_existing_events_and_ends_with_the_board() -> None:
     board = filled(2)
 
     async def read(after: int) -> list[int]:
@@ -125,10 +125,10 @@ async def test_b1_follow_ends_with_the_board_after_what_is_there() -> None:
     board.end()
     assert [await each for each in waiting] == [[1, 2, 3], [3]]
     assert await read(1) == [2, 3], "also for those who come later"
-    assert not board.watched
+    assert not board.has_readers
 
 
-async def test_b8_reader_whose_cursor_expired_is_told_so() -> None:
+async def test_b8_reader_with_an_expired_cursor_gets_an_error() -> None:
     board = filled(25, retention=10)
     assert board.first_seq == 12
     with pytest.raises(CursorExpired, match=r"^The events after 10 are not kept any more.*the first kept one is 12\.$"):
@@ -139,7 +139,14 @@ async def test_b8_reader_whose_cursor_expired_is_told_so() -> None:
     board.subscribe(print, after=25).close()
 
 
-async def test_b8_reader_that_is_overtaken_gets_what_it_had_and_is_then_told() -> None:
+async def test_b8_kept_page_skips_events_that_are_no_longer_kept() -> None:
+    board = filled(25, retention=10)
+    assert seqs(await board.kept_page(0)) == list(range(12, 26))
+    assert seqs(await board.kept_page(23)) == [24, 25]
+    assert seqs(await board.kept_page(25)) == []
+
+
+async def test_b8_overtaken_reader_gets_its_page_and_then_an_error() -> None:
     board = filled(3, retention=10)
     stream = board.follow()
     assert (await anext(stream)).seq == 1
@@ -151,7 +158,7 @@ async def test_b8_reader_that_is_overtaken_gets_what_it_had_and_is_then_told() -
     assert caught.value.first == board.first_seq
 
 
-async def test_b7_slow_reader_reads_later_and_slows_nobody() -> None:
+async def test_b7_slow_reader_does_not_slow_other_readers() -> None:
     board = filled(1)
     slow, fast = board.follow(), board.follow()
     assert (await anext(slow)).seq == 1
@@ -161,7 +168,7 @@ async def test_b7_slow_reader_reads_later_and_slows_nobody() -> None:
     assert [(await anext(slow)).seq for _ in range(99)] == list(range(2, 101))
 
 
-async def test_b7_many_readers_all_get_everything_once() -> None:
+async def test_b7_every_reader_gets_every_event_once() -> None:
     board = filled(0)
 
     async def read(count: int) -> list[int]:
@@ -180,7 +187,7 @@ async def test_b7_many_readers_all_get_everything_once() -> None:
     assert {tuple(await reader) for reader in readers} == {tuple(range(1, 21))}
 
 
-async def test_b7_reader_that_is_cancelled_leaves_nothing_behind() -> None:
+async def test_b7_cancelled_reader_leaves_nothing_behind() -> None:
     board = filled(0)
     readers = [asyncio.create_task(board.wait(0)) for _ in range(10)]
     await settle()
@@ -204,7 +211,7 @@ async def test_b7_subscription_gets_one_batch_per_turn_of_the_loop() -> None:
     with board.subscribe(lambda events: batches.append(seqs(events))) as subscription:
         board.append(note(3))
         board.append(note(4), note(5))
-        assert batches == [], "nobody is called within a post"
+        assert batches == [], "no subscriber is called within a post"
         await settle()
         board.append(note(6))
         await settle()
@@ -215,7 +222,7 @@ async def test_b7_subscription_gets_one_batch_per_turn_of_the_loop() -> None:
     assert batches == [[3, 4, 5], [6]]
 
 
-async def test_b7_subscription_from_a_cursor_begins_with_what_is_there() -> None:
+async def test_b7_subscription_from_a_cursor_starts_with_existing_events() -> None:
     board = filled(3)
     got: list[int] = []
     with board.subscribe(lambda events: got.extend(seqs(events)), after=1):
@@ -223,7 +230,7 @@ async def test_b7_subscription_from_a_cursor_begins_with_what_is_there() -> None
         assert got == [2, 3]
 
 
-async def test_b7_subscriber_that_fails_is_not_called_again_and_harms_no_other(
+async def test_b7_failing_subscriber_is_not_called_again_and_does_not_affect_others(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     board = filled(0)
@@ -242,7 +249,7 @@ async def test_b7_subscriber_that_fails_is_not_called_again_and_harms_no_other(
     assert "a subscriber of a board failed" in caplog.text
 
 
-async def test_b7_subscriber_that_posts_and_one_that_closes_the_other() -> None:
+async def test_b7_subscriber_can_post_and_close_another() -> None:
     board = filled(0)
     got: list[int] = []
 
@@ -261,7 +268,7 @@ async def test_b7_subscriber_that_posts_and_one_that_closes_the_other() -> None:
     assert got == [1, 2, 3, 4, 5], "the closed one was not called any more"
 
 
-async def test_b7_subscriber_misses_nothing_when_more_comes_at_once_than_is_kept() -> None:
+async def test_b7_subscriber_misses_nothing_if_more_events_come_at_once_than_are_kept() -> None:
     board = Board(retention=5)
     got: list[int] = []
     with board.subscribe(lambda events: got.extend(seqs(events))):
@@ -272,7 +279,7 @@ async def test_b7_subscriber_misses_nothing_when_more_comes_at_once_than_is_kept
     assert board.first_seq > 1
 
 
-def test_b7_a_run_of_events_is_a_sequence_and_its_lines_need_no_events() -> None:
+def test_b7_events_are_a_sequence_with_encoded_lines() -> None:
     board = Board()
     for number in range(1, 5):
         board.append(encode_event("system_notice", 0.0, b'{"n":%d}' % number))
@@ -286,7 +293,7 @@ def test_b7_a_run_of_events_is_a_sequence_and_its_lines_need_no_events() -> None
         events[3]
 
 
-def test_b2_a_known_kind_is_of_the_enumeration_and_an_unknown_one_is_carried() -> None:
+def test_b2_known_kind_is_an_enum_member_and_unknown_kind_is_kept() -> None:
     board = Board()
     board.append(encode_event(EventKind.TOOL_RESULT, 0.0, b"{}"), encode_event("from_the_future", 0.0, b"{}"))
     known, unknown = board.read(0)
@@ -294,7 +301,7 @@ def test_b2_a_known_kind_is_of_the_enumeration_and_an_unknown_one_is_carried() -
 
 
 async def test_b7_large_events_are_kept_by_bytes() -> None:
-    """Readers that are called are given each of them, also if many come at once; the bytes are given back."""
+    """Subscribers get every event, also if many come at once, and the bytes are freed."""
     budget = Budget(MemoryLimits(session=200_000))
     board = Board(budget=budget, user_id="ann")
     large = encode_event(EventKind.TOOL_PARTIAL, 0.0, b'{"value":"%b"}' % (b"x" * 30_000))
@@ -314,7 +321,7 @@ async def test_b7_large_events_are_kept_by_bytes() -> None:
     assert budget.kept == 0
 
 
-def test_b7_large_events_that_are_forgotten_by_number_give_their_bytes_back() -> None:
+def test_b7_large_events_dropped_by_count_free_their_bytes() -> None:
     budget = Budget()
     board = Board(5, budget=budget, user_id="ann")
     board.append(encode_event(EventKind.TOOL_PARTIAL, 0.0, b'{"value":"%b"}' % (b"x" * 30_000)))

@@ -1,4 +1,4 @@
-"""The board of a session with a store: numbers, readers, commits and what is kept (B1, B6, B7, B8)."""
+"""The board of a session with a store: numbers, readers, commits and retention (B1, B6, B7, B8)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 
 
 TAIL = 500
-"""How many events of a stored board are at least in memory."""
+"""Least number of events of a stored board that are in memory."""
 
 runs: list[str] = []
 
@@ -30,14 +30,14 @@ def fresh() -> None:
 
 @tool
 async def once(text: Annotated[str, "What"]) -> str:
-    """Must not run twice."""
+    """Run, not idempotently."""
     runs.append(text)
     return text
 
 
 @tool(idempotent=True)
 async def again(text: Annotated[str, "What"]) -> str:
-    """May run twice."""
+    """Run idempotently."""
     runs.append(text)
     return text
 
@@ -53,7 +53,7 @@ TOOLS = (once, again, pay)
 
 
 async def fill(session: Session, count: int, start: int = 1) -> None:
-    """Post so many notices, in as few commits as they come to."""
+    """Post that many notices, in a few commits."""
     await asyncio.gather(*(session.notice("n", n=number) for number in range(start, start + count)))
 
 
@@ -74,7 +74,7 @@ def seqs(events: Sequence[Event]) -> list[int]:
 # Numbers
 
 
-async def test_b1_numbers_go_on_after_a_restart(shared_url: str) -> None:
+async def test_b1_numbers_continue_after_a_restart(shared_url: str) -> None:
     async with Runtime(TOOLS, store=shared_url) as runtime:
         session = await runtime.open("s", "ann")
         assert [await session.notice("n") for _ in range(3)] == [1, 2, 3]
@@ -86,7 +86,7 @@ async def test_b1_numbers_go_on_after_a_restart(shared_url: str) -> None:
 
 
 async def test_b1_two_runtimes_write_to_one_session_without_gaps(shared_url: str) -> None:
-    """Both write at once; live readers on both sides see the same, in order, from the first to the last."""
+    """Both write at once; live readers on both sides see the same events in the same order."""
     async with Runtime(TOOLS, store=shared_url) as one, Runtime(TOOLS, store=shared_url) as two:
         sessions = [await each.open("s", "ann") for each in (one, two)]
         total = 2 * (60 + 4 * 10)
@@ -124,7 +124,7 @@ async def test_b1_events_of_an_execution_are_in_order_between_those_of_others(sh
         assert seqs(events) == list(range(1, 65))
 
 
-async def test_b1_event_that_comes_while_a_board_makes_up_for_others_is_seen(
+async def test_b1_event_written_while_a_board_catches_up_is_delivered(
     shared_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Runtime(TOOLS, store=shared_url) as runtime, stored(shared_url) as other:
@@ -162,7 +162,7 @@ async def test_b1_event_that_comes_while_a_board_makes_up_for_others_is_seen(
 
 
 class Held:
-    """A store's commit that waits until it is let go."""
+    """A store's commit that waits for a release."""
 
     def __init__(self, commit: Callable[[Sequence[Change]], Awaitable[list[int | Conflict]]]) -> None:
         self._commit = commit
@@ -181,7 +181,7 @@ class Held:
 
 
 async def held_back(held: Held, work: Awaitable[Any], *boards: Session) -> Any:
-    """Do something while commits are held back: it does not end, and nobody sees anything of it, before they go on."""
+    """Act while commits are blocked: the action does not end, and no reader sees it, before they continue."""
     before = [session.board.last_seq for session in boards]
     held.hold()
     doing = asyncio.ensure_future(work)
@@ -200,7 +200,7 @@ async def test_b6_nothing_is_acknowledged_or_seen_before_it_is_stored(
 ) -> None:
     @tool
     async def price() -> int:
-        """Say the price."""
+        """Return the price."""
         return 7
 
     async with Runtime(TOOLS, store=shared_url, workers=[price]) as runtime:
@@ -226,7 +226,7 @@ async def test_b6_nothing_is_acknowledged_or_seen_before_it_is_stored(
         assert got == seqs(await board_of(session))
 
 
-async def test_b6_request_that_comes_twice_is_acknowledged_when_the_first_is_stored(
+async def test_b6_repeated_request_is_acknowledged_after_the_first_is_stored(
     shared_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Runtime(store=shared_url, workers=[again]) as runtime:
@@ -248,7 +248,7 @@ async def test_b6_request_that_comes_twice_is_acknowledged_when_the_first_is_sto
         assert runs == ["a"]
 
 
-async def test_b6_what_must_not_run_twice_begins_after_the_store_knows(
+async def test_b6_tool_that_is_not_idempotent_starts_after_its_start_is_stored(
     shared_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Runtime(TOOLS, store=shared_url) as runtime:
@@ -265,7 +265,7 @@ async def test_b6_what_must_not_run_twice_begins_after_the_store_knows(
         assert runs == ["a"]
 
 
-async def test_b6_store_that_is_away_for_a_while_delays_and_loses_nothing(
+async def test_b6_outage_of_the_store_delays_writes_and_loses_nothing(
     shared_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with Runtime(TOOLS, store=shared_url) as runtime:
@@ -290,8 +290,8 @@ async def test_b6_store_that_is_away_for_a_while_delays_and_loses_nothing(
 # Readers
 
 
-async def test_b7_reader_from_any_point_gets_everything_once(shared_url: str) -> None:
-    """Also what memory does not hold any more: it comes from the store."""
+async def test_b7_reader_from_any_cursor_gets_every_event_once(shared_url: str) -> None:
+    """Events that are no longer in memory come from the store."""
     total = 2 * TAIL + 300
     async with Runtime(TOOLS, store=shared_url) as runtime:
         session = await runtime.open("s", "ann")
@@ -307,7 +307,7 @@ async def test_b7_reader_from_any_point_gets_everything_once(shared_url: str) ->
         assert seqs(await waiting) == [total + 1, total + 2]
 
 
-async def test_b7_slow_reader_slows_nobody_and_misses_nothing(shared_url: str) -> None:
+async def test_b7_slow_reader_misses_nothing_and_does_not_slow_other_readers(shared_url: str) -> None:
     async with Runtime(TOOLS, store=shared_url) as runtime:
         session = await runtime.open("s", "ann")
         await fill(session, 2)
@@ -320,7 +320,7 @@ async def test_b7_slow_reader_slows_nobody_and_misses_nothing(shared_url: str) -
             assert [(await anext(slow)).seq for _ in range(1_201)] == list(range(2, 1_203))
 
 
-async def test_b7_subscription_begins_in_the_store_and_goes_on_in_memory(shared_url: str) -> None:
+async def test_b7_subscription_reads_the_store_and_then_memory(shared_url: str) -> None:
     async with Runtime(TOOLS, store=shared_url) as runtime:
         session = await runtime.open("s", "ann")
         await fill(session, 2 * TAIL + 50)
@@ -343,7 +343,7 @@ async def test_b7_subscription_begins_in_the_store_and_goes_on_in_memory(shared_
         assert got[-1] == 2 * TAIL + 60, "it was closed"
 
 
-async def test_b7_subscription_hears_of_what_others_wrote_before_and_after_it_began(shared_url: str) -> None:
+async def test_b7_subscription_gets_events_of_other_processes_from_before_and_after_its_start(shared_url: str) -> None:
     async with Runtime(TOOLS, store=shared_url) as one, Runtime(TOOLS, store=shared_url) as two:
         session, other = await one.open("s", "ann"), await two.open("s", "ann")
         await other.notice("before")
@@ -361,7 +361,7 @@ async def test_b7_subscription_hears_of_what_others_wrote_before_and_after_it_be
         assert got == ["before", "after"]
 
 
-async def test_b7_subscription_that_is_closed_while_it_reads_is_not_called(shared_url: str) -> None:
+async def test_b7_subscription_closed_while_it_reads_is_not_called(shared_url: str) -> None:
     async with Runtime(TOOLS, store=shared_url) as runtime:
         await fill(await runtime.open("s", "ann"), 20)
     async with Runtime(TOOLS, store=shared_url) as runtime:
@@ -372,10 +372,10 @@ async def test_b7_subscription_that_is_closed_while_it_reads_is_not_called(share
         subscription.close()
         assert len(await board_of(session)) == 20
         assert got == []
-        assert not session.board.watched
+        assert not session.board.has_readers
 
 
-async def test_b7_subscriber_that_fails_in_what_comes_from_the_store_is_not_called_again(
+async def test_b7_subscriber_that_fails_on_stored_events_is_not_called_again(
     shared_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with Runtime(TOOLS, store=shared_url) as runtime:
@@ -396,17 +396,17 @@ async def test_b7_subscriber_that_fails_in_what_comes_from_the_store_is_not_call
         assert caplog.text.count("a subscriber of a board failed") == 1
 
 
-# What is kept
+# Retention
 
 
 async def trimmed(runtime: Runtime, clock: ManualClock, seconds: float = 60.0) -> None:
-    """Let the time come at which the runtime sees to what is too old, and let it finish."""
+    """Advance the clock to the next sweep, and wait until old events are trimmed."""
     await clock.advance(seconds)
     while tasks := runtime.sessions.background._tasks:
         await asyncio.wait(tasks)
 
 
-async def test_b8_newest_events_are_kept_by_count_and_a_reader_before_them_is_told(shared_url: str) -> None:
+async def test_b8_newest_events_are_kept_by_count_and_an_older_cursor_expires(shared_url: str) -> None:
     clock = ManualClock()
     async with Runtime(TOOLS, store=shared_url, clock=clock, keep_events=10) as runtime:
         session = await runtime.open("s", "ann")
@@ -438,10 +438,10 @@ async def test_b8_events_are_kept_by_age(shared_url: str) -> None:
         assert seqs(await read(session, 3, expired.value.first - 1)) == [3, 4, 5]
 
 
-async def test_b8_events_of_sessions_that_nobody_opens_are_forgotten_too(
+async def test_b8_events_of_sessions_that_are_not_open_are_trimmed(
     shared_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("callboard.sessions.housekeeping.AT_ONCE", 2)
+    monkeypatch.setattr("callboard.sessions.housekeeping.TRIM_BATCH", 2)
     names = [f"s{number}" for number in range(5)]
     async with Runtime(TOOLS, store=shared_url) as runtime:
         for name in names:
@@ -459,7 +459,7 @@ async def test_b8_events_of_sessions_that_nobody_opens_are_forgotten_too(
         assert (await runtime.store.sessions())[0].first_seq == 10, "and from the beginning again"
 
 
-async def test_b8_nothing_is_forgotten_unless_it_is_asked_for(shared_url: str) -> None:
+async def test_b8_all_events_are_kept_by_default(shared_url: str) -> None:
     clock = ManualClock()
     async with Runtime(TOOLS, store=shared_url, clock=clock) as runtime:
         session = await runtime.open("s", "ann")
@@ -472,7 +472,7 @@ async def test_b8_nothing_is_forgotten_unless_it_is_asked_for(shared_url: str) -
 async def test_b8_results_and_requests_outlive_their_events(shared_url: str) -> None:
     @tool(mode="background")
     async def late() -> str:
-        """Come late."""
+        """Return a late result."""
         return "there"
 
     clock = ManualClock()
@@ -490,8 +490,8 @@ async def test_b8_results_and_requests_outlive_their_events(shared_url: str) -> 
         assert (await ended(session, asked.execution_id)).value == 3
 
 
-async def test_b8_board_that_fell_behind_what_is_kept_begins_again(shared_url: str) -> None:
-    """Another process wrote and forgot while this one did not look."""
+async def test_b8_board_behind_the_kept_events_restarts(shared_url: str) -> None:
+    """Another process wrote and trimmed events that this process has not read."""
     async with Runtime(TOOLS, store=shared_url) as runtime:
         session = await runtime.open("s", "ann")
         await fill(session, 3)
@@ -500,19 +500,19 @@ async def test_b8_board_that_fell_behind_what_is_kept_begins_again(shared_url: s
             assert await store.commit([Change("s", events=[line] * 27)]) == [30]
             assert await store.trim("s", keep=10, before=0.0) == 21
         ends: list[Exception] = []
-        told = asyncio.Event()
-        with session.subscribe(lambda events: None, after=2, ended=lambda error: (ends.append(error), told.set())):
+        ended = asyncio.Event()
+        with session.subscribe(lambda events: None, after=2, ended=lambda error: (ends.append(error), ended.set())):
             assert seqs(await read(session, 10, 20)) == list(range(21, 31))
             with pytest.raises(CursorExpired) as expired:
                 await read(session, 5, 2)
             assert expired.value.first == 21
-            await asyncio.wait_for(told.wait(), SOON)
+            await asyncio.wait_for(ended.wait(), SOON)
         assert [(type(error), getattr(error, "first", None)) for error in ends] == [(CursorExpired, 21)]
         assert await session.notice("n") == 31
         assert (await anext(session.events(30))).seq == 31
 
 
-async def test_b8_reader_of_a_session_that_was_deleted_is_told(shared_url: str) -> None:
+async def test_b8_reader_of_a_deleted_session_gets_an_error(shared_url: str) -> None:
     async with Runtime(TOOLS, store=shared_url) as runtime:
         await fill(await runtime.open("s", "ann"), 3)
     async with Runtime(TOOLS, store=shared_url) as runtime:

@@ -1,4 +1,4 @@
-"""The kinds of events: their shapes, what the runtime posts of them, and their documentation (B2)."""
+"""The kinds of events: their shapes, the events of the runtime, and their documentation (B2)."""
 
 import json
 import re
@@ -46,12 +46,12 @@ def test_b2_kinds_are_a_tagged_union() -> None:
         union.validate_json(b'{"kind":"hologram"}')
 
 
-def test_b2_fields_of_newer_versions_are_carried() -> None:
+def test_b2_fields_of_newer_versions_are_kept() -> None:
     read = SHAPES["connection"].model_validate_json(b'{"kind":"connection","state":"connected","hops":3}')
     assert read.model_dump(mode="json")["hops"] == 3
 
 
-def test_b2_the_schema_of_the_wire_tells_kinds_apart_and_describes_every_field() -> None:
+def test_b2_wire_schema_distinguishes_kinds_and_describes_every_field() -> None:
     schema = wire_schema()
     assert set(schema["discriminator"]["mapping"]) == set(EventKind)
     for definition in schema["$defs"].values():
@@ -59,24 +59,24 @@ def test_b2_the_schema_of_the_wire_tells_kinds_apart_and_describes_every_field()
             assert name == "kind" or field["description"], f"{definition['title']}.{name}"
 
 
-def test_b2_an_answer_has_what_it_takes_to_find_its_request() -> None:
+def test_b2_answer_names_its_request() -> None:
     for kind, shape in SHAPES.items():
         if route(kind).opens_request or route(kind).closes:
             assert shape.model_fields["request_id"].is_required()
 
 
-def test_b2_shapes_are_not_loaded_before_something_is_posted() -> None:
+def test_b2_shapes_are_loaded_by_the_first_post() -> None:
     code = "import sys\nfrom callboard import Runtime, Session, tool\nprint('callboard.events.shapes' in sys.modules)"
     done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 
 
-# What the runtime posts
+# Events of the runtime
 
 
 @tool(retry=RetryPolicy(max_attempts=2, base_delay=1.0), idempotent=True)
 async def fetch(ctx: ToolContext, url: Annotated[str, "Where"]) -> dict[str, str]:
-    """Fetch a page, at the second try."""
+    """Fetch a page, in the second attempt."""
     await ctx.progress("fetching", 0.5, "half")
     await ctx.progress("fetching")
     await ctx.partial({"url": url})
@@ -98,7 +98,7 @@ async def fail() -> None:
 
 
 @pytest.mark.anyio
-async def test_b2_what_the_runtime_posts_is_what_the_shapes_say() -> None:
+async def test_b2_events_of_the_runtime_match_the_shapes() -> None:
     async with Harness(fetch, count, fail) as test:
         call = await test.start("fetch", {"url": "here"}, call_id="c1")
         await test.advance(2.0)
@@ -122,7 +122,7 @@ async def test_b2_what_the_runtime_posts_is_what_the_shapes_say() -> None:
 
 
 def flat(kind: str, line: bytes) -> bytes:
-    """The line of an event as a flat event: its kind in front of its data."""
+    """Return the line of an event as a flat event: its kind in front of its data."""
     return b'{"kind":"%b",%b' % (kind.encode(), line.partition(b'"data":{')[2][:-1])
 
 
@@ -148,7 +148,7 @@ NAMES = {
 
 
 def words(schema: dict[str, Any]) -> str:
-    """A type of JSON as the page names it."""
+    """Return the name of a JSON type on the page."""
     if "anyOf" in schema:
         return f"{words(schema['anyOf'][0])} or null"
     if "$ref" in schema:
@@ -161,7 +161,7 @@ def words(schema: dict[str, Any]) -> str:
 
 
 def documented(shape: type[Shape]) -> list[str]:
-    """The rows of the page's table for a shape: the fields that it has beyond those of its kin."""
+    """Return the rows of the page's table for a shape: the fields that its base does not have."""
     schema = shape.model_json_schema()
     shared = {name for base in shape.__mro__[1:] if issubclass(base, Shape) for name in base.model_fields}
     rows: list[str] = []
@@ -175,7 +175,7 @@ def documented(shape: type[Shape]) -> list[str]:
 
 
 def section(title: str) -> list[str]:
-    """The rows of the first table under a heading of the page."""
+    """Return the rows of the first table under a heading of the page."""
     found = re.search(rf"^###? {re.escape(title)}\n(.*?)(?=^##|\Z)", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     assert found, f"docs/events.md has no section {title!r}"
     return [line for line in found.group(1).splitlines() if line.startswith("| `")]

@@ -1,4 +1,4 @@
-"""The time of day of events: asked once for each millisecond, and never wrong by one."""
+"""The time of day of events is read once per millisecond, and is exact to the millisecond."""
 
 from datetime import UTC, datetime
 
@@ -13,8 +13,8 @@ from tests.examples import examples
 EPOCH = 1_800_000_000.0
 
 
-class Hands(SystemClock):
-    """A clock that is set by hand, and counts how often it is asked for the time of day."""
+class HandSetClock(SystemClock):
+    """A clock that is set by hand, and counts the reads of its time of day."""
 
     __slots__ = ("asked", "now", "offset")
 
@@ -26,8 +26,8 @@ class Hands(SystemClock):
         return self.now + self.offset
 
 
-def told(clock_ms: MillisecondClock, now: float) -> tuple[str, float]:
-    """What a calendar says of a reading, asked as it wants to be."""
+def converted(clock_ms: MillisecondClock, now: float) -> tuple[str, float]:
+    """Return the text and the time of day for a reading, as callers get them."""
     if now >= clock_ms.until:
         clock_ms.turn(now)
     assert now >= clock_ms.since
@@ -44,38 +44,38 @@ def text_of(timestamp: float) -> str:
     st.lists(st.floats(0, 0.003) | st.sampled_from([0.0, 1e-6, 0.0005, 0.001, 1.0]), max_size=30),
 )
 @examples(200, 2000)
-def test_b1_times_are_those_of_the_clock_to_the_millisecond(offset: float, passing: list[float]) -> None:
-    clock = Hands(offset)
+def test_b1_times_match_the_clock_to_the_millisecond(offset: float, passing: list[float]) -> None:
+    clock = HandSetClock(offset)
     clock_ms = MillisecondClock(clock)
     for seconds in passing:
         clock.now += seconds
-        text, at = told(clock_ms, clock.now)
+        text, at = converted(clock_ms, clock.now)
         assert text == text_of(clock.time())
         assert abs(at - clock.time()) < 2e-6
 
 
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=10))
 @examples(100, 1000)
-def test_b1_a_clock_that_is_set_is_believed_from_the_next_millisecond_on(jumps: list[float]) -> None:
-    clock = Hands(EPOCH)
+def test_b1_changed_system_time_takes_effect_in_the_next_millisecond(jumps: list[float]) -> None:
+    clock = HandSetClock(EPOCH)
     clock_ms = MillisecondClock(clock)
-    told(clock_ms, clock.now)
+    converted(clock_ms, clock.now)
     for jump in jumps:
         clock.offset = EPOCH + jump
         clock.now += 0.001
-        assert told(clock_ms, clock.now)[0] == text_of(clock.time())
+        assert converted(clock_ms, clock.now)[0] == text_of(clock.time())
 
 
-def test_b1_the_time_of_day_is_asked_once_for_each_millisecond() -> None:
-    clock = Hands(EPOCH)
+def test_b1_time_of_day_is_read_once_per_millisecond() -> None:
+    clock = HandSetClock(EPOCH)
     clock_ms = MillisecondClock(clock)
     for step in range(10_000):
         clock.now = step / 1e6
-        told(clock_ms, clock.now)
+        converted(clock_ms, clock.now)
     assert clock.asked <= 2 * 10, "once more at the end of each, where numbers are not exact"
 
 
-def test_b1_a_clock_that_stands_still_may_be_set() -> None:
+def test_b1_manual_clock_is_read_each_time() -> None:
     class Set(ManualClock):
         offset = 0.0
 
@@ -86,4 +86,4 @@ def test_b1_a_clock_that_stands_still_may_be_set() -> None:
     clock_ms = MillisecondClock(clock)
     for offset in (0.0, 3600.0, -3600.0, 0.0001):
         clock.offset = offset
-        assert told(clock_ms, clock.monotonic()) == (text_of(EPOCH + offset), EPOCH + offset)
+        assert converted(clock_ms, clock.monotonic()) == (text_of(EPOCH + offset), EPOCH + offset)

@@ -1,4 +1,4 @@
-"""Posting: first whether a side may, then whether the event can be carried, then its shape (B2, B3)."""
+"""Posting: the permission of the side is checked first, then JSON and size, then the shape (B2, B3)."""
 
 import math
 from collections.abc import Mapping
@@ -78,7 +78,7 @@ REQUIRED = [
 
 
 def poster(kind: str) -> Side:
-    """A side that may post a kind; not the runtime, if there is another."""
+    """Return a side that may post a kind: not the runtime, if there is another."""
     return min((side for side in Side if may_post(kind, side)), key=lambda side: side is Side.RUNTIME)
 
 
@@ -87,7 +87,7 @@ def example(kind: str, **fields: Any) -> dict[str, Any]:
 
 
 def problems(event: Any, side: Side = Side.PEOPLE) -> list[tuple[str, str]]:
-    """What is wrong with an event: paths and messages."""
+    """Return the paths and messages of the problems of an event."""
     with pytest.raises(EventInvalid) as caught:
         accept(event, side)
     assert caught.value.code == "event_invalid"
@@ -102,7 +102,7 @@ def judged(event: Any, side: Side) -> Posted | PostingRefused | EventInvalid:
 
 
 def read_back(posted: Posted) -> tuple[str, dict[str, Any]]:
-    """What a reader of a board gets of what was accepted."""
+    """Return an accepted event as a reader of a board gets it."""
     line = b'{"kind":"%b","at":"2027-01-15T08:00:00.000Z","data":%b}' % (posted.kind.encode(), to_json(posted.data))
     assert line.count(b"\n") == 0
     event = Event(1, line)
@@ -110,7 +110,7 @@ def read_back(posted: Posted) -> tuple[str, dict[str, Any]]:
 
 
 def is_plain(error: EventInvalid) -> bool:
-    """Whether an error can be shown anywhere."""
+    """Return whether a text is short and printable."""
     return all(line.isprintable() for line in str(error).split("\n"))
 
 
@@ -125,7 +125,7 @@ def nested(depth: int) -> list[Any]:
 
 
 @pytest.mark.parametrize(("kind", "side"), ALLOWED)
-def test_b3_a_side_posts_what_it_may(kind: EventKind, side: Side) -> None:
+def test_b3_side_posts_the_kinds_that_are_allowed(kind: EventKind, side: Side) -> None:
     posted = accept(example(kind), side)
     assert posted.kind is kind
     assert read_back(posted) == (kind, posted.data)
@@ -133,7 +133,7 @@ def test_b3_a_side_posts_what_it_may(kind: EventKind, side: Side) -> None:
 
 
 @pytest.mark.parametrize(("kind", "side"), FORBIDDEN)
-def test_b3_a_side_is_refused_what_it_may_not_post(kind: EventKind, side: Side) -> None:
+def test_b3_side_cannot_post_a_kind_that_is_not_allowed(kind: EventKind, side: Side) -> None:
     with pytest.raises(PostingRefused) as caught:
         accept(example(kind), side)
     error = caught.value
@@ -142,7 +142,7 @@ def test_b3_a_side_is_refused_what_it_may_not_post(kind: EventKind, side: Side) 
         assert word in str(error)
 
 
-def test_b3_a_refusal_says_what_is_allowed() -> None:
+def test_b3_refusal_lists_the_allowed_kinds() -> None:
     with pytest.raises(PostingRefused) as caught:
         accept({"kind": "tool_result"}, Side.WORKERS)
     assert str(caught.value) == (
@@ -169,7 +169,7 @@ GARBAGE: list[dict[Any, Any]] = [
 
 
 @pytest.mark.parametrize(("kind", "side"), FORBIDDEN)
-def test_b3_a_refusal_comes_before_the_shape_is_looked_at(kind: EventKind, side: Side) -> None:
+def test_b3_permission_is_checked_before_the_shape(kind: EventKind, side: Side) -> None:
     for fields in GARBAGE:
         with pytest.raises(PostingRefused):
             accept({"kind": str(kind), **fields}, side)
@@ -196,7 +196,7 @@ KINDS = st.sampled_from([*EventKind, *map(str, EventKind)]) | st.text() | ANYTHI
 
 
 @given(KINDS, HOSTILE, st.sampled_from(Side), st.booleans())
-def test_b3_no_dict_yields_a_kind_that_its_poster_may_not_post(
+def test_b3_no_mapping_yields_a_kind_that_its_side_may_not_post(
     kind: Any, fields: dict[Any, Any], side: Side, nearly_right: bool
 ) -> None:
     known = EXAMPLES.get(kind, {}) if isinstance(kind, str) and nearly_right else {}
@@ -220,7 +220,7 @@ ACCEPTABLE = st.recursive(
 
 
 @given(ACCEPTABLE)
-def test_b2_any_json_is_a_payload_and_is_carried_unchanged(payload: Any) -> None:
+def test_b2_any_json_is_a_payload_and_stays_unchanged(payload: Any) -> None:
     posted = accept({"kind": "user_request", "request_kind": "echo", "payload": payload}, Side.PEOPLE)
     assert posted.data["payload"] == payload
     assert read_back(posted)[1]["payload"] == payload
@@ -234,14 +234,14 @@ def test_b2_any_json_is_a_payload_and_is_carried_unchanged(payload: Any) -> None
     "kind", ["hologram", "", "TOOL_RESULT", "user_input ", "user_input\x00", "\ud800", "x" * 100_000]
 )
 @pytest.mark.parametrize("side", [Side.PEOPLE, Side.WORKERS, Side.MODEL])
-def test_b2_an_unknown_kind_is_refused_to_all_but_the_runtime(kind: str, side: Side) -> None:
+def test_b2_only_the_runtime_posts_unknown_kinds(kind: str, side: Side) -> None:
     with pytest.raises(PostingRefused, match="a kind that this version does not know") as caught:
         accept({"kind": kind, "anything": 1}, side)
     assert len(str(caught.value)) < 500
     assert str(caught.value).isprintable()
 
 
-def test_b2_the_runtime_posts_kinds_of_newer_versions_as_they_are() -> None:
+def test_b2_runtime_posts_kinds_of_newer_versions_unchanged() -> None:
     posted = accept({"kind": "hologram", "beam": {"colour": "blue"}, "data": None}, Side.RUNTIME)
     assert posted == ("hologram", {"beam": {"colour": "blue"}, "data": None})
     assert read_back(posted) == posted
@@ -265,7 +265,7 @@ def test_b2_an_event_is_an_object(event: Any) -> None:
     assert problems(event) == [("", "An event is an object with a kind and the fields of that kind.")]
 
 
-def test_b2_any_mapping_will_do_and_is_not_changed() -> None:
+def test_b2_any_mapping_is_accepted_and_not_changed() -> None:
     given_fields = {"kind": EventKind.USER_INPUT, "text": "Hello"}
     assert accept(MappingProxyType(given_fields), Side.PEOPLE) == ("user_input", {"text": "Hello", "message_id": None})
     assert given_fields == {"kind": EventKind.USER_INPUT, "text": "Hello"}
@@ -275,7 +275,7 @@ def test_b2_any_mapping_will_do_and_is_not_changed() -> None:
 
 
 @pytest.mark.parametrize(("kind", "name"), REQUIRED)
-def test_b2_a_required_field_is_missed_by_name(kind: str, name: str) -> None:
+def test_b2_missing_field_is_named(kind: str, name: str) -> None:
     event = example(kind)
     del event[name]
     assert problems(event, poster(kind)) == [(name, "This field is required.")]
@@ -292,7 +292,7 @@ def test_b2_only_the_runtime_adds_fields(kind: str) -> None:
             assert message.startswith("There is no such field. Its kind has: ")
 
 
-def test_b2_fields_of_an_inner_object_are_held_against_its_shape_too() -> None:
+def test_b2_fields_of_nested_objects_are_validated() -> None:
     response = example("user_response", error={"message": "No.", "stack": "…"})
     assert problems(response) == [("error.stack", "There is no such field.")]
     assert problems(example("user_response", error={"category": "bad luck"})) == [
@@ -351,7 +351,7 @@ def test_b2_ids_have_1_to_200_printable_characters() -> None:
         assert accept(example("user_request", request_id=good), Side.PEOPLE).data["request_id"] == good
 
 
-def test_b2_an_error_says_where_what_and_what_was_received() -> None:
+def test_b2_error_has_path_message_and_received_value() -> None:
     with pytest.raises(EventInvalid) as caught:
         accept({"kind": "user_request", "payload": {}, "priority": "very", "colour": "red"}, Side.PEOPLE)
     assert isinstance(caught.value, CallboardError)
@@ -368,7 +368,7 @@ def test_b2_an_error_says_where_what_and_what_was_received() -> None:
     }
 
 
-def test_b2_what_was_not_given_has_its_default() -> None:
+def test_b2_omitted_field_has_its_default() -> None:
     assert accept({"kind": "user_request", "request_kind": "gas_price"}, Side.PEOPLE).data == {
         "request_id": None,
         "request_kind": "gas_price",
@@ -381,7 +381,7 @@ def test_b2_what_was_not_given_has_its_default() -> None:
 # Sizes
 
 
-def test_b3_an_event_may_be_as_large_as_the_limit_and_no_larger() -> None:
+def test_b3_event_up_to_the_size_limit_is_accepted() -> None:
     event = {"kind": "user_input", "text": "né" * 100}
     size = len(to_json(event))
     assert size > len(str(event)), "bytes are counted, not characters"
@@ -391,7 +391,7 @@ def test_b3_an_event_may_be_as_large_as_the_limit_and_no_larger() -> None:
     assert (caught.value.code, caught.value.size, caught.value.limit) == ("event_too_large", size, size - 1)
 
 
-def test_b3_the_limit_is_256_kib_unless_said_otherwise() -> None:
+def test_b3_default_size_limit_is_256_kib() -> None:
     frame = len(to_json({"kind": "user_input", "text": ""}))
     accept({"kind": "user_input", "text": "x" * (256 * 1024 - frame)}, Side.PEOPLE)
     with pytest.raises(EventTooLarge, match="262,145 bytes"):
@@ -407,7 +407,7 @@ def test_b3_a_large_event_of_the_wrong_shape_is_too_large_first() -> None:
 
 
 @pytest.mark.parametrize("wrap", [lambda inner: [inner], lambda inner: {"a": inner}], ids=["lists", "objects"])
-def test_b2_as_deep_as_allowed_is_carried_and_no_deeper(wrap: Any) -> None:
+def test_b2_depth_up_to_the_limit_is_accepted(wrap: Any) -> None:
     payload: Any = wrap(1)
     for _ in range(MAX_DEPTH - 2):  # the event itself is one
         payload = wrap(payload)
@@ -419,7 +419,7 @@ def test_b2_as_deep_as_allowed_is_carried_and_no_deeper(wrap: Any) -> None:
 
 
 @pytest.mark.parametrize("depth", [150, 199, 200, 201, 254, 255, 256, 1_000, 100_000])
-def test_b2_depth_beyond_any_readers_limit_is_refused_in_the_same_words(depth: int) -> None:
+def test_b2_depth_beyond_every_decoders_limit_is_refused_with_the_same_message(depth: int) -> None:
     for side in (Side.PEOPLE, Side.RUNTIME):
         kind = "user_request" if side is Side.PEOPLE else "hologram"
         ((_, message),) = problems({"kind": kind, "request_kind": "a", "payload": nested(depth)}, side)
@@ -434,12 +434,12 @@ def test_b2_many_lists_beside_each_other_are_not_deep() -> None:
 @pytest.mark.parametrize(
     "text", ["NaN", "-Infinity", "[" * 500, "{" * 500, '"[[' * 200, '\\"[' * 200, "]" * 500 + "\\"]
 )
-def test_b2_what_stands_in_a_text_is_not_taken_for_structure(text: str) -> None:
+def test_b2_brackets_in_a_string_do_not_count_as_depth(text: str) -> None:
     for payload in (text, {text: [text]}, [[text]] * 60):
         assert accept(example("user_request", payload=payload), Side.PEOPLE).data["payload"] == payload
 
 
-def test_b2_what_contains_itself_is_refused() -> None:
+def test_b2_circular_event_is_refused() -> None:
     loop: dict[str, Any] = {}
     loop["self"] = loop
     for payload in (CIRCULAR, loop, [loop, CIRCULAR]):
@@ -461,25 +461,27 @@ NOT_JSON: list[tuple[Any, str, str, str]] = [
 
 
 @pytest.mark.parametrize(("payload", "path", "message", "received"), NOT_JSON, ids=range(len(NOT_JSON)))
-def test_b2_what_is_not_json_is_refused_with_its_place(payload: Any, path: str, message: str, received: str) -> None:
+def test_b2_value_that_is_not_json_is_refused_with_its_path(
+    payload: Any, path: str, message: str, received: str
+) -> None:
     with pytest.raises(EventInvalid) as caught:
         accept(example("user_request", payload=payload), Side.PEOPLE)
     assert caught.value.problems == [{"path": path, "message": message, "received": received}]
 
 
-def test_b2_a_needle_in_a_haystack_is_refused_without_a_long_search() -> None:
+def test_b2_invalid_value_in_a_large_event_is_refused_after_a_bounded_search() -> None:
     payload: list[Any] = [0] * 100_000
     payload.append(math.nan)
     assert problems(example("user_request", payload=payload)) == [("", "Something in it cannot be written as JSON.")]
 
 
 @pytest.mark.parametrize("text", ["\x00", "a\x00b", "\u2028", "\U0001f3ad", "\ufeff", ']}\n\n{"seq":1'])
-def test_b2_odd_text_in_a_payload_is_carried(text: str) -> None:
+def test_b2_unusual_text_in_a_payload_is_kept(text: str) -> None:
     posted = accept(example("user_request", payload={text: text}), Side.PEOPLE)
     assert read_back(posted)[1]["payload"] == {text: text}
 
 
-def test_b2_python_values_that_json_can_say_are_taken_as_that() -> None:
+def test_b2_python_values_with_a_json_form_are_accepted() -> None:
     payload = {"at": datetime(2027, 1, 15, 8, tzinfo=UTC), "both": (1, 2), 3: EventKind.TEXT}
     data = accept(example("user_request", payload=payload), Side.PEOPLE).data["payload"]
     assert data == {"at": "2027-01-15T08:00:00Z", "both": [1, 2], "3": "text"}
@@ -497,7 +499,7 @@ def test_b2_python_values_that_json_can_say_are_taken_as_that() -> None:
     ],
     ids=range(6),
 )
-def test_b2_an_error_stays_short_and_printable_whatever_was_posted(fields: Mapping[str, Any]) -> None:
+def test_b2_error_is_short_and_printable_for_any_event(fields: Mapping[str, Any]) -> None:
     with pytest.raises(EventInvalid) as caught:
         accept({"kind": "user_input", "text": 5, **fields}, Side.PEOPLE)
     assert len(str(caught.value)) < 5_000
@@ -507,6 +509,6 @@ def test_b2_an_error_stays_short_and_printable_whatever_was_posted(fields: Mappi
         assert str(caught.value).endswith("\n- and 4,981 more")
 
 
-def test_b3_a_second_kind_in_disguise_does_not_pass() -> None:
+def test_b3_disguised_second_kind_is_refused() -> None:
     event = cast("dict[Any, Any]", {"kind": "user_input", "text": "Hello", b"kind": "tool_result"})
     assert problems(event) == [("kind", "Input should be <EventKind.USER_INPUT: 'user_input'>.")]

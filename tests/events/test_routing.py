@@ -1,4 +1,4 @@
-"""The routing of events, cell by cell, against the table as it was agreed upon (B3)."""
+"""The routing of events, cell by cell, against the agreed table (B3)."""
 
 import subprocess
 import sys
@@ -87,20 +87,20 @@ def test_b3_the_table_has_a_row_for_every_kind() -> None:
 
 
 @pytest.mark.parametrize(("kind", "side"), CELLS)
-def test_b3_who_posts(kind: str, side: str) -> None:
+def test_b3_sides_that_may_post_each_kind(kind: str, side: str) -> None:
     assert may_post(kind, Side(side)) is (side in AGREED[kind].posted_by)
     assert (kind in postable(Side(side))) is (side in AGREED[kind].posted_by)
 
 
 @pytest.mark.parametrize(("kind", "side"), CELLS)
-def test_b3_who_sees(kind: str, side: str) -> None:
+def test_b3_sides_that_see_each_kind(kind: str, side: str) -> None:
     agreed = side in AGREED[kind].seen_by or side == "runtime"  # it keeps the board
     assert seen_by(kind, Side(side)) is agreed
     assert seen_by(kind, Side(side), {"message": "hello"}) is agreed
 
 
 @pytest.mark.parametrize("kind", AGREED)
-def test_b3_what_enters_the_transcript(kind: str) -> None:
+def test_b3_kinds_that_enter_the_transcript(kind: str) -> None:
     agreed = AGREED[kind].transcript
     assert route(kind).transcript == agreed
     always = agreed in ("yes", "as_result")
@@ -112,7 +112,7 @@ def test_b3_what_enters_the_transcript(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", AGREED)
-def test_b3_the_two_families(kind: str) -> None:
+def test_b3_family_of_each_kind(kind: str) -> None:
     agreed = AGREED[kind].family
     for mode, of_tool in (("inline", "chat"), ("background", "system"), ("human", "system"), ("newer", "system")):
         assert family(kind, {"mode": mode}) == (of_tool if agreed == "by mode" else agreed)
@@ -121,18 +121,18 @@ def test_b3_the_two_families(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("for_model", "seen"),
     [(True, True), (False, False), (None, False), ("true", False), (1, False), ([], False)],
 )
-def test_b3_the_model_sees_a_system_error_only_where_its_poster_says_so(said: Any, told: bool) -> None:
-    data = {"message": "Out of paper.", "for_model": said}
-    assert seen_by("system_error", Side.MODEL, data) is told
-    assert enters_transcript("system_error", data) is told
+def test_b3_model_sees_a_system_error_only_with_for_model(for_model: Any, seen: bool) -> None:
+    data = {"message": "Out of paper.", "for_model": for_model}
+    assert seen_by("system_error", Side.MODEL, data) is seen
+    assert enters_transcript("system_error", data) is seen
     assert not seen_by("system_error", Side.WORKERS, data)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in AGREED if AGREED[kind].transcript != "where_said"])
-def test_b3_saying_so_opens_no_other_kind_to_the_model(kind: str) -> None:
+def test_b3_for_model_has_no_effect_on_other_kinds(kind: str) -> None:
     assert seen_by(kind, Side.MODEL, {"for_model": True}) is ("model" in AGREED[kind].seen_by)
 
 
@@ -160,7 +160,7 @@ def test_b3_an_unknown_kind_is_for_people_and_never_for_the_model(kind: str, dat
 
 
 @given(st.sampled_from(EventKind) | UNKNOWN, DATA)
-def test_b3_no_system_event_is_in_the_transcript_unless_its_row_lets_it_in(
+def test_b3_system_event_enters_the_transcript_only_if_its_route_says_so(
     kind: str, data: dict[str, Any] | None
 ) -> None:
     allowed = {"tool_result", "human_answer", "wallet_tx_response"}
@@ -170,7 +170,7 @@ def test_b3_no_system_event_is_in_the_transcript_unless_its_row_lets_it_in(
         assert seen_by(kind, Side.MODEL, data) or route(kind).transcript is Transcript.FINISHED_MESSAGE
 
 
-def test_b3_the_model_posts_nothing_by_itself() -> None:
+def test_b3_model_cannot_post() -> None:
     assert postable(Side.MODEL) == ()
 
 

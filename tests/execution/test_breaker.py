@@ -371,7 +371,7 @@ async def test_x6_breaker_of_a_tool_that_is_lent_is_its_sessions_own() -> None:
             return 1
 
         for session in (harness.session, other):
-            live_session(session).toolbox.lend(
+            live_session(session).toolbox.replace_own_tools(
                 [pick.with_(retry=RetryPolicy(max_attempts=1), breaker=BreakerPolicy(failure_threshold=1))]
             )
         await harness.session.call("pick", {"fails": True})

@@ -434,11 +434,11 @@ async def test_x9_a_tool_that_is_lent_takes_nobody_elses_places() -> None:
 
         calls: list[asyncio.Future[Outcome]] = []
         for session in sessions:
-            live_session(session).toolbox.lend([pick.with_()])
+            live_session(session).toolbox.replace_own_tools([pick.with_()])
             calls.append(asyncio.ensure_future(session.call("pick")))
         await settle()
         assert harness.runtime.manager.queued == 0
-        live_session(sessions[0]).toolbox.lend([])
+        live_session(sessions[0]).toolbox.replace_own_tools([])
         waits.set()
         assert [outcome.value for outcome in await asyncio.gather(*calls)] == [1, 1]
         assert harness.runtime.manager._slots._holders == {}

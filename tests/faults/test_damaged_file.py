@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 
 @tool
 async def echo(text: Annotated[str, "Any"]) -> str:
-    """Say it again."""
+    """Return the text."""
     return text
 
 

@@ -1,4 +1,4 @@
-"""Arguments, answers and events that are nested as deeply as JSON allows: whatever is kept can be read again (X4)."""
+"""Arguments, answers and events that are nested to the limit: every stored value can be read again (X4)."""
 
 from collections.abc import AsyncGenerator
 from typing import Annotated, Any
@@ -20,7 +20,7 @@ async def take(value: Annotated[Any, "Anything"]) -> str:
 
 @tool(mode="human", answer=dict[str, Any])
 async def ask(value: Annotated[Any, "Anything"]) -> dict[str, Any]:  # pyright: ignore[reportReturnType]
-    """Ask somebody."""
+    """Ask a person."""
 
 
 def nested(levels: int) -> str:
@@ -38,7 +38,7 @@ async def test_x4_every_event_of_a_deep_call_can_be_read(levels: int, store_url:
         assert len(await session.history()) == 1
 
 
-async def test_m3_an_answer_that_is_too_deep_is_refused_and_the_request_stays_open(store_url: str) -> None:
+async def test_m3_answer_that_is_nested_too_deeply_is_refused_and_the_request_stays_open(store_url: str) -> None:
     async with Runtime([ask], store=store_url) as runtime:
         session = await runtime.open("s", "u")
         outcome = await session.call("ask", {"value": 1})

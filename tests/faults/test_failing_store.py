@@ -1,4 +1,4 @@
-"""A store that fails in ways that nobody foresaw, or not before the end: nobody waits for ever (B6)."""
+"""A store that fails in unexpected ways or until the end: no caller waits forever (B6)."""
 
 import asyncio
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ SOON = 20.0
 
 @tool
 async def echo(text: Annotated[str, "Any"]) -> str:
-    """Say it again."""
+    """Return the text."""
     return text
 
 
-async def test_b6_fault_of_the_store_is_told_to_who_waits_and_the_next_is_written(
+async def test_b6_waiting_caller_gets_the_error_of_the_store_and_the_next_change_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Runtime([echo], store=f"sqlite:///{tmp_path / 'callboard.db'}") as runtime:
@@ -41,7 +41,7 @@ async def test_b6_fault_of_the_store_is_told_to_who_waits_and_the_next_is_writte
         assert await session.post({"kind": "user_input", "text": "second"}) == 1
 
 
-async def test_b6_session_that_could_not_be_made_is_made_the_next_time(
+async def test_b6_session_that_could_not_be_created_is_created_by_the_next_attempt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Runtime([echo], store=f"sqlite:///{tmp_path / 'callboard.db'}") as runtime:
@@ -57,7 +57,7 @@ async def test_b6_session_that_could_not_be_made_is_made_the_next_time(
         assert (await session.call("echo", {"text": "yes"})).value == "yes"
 
 
-async def test_b6_who_waits_for_a_store_that_does_not_come_back_is_told_at_the_end(
+async def test_b6_caller_that_waits_for_a_lost_store_gets_an_error_at_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runtime = Runtime([echo], store=f"sqlite:///{tmp_path / 'callboard.db'}")

@@ -1,4 +1,4 @@
-"""What the store refuses of a session's writing harms nothing else in it, and leaves no trace (E5, B6, X10)."""
+"""A change that the store refuses leaves no trace, and other changes of the session are written (E5, B6, X10)."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -41,7 +41,7 @@ async def pay(name: Annotated[str, "Any"]) -> str:
 
 @tool
 async def complain(name: Annotated[str, "Any"]) -> str:
-    """Fail with details that JSON has no word for."""
+    """Fail with details that JSON cannot represent."""
     raise ToolError(name, details={"ratio": float("nan"), "most": float("inf")})
 
 
@@ -50,13 +50,13 @@ TOOLS = (charge, plan, pay, complain)
 
 @pytest.fixture
 async def pair(tmp_path: Path) -> AsyncIterator[tuple[Session, Session]]:
-    """The same session in two runtimes, neither of which knows what the other does."""
+    """Open the same session in two runtimes that do not notify each other."""
     store = f"sqlite:///{tmp_path / 'callboard.db'}"
     async with Runtime(TOOLS, store=store) as one, Runtime(TOOLS, store=store) as two:
         yield await one.open("s", "ann"), await two.open("s", "ann")
 
 
-async def test_x10_call_that_another_process_made_does_not_take_others_down_with_it(
+async def test_x10_call_of_another_process_does_not_affect_calls_in_the_same_batch(
     pair: tuple[Session, Session],
 ) -> None:
     here, there = pair
@@ -76,7 +76,7 @@ async def test_x10_call_that_another_process_made_does_not_take_others_down_with
     assert (await here.result(asked.execution_id, timeout=20)).value == "c3"
 
 
-async def test_x10_what_a_refused_call_had_called_is_not_stored_and_does_not_run(pair: tuple[Session, Session]) -> None:
+async def test_x10_nested_calls_of_a_refused_call_are_not_stored_and_do_not_run(pair: tuple[Session, Session]) -> None:
     here, there = pair
     first = await there.call("plan", {"name": "c1"}, call_id="c1")
     before = [(record.id, record.status) for record in await here.history()]
@@ -89,7 +89,7 @@ async def test_x10_what_a_refused_call_had_called_is_not_stored_and_does_not_run
     assert sorted(ran) == ["c1/charge", "c2"]
 
 
-async def test_b6_error_that_json_has_no_word_for_is_stored(pair: tuple[Session, Session]) -> None:
+async def test_b6_error_with_details_that_json_cannot_represent_is_stored(pair: tuple[Session, Session]) -> None:
     here, there = pair
     outcome = await here.call("complain", {"name": "no"})
     assert outcome.error is not None
@@ -98,7 +98,7 @@ async def test_b6_error_that_json_has_no_word_for_is_stored(pair: tuple[Session,
     assert (stored.error.message, stored.error.details) == ("no", {"ratio": None, "most": None})
 
 
-async def test_e5_result_of_a_caller_who_left_while_it_was_stored_waits_to_be_taken(
+async def test_e5_result_of_a_caller_cancelled_during_the_commit_waits_to_be_taken(
     pair: tuple[Session, Session],
 ) -> None:
     here, _ = pair
@@ -118,7 +118,7 @@ async def test_e5_result_of_a_caller_who_left_while_it_was_stored_waits_to_be_ta
     assert [outcome.value for outcome in await here.take_results()] == [name]
 
 
-async def test_b6_cancel_that_was_acknowledged_is_stored(pair: tuple[Session, Session]) -> None:
+async def test_b6_acknowledged_cancellation_is_stored(pair: tuple[Session, Session]) -> None:
     here, there = pair
     asked = await here.call("pay", {"name": "c1"})
     assert await here.cancel(asked.execution_id)
@@ -126,7 +126,7 @@ async def test_b6_cancel_that_was_acknowledged_is_stored(pair: tuple[Session, Se
     assert await there.requests() == []
 
 
-async def test_x10_edited_call_is_still_the_call_that_was_made(pair: tuple[Session, Session]) -> None:
+async def test_x10_call_with_edited_arguments_is_still_the_same_call(pair: tuple[Session, Session]) -> None:
     here, there = pair
     asked = await here.call("pay", {"name": "c1"}, call_id="c1")
     [request] = await here.requests()

@@ -1,4 +1,4 @@
-"""When a process counts as dead: only if its beat stands still while somebody watches (E5)."""
+"""Liveness: a process counts as dead only if its beat does not change while another process polls (E5)."""
 
 import os
 import subprocess
@@ -11,7 +11,15 @@ import pytest
 
 from callboard.sessions import heartbeat, liveness
 from callboard.sessions.heartbeat import BEAT, Heartbeat
-from callboard.sessions.liveness import LEASE, LONG_LEASE, Fate, fate_of, is_dead, lives_here, this_process
+from callboard.sessions.liveness import (
+    LEASE,
+    LONG_LEASE,
+    ProcessState,
+    is_dead,
+    lives_here,
+    process_state,
+    this_process,
+)
 from callboard.storage.errors import StoreUnavailable
 from callboard.storage.owners import LEFT, RECOVERING, Recovered
 from callboard.storage.rows import OwnerRow
@@ -23,7 +31,7 @@ ELSEWHERE = OwnerRow(id="other", host="another machine", pid=1, started="1", bea
 
 
 class Owners:
-    """A store that knows nothing but processes and their locks."""
+    """A store of processes and their locks alone."""
 
     def __init__(self, *rows: OwnerRow) -> None:
         self.rows = list(rows)
@@ -48,7 +56,7 @@ class Owners:
 
 
 class Watcher:
-    """Watches others as time passes."""
+    """Polls other processes as time passes."""
 
     def __init__(self, store: Owners, monkeypatch: pytest.MonkeyPatch) -> None:
         async def nothing() -> None: ...
@@ -68,7 +76,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Callable[[Owners], Watcher]:
     return lambda store: Watcher(store, monkeypatch)
 
 
-async def test_e5_beat_that_stands_still_for_a_lease_is_death(watch: Callable[[Owners], Watcher]) -> None:
+async def test_e5_process_without_a_beat_for_a_lease_is_dead(watch: Callable[[Owners], Watcher]) -> None:
     store = Owners(ELSEWHERE)
     watcher = watch(store)
     for _ in range(round(LEASE / BEAT)):
@@ -78,7 +86,7 @@ async def test_e5_beat_that_stands_still_for_a_lease_is_death(watch: Callable[[O
     assert store.dead == ["other"]
 
 
-async def test_e5_beat_that_goes_on_is_life(watch: Callable[[Owners], Watcher]) -> None:
+async def test_e5_process_with_a_changing_beat_is_alive(watch: Callable[[Owners], Watcher]) -> None:
     store = Owners(ELSEWHERE)
     watcher = watch(store)
     for beat in range(40):
@@ -87,8 +95,8 @@ async def test_e5_beat_that_goes_on_is_life(watch: Callable[[Owners], Watcher]) 
     assert store.dead == []
 
 
-async def test_e5_time_in_which_nobody_watched_does_not_count(watch: Callable[[Owners], Watcher]) -> None:
-    """The watcher itself was stopped, and so perhaps was everybody."""
+async def test_e5_silence_while_no_process_polled_does_not_count(watch: Callable[[Owners], Watcher]) -> None:
+    """The polling process itself was stopped, and perhaps all others too."""
     store = Owners(ELSEWHERE)
     watcher = watch(store)
     await watcher.look()
@@ -97,7 +105,7 @@ async def test_e5_time_in_which_nobody_watched_does_not_count(watch: Callable[[O
     assert store.dead == []
 
 
-async def test_e5_time_in_which_the_store_was_away_does_not_count(watch: Callable[[Owners], Watcher]) -> None:
+async def test_e5_silence_during_an_outage_of_the_store_does_not_count(watch: Callable[[Owners], Watcher]) -> None:
     store = Owners(ELSEWHERE)
     watcher = watch(store)
     for _ in range(round(LEASE / BEAT)):
@@ -112,7 +120,7 @@ async def test_e5_time_in_which_the_store_was_away_does_not_count(watch: Callabl
     assert store.dead == ["other"]
 
 
-async def test_e5_process_whose_lock_is_held_is_alive_however_long_it_is_silent(
+async def test_e5_process_with_a_held_lock_is_alive_without_beats(
     watch: Callable[[Owners], Watcher],
 ) -> None:
     store = Owners(ELSEWHERE)
@@ -125,7 +133,7 @@ async def test_e5_process_whose_lock_is_held_is_alive_however_long_it_is_silent(
     assert store.dead == ["other"], "it has been silent for long enough"
 
 
-async def test_e5_process_of_which_nothing_but_its_beat_is_known_has_a_long_lease(
+async def test_e5_process_known_only_by_its_beat_has_a_long_lease(
     watch: Callable[[Owners], Watcher],
 ) -> None:
     store = Owners(ELSEWHERE)
@@ -137,7 +145,7 @@ async def test_e5_process_of_which_nothing_but_its_beat_is_known_has_a_long_leas
     assert store.dead == ["other"]
 
 
-async def test_e5_process_that_left_work_behind_is_inherited_from_at_once(watch: Callable[[Owners], Watcher]) -> None:
+async def test_e5_work_of_a_process_that_left_is_recovered_at_once(watch: Callable[[Owners], Watcher]) -> None:
     store = Owners(replace(ELSEWHERE, beat=-1))
     await watch(store).look()
     assert store.dead == ["other"]
@@ -154,36 +162,36 @@ def test_e5_process_of_this_machine_is_known_to_be_dead() -> None:
             theirs = replace(me, pid=process.pid, started=file.read().rpartition(")")[2].split()[19])
         assert not is_dead(theirs)
         process.kill()
-        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it is dead, and nobody has taken notice
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it is dead, and not reaped yet
         assert is_dead(theirs)
     assert is_dead(theirs)
 
 
 @pytest.mark.parametrize(
-    ("here", "locked", "still", "fate"),
+    ("here", "locked", "still", "state"),
     [
-        (False, True, 0.0, Fate.DIED),  # a forked child has its lock
-        (False, None, 0.0, Fate.DIED),
-        (True, True, 1e6, Fate.LIVES),
-        (True, None, 1e6, Fate.LIVES),
-        (True, False, LEASE, Fate.LIVES),  # the database was restarted while its interpreter was held up
-        (True, False, LONG_LEASE, Fate.LAPSED),  # its runtime ended without telling the store
-        (None, True, 1e6, Fate.LIVES),
-        (None, False, LEASE - 0.1, Fate.LIVES),
-        (None, False, LEASE, Fate.LAPSED),
-        (None, None, LONG_LEASE - 0.1, Fate.LIVES),
-        (None, None, LONG_LEASE, Fate.LAPSED),
+        (False, True, 0.0, ProcessState.DIED),  # a forked child has its lock
+        (False, None, 0.0, ProcessState.DIED),
+        (True, True, 1e6, ProcessState.LIVES),
+        (True, None, 1e6, ProcessState.LIVES),
+        (True, False, LEASE, ProcessState.LIVES),  # the database was restarted while its interpreter was held up
+        (True, False, LONG_LEASE, ProcessState.LAPSED),  # its runtime ended without telling the store
+        (None, True, 1e6, ProcessState.LIVES),
+        (None, False, LEASE - 0.1, ProcessState.LIVES),
+        (None, False, LEASE, ProcessState.LAPSED),
+        (None, None, LONG_LEASE - 0.1, ProcessState.LIVES),
+        (None, None, LONG_LEASE, ProcessState.LAPSED),
     ],
 )
-def test_e5_knowledge_of_a_process_comes_before_its_beat(
-    here: bool | None, locked: bool | None, still: float, fate: Fate
+def test_e5_operating_system_and_lock_outweigh_the_beat(
+    here: bool | None, locked: bool | None, still: float, state: ProcessState
 ) -> None:
-    assert fate_of(5, here, locked, still) is fate
-    assert fate_of(LEFT, here, locked, still) is Fate.LEFT
-    assert fate_of(RECOVERING, here, locked, still) is Fate.TAKEN
+    assert process_state(5, here, locked, still) is state
+    assert process_state(LEFT, here, locked, still) is ProcessState.LEFT
+    assert process_state(RECOVERING, here, locked, still) is ProcessState.TAKEN
 
 
-def test_e5_leases_are_longer_than_a_handler_that_holds_the_interpreter() -> None:
+def test_e5_leases_are_longer_than_a_handler_that_blocks_the_interpreter() -> None:
     assert LEASE > 4.3 + 2 * BEAT
     assert LONG_LEASE > 15.0 + 2 * BEAT
 
@@ -212,7 +220,7 @@ async def test_e5_the_log_says_how_a_process_ended(
     assert "gone" not in caplog.text
 
 
-def test_e5_what_cannot_be_known_of_a_process_is_not_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_e5_unknown_state_of_a_process_is_not_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
     me = this_process()
     assert lives_here(me) is True
     assert lives_here(replace(me, host="another machine")) is None

@@ -24,9 +24,7 @@ async def posted(served: Served, *kinds: str, session_id: str = "s") -> list[dic
     session = await served.runtime.open(session_id, user_id="local")
     async with asyncio.timeout(DEADLINE):
         snapshot = await session.snapshot()
-    board = session.board
-    events = board.read(0) if board.remembers(0) else await board.recall(0)
-    found = [event for event in events if event.seq <= snapshot.last_seq]
+    found = [event for event in await session.board.page(0) if event.seq <= snapshot.last_seq]
     return [event.data for event in found if not kinds or event.kind in kinds]
 
 

@@ -128,7 +128,7 @@ async def test_h2_live_text_comes_without_a_number_in_the_order_in_which_it_was_
     async with plain.stream("live") as stream:
         await anext(stream)
         await session.notice("before")
-        session.board.say(encode_event("text", 0.0, b'{"delta":"now"}'))
+        session.board.deliver_live(encode_event("text", 0.0, b'{"delta":"now"}'))
         await session.notice("after")
         seen = [await anext(stream) for _ in range(3)]
     assert [(each.id, each.event) for each in seen] == [(1, "system_notice"), (None, "text"), (2, "system_notice")]
@@ -160,7 +160,7 @@ async def test_h2_one_timer_serves_all_readers_and_stops_with_the_last() -> None
             _ = await anext(one), await anext(other)
             assert clock.pending == before + 1
             assert len(served.services.streams) == 2
-        await until(lambda: not session.board.watched)
+        await until(lambda: not session.board.has_readers)
         await clock.advance(15)
         assert clock.pending == before
 
@@ -301,7 +301,7 @@ async def test_b7_a_reader_that_stops_reading_is_dropped_and_can_resume() -> Non
         for _ in range(3):
             await clock.advance(15)
         await until(lambda: not len(served.services.streams))
-        assert not session.board.watched
+        assert not session.board.has_readers
         got = b""
         with suppress(ConnectionError):  # it was broken off
             async with asyncio.timeout(DEADLINE):
@@ -339,4 +339,4 @@ async def test_a_client_that_leaves_is_forgotten(plain: Served) -> None:
     ):
         assert response.status_code == 200
         await anext(response.aiter_raw())
-    await until(lambda: not len(plain.services.streams) and not session.board.watched)
+    await until(lambda: not len(plain.services.streams) and not session.board.has_readers)

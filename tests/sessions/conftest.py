@@ -1,4 +1,4 @@
-"""Every store that a session can have, and what the tests of sessions share."""
+"""Fixtures for every store that a session can have, and helpers of the tests of sessions."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -16,7 +16,7 @@ from callboard.storage.rows import ExecutionRow, OwnerRow, RequestRow
 from callboard.storage.store import Store
 
 SOON = 20.0
-"""How many seconds something may take that takes milliseconds."""
+"""Seconds after which an action that takes milliseconds counts as failed."""
 
 
 # Stores
@@ -24,7 +24,7 @@ SOON = 20.0
 
 @asynccontextmanager
 async def stored(url: str) -> AsyncGenerator[Store]:
-    """The store itself, past every runtime."""
+    """Open the store itself, without a runtime."""
     store = open_store(url)
     await store.open(lambda session_id: None)
     try:
@@ -33,11 +33,11 @@ async def stored(url: str) -> AsyncGenerator[Store]:
         await store.close()
 
 
-# What is on a board, and how calls end
+# Events of a board, and ends of calls
 
 
 async def board_of(session: Session, after: int = 0) -> list[Event]:
-    """What is on the board now, also what others wrote, read as every reader reads it."""
+    """Return the events of the board now, those of other processes included, through the public interface."""
     await live_session(session).settle()
     last = session.board.last_seq
     if live_session(session).durable:
@@ -55,7 +55,7 @@ async def board_of(session: Session, after: int = 0) -> list[Event]:
 
 
 async def seen(session: Session, kind: str, *, after: int = 0, **fields: Any) -> Event:
-    """The first event after a number that is of that kind and says that, as soon as it is there."""
+    """Wait for the first event after a number that has this kind and these fields, and return it."""
     async with asyncio.timeout(SOON), aclosing(session.events(after)) as stream:
         async for event in stream:
             if event.kind == kind and all(event.data.get(name) == value for name, value in fields.items()):
@@ -64,28 +64,28 @@ async def seen(session: Session, kind: str, *, after: int = 0, **fields: Any) ->
 
 
 async def ended(session: Session, execution_id: str) -> Outcome:
-    """How an execution ended, as soon as it has."""
+    """Wait for the end of an execution, and return it."""
     async with asyncio.timeout(SOON):
         return await session.result(execution_id)
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Return when something is so."""
+    """Wait until a condition holds."""
     async with asyncio.timeout(SOON):
         while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0.002)
 
 
-# What a process that died has left
+# Work of a process that died
 
 
 def dead(name: str = "dead") -> OwnerRow:
-    """A process that left work behind."""
+    """Return the row of a process that left work behind."""
     return OwnerRow(id=name, host="elsewhere", pid=1, started="", beat=-1)
 
 
 async def left_behind(url: str, execution_id: str, session_id: str, change: Callable[[ExecutionRow], Any]) -> None:
-    """Make it look as if a process died that held an execution, in the state which `change` makes of it."""
+    """Rewrite a stored execution with `change`, as if the process that owned it had died."""
     async with stored(url) as store:
         row = await store.execution(session_id, execution_id)
         assert row is not None
@@ -95,7 +95,7 @@ async def left_behind(url: str, execution_id: str, session_id: str, change: Call
 
 
 async def rewrite(url: str, row: RequestRow, was: str) -> None:
-    """Change a stored request, past every runtime."""
+    """Change a stored request, without a runtime."""
     async with stored(url) as store:
         (result,) = await store.commit([Change(row.session_id, requests=[RequestWrite(row, was)])])
         assert isinstance(result, int), result
@@ -106,7 +106,7 @@ Make = Callable[..., Runtime]
 
 @pytest.fixture
 def make(store_url: str) -> Make:
-    """Makes a runtime on the store."""
+    """Make a runtime on the store."""
 
     def runtime(*tools: Tool, **options: Any) -> Runtime:
         return Runtime(tools, store=store_url, **options)

@@ -1,4 +1,4 @@
-"""Tasks that nobody waits for: they harm nothing, and end with their owner."""
+"""Background tasks: their errors are logged, and they end with their owner."""
 
 import asyncio
 import inspect
@@ -12,7 +12,7 @@ from callboard.testing import settle
 pytestmark = pytest.mark.anyio
 
 
-async def test_what_goes_wrong_with_an_errand_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+async def test_error_of_a_background_task_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     async def fails(error: Exception) -> None:
         raise error
 
@@ -27,7 +27,7 @@ async def test_what_goes_wrong_with_an_errand_is_logged(caplog: pytest.LogCaptur
     await background.close()
 
 
-async def test_closing_stops_what_is_under_way_and_what_never_began() -> None:
+async def test_closing_cancels_running_and_unstarted_tasks() -> None:
     ended: list[str] = []
 
     async def waits() -> None:

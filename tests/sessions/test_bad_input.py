@@ -1,4 +1,4 @@
-"""What people, models and clocks do wrong: each is a clear error, or is handled, and harms nothing else (B3, E2)."""
+"""Mistakes of people, models and clocks: each is a clear error or is handled, without side effects (B3, E2)."""
 
 from typing import Annotated, Any
 
@@ -19,17 +19,17 @@ pytestmark = pytest.mark.anyio
 
 @tool
 async def echo(text: Annotated[str, "What"] = "") -> str:
-    """Give it back."""
+    """Return the text."""
     return text
 
 
 @tool(mode="background")
 async def late(text: Annotated[str, "What"] = "") -> str:
-    """Give it back later."""
+    """Return the text later."""
     return text
 
 
-async def test_b3_kinds_that_one_may_not_post_are_refused_before_their_shape_is_looked_at(make: Make) -> None:
+async def test_b3_kinds_that_people_may_not_post_are_refused_before_their_shape_is_checked(make: Make) -> None:
     async with make(echo) as runtime:
         session = await runtime.open("s", "ann")
         for side in (Side.PEOPLE, Side.WORKERS, Side.MODEL):
@@ -86,7 +86,7 @@ async def test_b3_events_that_are_too_large_or_too_deep_are_refused(make: Make) 
         assert await session.notice("still works") == 2
 
 
-async def test_b3_any_text_comes_back_as_it_was(store_url: str) -> None:
+async def test_b3_any_text_is_returned_unchanged(store_url: str) -> None:
     texts = [
         "a\x00b",
         "\u2028\u2029\n\r\t.",
@@ -114,7 +114,7 @@ async def test_b3_any_text_comes_back_as_it_was(store_url: str) -> None:
             assert [outcome.value for outcome in await session.take_results()] == texts
 
 
-async def test_e2_executions_and_calls_that_there_are_not(make: Make) -> None:
+async def test_e2_executions_and_calls_that_do_not_exist(make: Make) -> None:
     async with make(echo) as runtime:
         session = await runtime.open("s", "ann")
         for name in ("", "x" * 100_000, "a\x00b", "\ud800", "'; --"):
@@ -129,7 +129,7 @@ async def test_e2_executions_and_calls_that_there_are_not(make: Make) -> None:
         assert await session.cancel_all() == 0
 
 
-async def test_e2_cursors_that_there_are_not(make: Make) -> None:
+async def test_e2_cursors_that_do_not_exist(make: Make) -> None:
     async with make(echo) as runtime:
         session = await runtime.open("s", "ann")
         await session.notice("one")
@@ -142,9 +142,9 @@ async def test_e2_cursors_that_there_are_not(make: Make) -> None:
         await waiting.aclose()
 
 
-async def test_b1_clock_that_is_set_back_changes_no_order(store_url: str) -> None:
+async def test_b1_clock_set_back_does_not_change_the_order(store_url: str) -> None:
     class Wild(ManualClock):
-        """The time of day jumps about."""
+        """A clock whose time of day jumps."""
 
         offset = 0.0
 

@@ -1,4 +1,4 @@
-"""The end of a runtime: whatever happens in that moment, it comes to its end (E3)."""
+"""The end of a runtime: it completes, whatever happens at that moment (E3)."""
 
 import asyncio
 
@@ -30,7 +30,7 @@ def take_over(claims: list[Claim]) -> None:
 
 
 @pytest.mark.parametrize("turns", range(6))
-async def test_e3_process_that_is_told_to_look_as_it_ends_does_end(turns: int) -> None:
+async def test_e3_process_that_is_notified_while_it_ends_does_end(turns: int) -> None:
     ownership = Heartbeat(open_store("memory://"), this_process(), take_over, nothing)
     await ownership.open()
     await asyncio.sleep(0)

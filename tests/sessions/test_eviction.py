@@ -1,4 +1,4 @@
-"""Sessions that nobody uses leave memory, and come back by themselves (E6)."""
+"""Idle sessions leave memory, and are loaded again when they are used (E6)."""
 
 import asyncio
 import gc
@@ -42,7 +42,7 @@ TOOLS = (quick, hang, pay)
 
 
 async def idle(clock: ManualClock, *sessions: Session) -> None:
-    """Let the time pass after which a session that is not used is let go."""
+    """Advance the clock until idle sessions are evicted."""
     for session in sessions:
         await live_session(session).settle()
     await clock.advance(2 * IDLE)
@@ -52,7 +52,7 @@ def is_away(session: Session) -> bool:
     return len(live_session(session).index.by_id) == 0 and session.board.first_seq > session.board.last_seq
 
 
-async def test_e6_idle_session_is_freed_if_nobody_holds_it(shared_url: str) -> None:
+async def test_e6_idle_session_without_references_is_freed(shared_url: str) -> None:
     clock = ManualClock()
     async with Runtime(TOOLS, store=shared_url, clock=clock) as runtime:
         session = await runtime.open("s", "ann")
@@ -68,7 +68,7 @@ async def test_e6_idle_session_is_freed_if_nobody_holds_it(shared_url: str) -> N
         assert [event.kind for event in await board_of(session)][-1] == "tool_result"
 
 
-async def test_e6_stranger_brings_nothing_back_to_its_owner_half(shared_url: str) -> None:
+async def test_e6_open_by_another_user_does_not_load_half_a_session(shared_url: str) -> None:
     clock = ManualClock()
     async with Runtime(TOOLS, store=shared_url, clock=clock) as runtime, Runtime(TOOLS, store=shared_url) as other:
         session = await runtime.open("s", "ann")
@@ -83,7 +83,7 @@ async def test_e6_stranger_brings_nothing_back_to_its_owner_half(shared_url: str
         assert session.has_pending_work, "a result of another process waits"
 
 
-async def test_e6_held_session_goes_on_working(shared_url: str) -> None:
+async def test_e6_referenced_session_works_after_its_eviction(shared_url: str) -> None:
     clock = ManualClock()
     async with Runtime(TOOLS, store=shared_url, clock=clock) as runtime:
         session = await runtime.open("s", "ann")
@@ -91,7 +91,7 @@ async def test_e6_held_session_goes_on_working(shared_url: str) -> None:
         await idle(clock, session)
         assert is_away(session)
         assert (await session.call("quick", {"number": 2})).value == 2
-        assert await session.call("quick", {"number": 1}, call_id="c") == first, "an id is known for ever"
+        assert await session.call("quick", {"number": 1}, call_id="c") == first, "a call id is known forever"
         assert (await ended(session, first.execution_id)).value == 1
         assert [event.seq for event in await board_of(session)] == list(range(1, 9))
         assert await session.cancel(first.execution_id) is False
@@ -99,7 +99,7 @@ async def test_e6_held_session_goes_on_working(shared_url: str) -> None:
         assert await runtime.open("s", "ann") is session
 
 
-async def test_e6_session_in_use_is_not_let_go(shared_url: str) -> None:
+async def test_e6_session_in_use_is_not_evicted(shared_url: str) -> None:
     clock = ManualClock()
     async with Runtime(TOOLS, store=shared_url, clock=clock) as runtime:
         session = await runtime.open("s", "ann")
@@ -132,7 +132,7 @@ async def test_e6_session_that_runs_or_waits_stays(shared_url: str, name: str) -
         assert len(runtime.sessions) == 0
 
 
-async def test_e6_reader_of_a_session_that_was_let_go_sees_what_others_write(shared_url: str) -> None:
+async def test_e6_reader_of_an_evicted_session_gets_events_of_other_processes(shared_url: str) -> None:
     clock = ManualClock()
     async with Runtime(TOOLS, store=shared_url, clock=clock) as one, Runtime(TOOLS, store=shared_url) as two:
         held = await one.open("s", "ann")
@@ -160,11 +160,13 @@ async def test_e6_reader_keeps_a_session_in_memory_also_while_it_is_busy(shared_
             await seen(beside, "system_notice")  # the first runtime was woken by now
             async with asyncio.timeout(SOON):
                 assert (await anext(reading)).data["message"] == "second"
-            assert session.board.watched
-        assert not session.board.watched
+            assert session.board.has_readers
+        assert not session.board.has_readers
 
 
-async def test_e6_cancel_from_elsewhere_reaches_a_session_that_was_let_go_and_used_again(shared_url: str) -> None:
+async def test_e6_cancellation_by_another_process_reaches_a_session_that_was_evicted_and_reloaded(
+    shared_url: str,
+) -> None:
     clock = ManualClock()
     async with Runtime(TOOLS, store=shared_url, clock=clock) as one, Runtime(TOOLS, store=shared_url) as two:
         held = await one.open("s", "ann")
@@ -177,10 +179,10 @@ async def test_e6_cancel_from_elsewhere_reaches_a_session_that_was_let_go_and_us
         assert (await ended(held, outcome.execution_id)).status == "cancelled"
 
 
-async def test_e6_results_that_came_elsewhere_are_known_when_a_held_session_is_opened_again(shared_url: str) -> None:
+async def test_e6_results_from_another_process_are_known_when_an_evicted_session_is_reopened(shared_url: str) -> None:
     @tool(mode="background")
     async def late() -> str:
-        """Come late."""
+        """Return a late result."""
         return "there"
 
     clock = ManualClock()
@@ -194,7 +196,7 @@ async def test_e6_results_that_came_elsewhere_are_known_when_a_held_session_is_o
         assert [outcome.value for outcome in await held.take_results()] == ["there"]
 
 
-async def test_e6_answer_brings_a_session_back_that_nobody_has_open(shared_url: str) -> None:
+async def test_e6_answer_loads_a_session_that_is_not_open(shared_url: str) -> None:
     async with Runtime(TOOLS, store=shared_url) as runtime:
         session = await runtime.open("s", "ann")
         outcome = await session.call("pay", {"amount": 3})
@@ -208,7 +210,7 @@ async def test_e6_answer_brings_a_session_back_that_nobody_has_open(shared_url: 
         assert len(worker.sessions) == 1
 
 
-async def test_e6_sessions_in_memory_stay_where_there_is_no_store() -> None:
+async def test_e6_sessions_without_a_store_stay_in_memory() -> None:
     clock = ManualClock()
     async with Runtime(TOOLS, clock=clock) as runtime:
         session = await runtime.open("s", "ann")
@@ -218,12 +220,12 @@ async def test_e6_sessions_in_memory_stay_where_there_is_no_store() -> None:
         assert len(runtime.sessions) == 1
 
 
-async def test_m2_late_results_that_memory_cannot_keep_are_not_lost_in_silence(
+async def test_m2_dropped_late_results_are_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     @tool(mode="background")
     async def quick() -> int:
-        """End soon."""
+        """Return soon."""
         return 1
 
     async with Harness(quick, keep_executions=10) as harness:
@@ -234,7 +236,7 @@ async def test_m2_late_results_that_memory_cannot_keep_are_not_lost_in_silence(
     assert caplog.text.count("that were not taken are dropped") == 1
 
 
-async def test_m2_a_late_result_is_kept_in_memory_until_it_is_taken_however_many_calls_come_after_it() -> None:
+async def test_m2_late_result_stays_in_memory_until_taken_after_any_number_of_calls() -> None:
     @tool(mode="background")
     async def slow() -> str:
         """Take a while."""

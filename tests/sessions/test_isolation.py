@@ -1,4 +1,4 @@
-"""Many users at once: every value says whose it is, and none is found with another (E2)."""
+"""Many users at once: every value names its owner, and none is found with another user (E2)."""
 
 import asyncio
 import re
@@ -27,25 +27,25 @@ TAG = re.compile(r"<(\w+)>")
 
 
 def owners(value: Any) -> set[str]:
-    """All those to whom anything in a value belongs."""
+    """Return the owners that a value names."""
     data = value.encoded if isinstance(value, Event) else to_json(value, fallback=repr)
     return set(TAG.findall(data.decode()))
 
 
 def tagged(ctx: ToolContext, given: str) -> str:
-    """A result that says who is asked for by the context, and who by the arguments."""
+    """Return a result that names the owner in the context and the owner in the arguments."""
     return f"<{ctx.user_id}> {given} {ctx.session_id}"
 
 
 @tool
 async def echo(ctx: ToolContext, text: Annotated[str, "What"]) -> str:
-    """Give it back."""
+    """Return the text."""
     return tagged(ctx, text)
 
 
 @tool
 async def turn(ctx: ToolContext, text: Annotated[str, "What"]) -> str:
-    """Give it back after others had their turn."""
+    """Return the text after other tasks ran."""
     for _ in range(3):
         await asyncio.sleep(0)
     return tagged(ctx, text)
@@ -53,13 +53,13 @@ async def turn(ctx: ToolContext, text: Annotated[str, "What"]) -> str:
 
 @tool
 def threaded(ctx: ToolContext, text: Annotated[str, "What"]) -> str:
-    """Give it back from a thread."""
+    """Return the text from a thread."""
     return tagged(ctx, text)
 
 
 @tool(mode="background")
 async def late(ctx: ToolContext, text: Annotated[str, "What"]) -> str:
-    """Give it back later."""
+    """Return the text later."""
     await ctx.progress(tagged(ctx, text))
     await ctx.partial(tagged(ctx, text))
     return tagged(ctx, text)
@@ -67,14 +67,14 @@ async def late(ctx: ToolContext, text: Annotated[str, "What"]) -> str:
 
 @tool
 async def parts(ctx: ToolContext, text: Annotated[str, "What"]) -> AsyncIterator[str]:
-    """Give it back in parts."""
+    """Return the text in parts."""
     yield tagged(ctx, text)
     yield tagged(ctx, text)
 
 
 @tool(mode="human")
 async def approve(ctx: ToolContext, text: Annotated[str, "What"]) -> str:
-    """Give it back if a person agrees."""
+    """Return the text if a person approves."""
     return tagged(ctx, text)
 
 
@@ -89,7 +89,7 @@ async def ask(text: Annotated[str, "What"]) -> Said:  # pyright: ignore[reportRe
 
 @tool
 async def fails(ctx: ToolContext, text: Annotated[str, "What"]) -> None:
-    """Fail, and say whose failure it is."""
+    """Fail with a message that names the owner."""
     raise RuntimeError(tagged(ctx, text))
 
 
@@ -103,7 +103,7 @@ TOOLS = (echo, turn, threaded, late, parts, approve, ask, fails)
 
 
 async def live(session: Session, me: str) -> None:
-    """One user's hour: every mode, with ids that all the others use too."""
+    """Use every mode as one user, with ids that all other users use too."""
     tag = f"<{me}>"
     given = {"text": tag}
     wanted = {"kind": "user_request", "request_kind": "refresh", "request_id": "q", "payload": given}
@@ -121,7 +121,7 @@ async def live(session: Session, me: str) -> None:
 
 
 async def audit(session: Session, me: str) -> None:
-    """Everything that is on the board or waits to be taken is one's own, and all of it is there."""
+    """Check that the board and the late results of a user are complete and belong to the user."""
     events = await board_of(session)
     assert {owner for event in events for owner in owners(event)} == {me}
     ends = [event.data for event in events if event.kind == "tool_result"]
@@ -136,7 +136,7 @@ async def audit(session: Session, me: str) -> None:
     assert not session.has_pending_work
 
 
-async def test_e2_nothing_of_fifty_users_is_found_with_another(store_url: str) -> None:
+async def test_e2_data_of_fifty_users_is_never_found_with_another_user(store_url: str) -> None:
     limits = Limits(total=100, per_session=3, threads=4)  # so that they get into each other's way
     users = [f"user{number}" for number in range(USERS)]
     async with Runtime(TOOLS, store=store_url, workers=[refresh], limits=limits) as runtime:
@@ -145,17 +145,17 @@ async def test_e2_nothing_of_fifty_users_is_found_with_another(store_url: str) -
         if store_url == "memory://":
             await asyncio.gather(*(audit(session, user) for session, user in zip(sessions, users, strict=True)))
             return
-    async with Runtime(TOOLS, store=store_url) as runtime:  # what is stored is as separate as what was in memory
+    async with Runtime(TOOLS, store=store_url) as runtime:  # the stored sessions are as separate as those in memory
         sessions = await asyncio.gather(*(runtime.open(f"of {user}", user) for user in users))
         await asyncio.gather(*(audit(session, user) for session, user in zip(sessions, users, strict=True)))
 
 
-def test_e2_the_checker_sees_what_is_foreign() -> None:
+def test_e2_checker_finds_data_of_another_user() -> None:
     assert owners({"a": ["x <ann> y"], "b": "<bob>"}) == {"ann", "bob"}
     assert owners(Event(1, b'{"kind":"text","at":"","data":{"text":"<eve>"}}')) == {"eve"}
 
 
-async def test_e2_an_id_that_changes_hands_behind_a_process_shows_and_takes_nothing_of_the_other_user(
+async def test_e2_id_reused_by_another_user_reveals_nothing_to_a_process_that_knew_it(
     shared_url: str,
 ) -> None:
     heard: list[Event] = []
@@ -164,7 +164,7 @@ async def test_e2_an_id_that_changes_hands_behind_a_process_shows_and_takes_noth
 
     @tool(mode="background")
     async def slow(ctx: ToolContext) -> str:
-        """Report when it is told to."""
+        """Report on request."""
         started.set()
         await go.wait()
         await ctx.progress("ann's business")
@@ -187,7 +187,7 @@ async def test_e2_an_id_that_changes_hands_behind_a_process_shows_and_takes_noth
         with pytest.raises((Conflict, SessionNotFound)):
             await hers.post({"kind": "system_notice", "message": "from ann"}, side="runtime")
         async with asyncio.timeout(SOON):
-            while not live_session(hers).gone:
+            while not live_session(hers).deleted:
                 runtime.sessions.notified("x")
                 await asyncio.sleep(0)
         assert [from_json(line) for line in (await store.events("x", 0, 100)).lines] == [

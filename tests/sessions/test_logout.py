@@ -1,4 +1,4 @@
-"""Logging out and in again: what is waited for, what goes on, and what is there afterwards (E3, E4)."""
+"""Logout and login: calls that are waited for, calls that continue, and the results afterwards (E3, E4)."""
 
 import asyncio
 from typing import Annotated, Any
@@ -7,6 +7,7 @@ import pytest
 
 from callboard import Runtime, ToolContext, tool
 from callboard.sessions.session import live_session
+from callboard.storage.rows import ExecutionRow
 from callboard.testing import ManualClock, settle
 
 from .conftest import Make, board_of, ended, seen
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Doors:
-    """Lets handlers go, and tells what became of them."""
+    """Releases handlers, and records how they ended."""
 
     def __init__(self) -> None:
         self.go = asyncio.Event()
@@ -43,19 +44,19 @@ def fresh() -> None:
 
 @tool(mode="background")
 async def careful() -> str:
-    """Be waited for."""
+    """Finish before the logout."""
     return await doors.wait("careful")
 
 
 @tool(mode="background", logout="keep_running")
 async def long() -> str:
-    """Go on after the logout."""
+    """Continue after the logout."""
     return await doors.wait("long")
 
 
 @tool(mode="background", logout="cancel_on_logout")
 async def futile() -> str:
-    """Be of no use to anybody after the logout."""
+    """Be cancelled at the logout."""
     return await doors.wait("futile")
 
 
@@ -74,7 +75,7 @@ async def quick(ctx: ToolContext) -> str | None:
 TOOLS = (careful, long, futile, pay, quick)
 
 
-async def test_e3_logout_waits_for_what_finishes_in_time(make: Make) -> None:
+async def test_e3_logout_waits_for_calls_that_finish_in_time(make: Make) -> None:
     async with make(*TOOLS, clock=ManualClock()) as runtime:
         session = await runtime.open("s", "ann")
         outcome = await session.call("careful")
@@ -95,7 +96,7 @@ async def test_e3_logout_waits_for_what_finishes_in_time(make: Make) -> None:
         assert (await ended(session, outcome.execution_id)).value == "careful"
 
 
-async def test_e3_logout_that_is_given_up_leaves_nothing_behind(make: Make) -> None:
+async def test_e3_cancelled_logout_leaves_nothing_behind(make: Make) -> None:
     clock = ManualClock()
     async with make(*TOOLS, clock=clock) as runtime:
         session = await runtime.open("s", "ann")
@@ -115,7 +116,7 @@ async def test_e3_logout_that_is_given_up_leaves_nothing_behind(make: Make) -> N
         assert (await ended(session, outcome.execution_id)).value == "careful"
 
 
-async def test_e3_what_is_not_done_after_the_grace_time_fails_with_a_notice(make: Make) -> None:
+async def test_e3_call_that_runs_after_the_grace_time_fails_with_a_notice(make: Make) -> None:
     clock = ManualClock()
     async with make(*TOOLS, clock=clock) as runtime:
         session = await runtime.open("s", "ann")
@@ -137,11 +138,11 @@ async def test_e3_what_is_not_done_after_the_grace_time_fails_with_a_notice(make
         assert (last.kind, last.data["error"]["category"]) == ("tool_result", "timeout")
         assert notice.kind == "system_notice"
         assert notice.data["message"] == "Work was still running at the logout and was ended: careful."
-        assert [each.status for each in await session.take_results()] == ["failed"], "the model is told once"
+        assert [each.status for each in await session.take_results()] == ["failed"], "the model gets it once"
         assert await session.take_results() == []
 
 
-async def test_e3_own_grace_time(make: Make) -> None:
+async def test_e3_logout_with_a_grace_time(make: Make) -> None:
     clock = ManualClock()
     async with make(*TOOLS, clock=clock) as runtime:
         session = await runtime.open("s", "ann")
@@ -154,7 +155,7 @@ async def test_e3_own_grace_time(make: Make) -> None:
         assert (await ended(session, outcome.execution_id)).status == "failed"
 
 
-async def test_e3_handler_that_ignores_its_end_does_not_hold_the_logout_up(make: Make) -> None:
+async def test_e3_handler_that_ignores_cancellation_does_not_delay_the_logout(make: Make) -> None:
     stubborn_goes_on = asyncio.Event()
 
     @tool(mode="background")
@@ -181,10 +182,10 @@ async def test_e3_handler_that_ignores_its_end_does_not_hold_the_logout_up(make:
         session = await runtime.open("s", "ann")
         assert (await ended(session, outcome.execution_id)).status == "failed"
         ends = [event for event in await board_of(session) if event.kind == "tool_result"]
-        assert [event.data["status"] for event in ends] == ["failed"], "what it says afterwards counts for nothing"
+        assert [event.data["status"] for event in ends] == ["failed"], "later reports are discarded"
 
 
-async def test_e4_what_keeps_running_does_not_hold_the_logout_up_and_its_result_waits(make: Make) -> None:
+async def test_e4_keep_running_does_not_delay_the_logout_and_its_result_waits(make: Make) -> None:
     async with make(*TOOLS, clock=ManualClock()) as runtime:
         session = await runtime.open("s", "ann")
         outcome = await session.call("long")
@@ -199,7 +200,7 @@ async def test_e4_what_keeps_running_does_not_hold_the_logout_up_and_its_result_
         assert (late.value, late.execution_id) == ("long", outcome.execution_id)
 
 
-async def test_e4_what_is_of_no_use_after_the_logout_is_cancelled(make: Make) -> None:
+async def test_e4_cancel_on_logout_cancels_the_call(make: Make) -> None:
     async with make(*TOOLS, clock=ManualClock()) as runtime:
         session = await runtime.open("s", "ann")
         kept, ended_now = await session.call("long"), await session.call("futile")
@@ -214,7 +215,7 @@ async def test_e4_what_is_of_no_use_after_the_logout_is_cancelled(make: Make) ->
         assert (await ended(session, kept.execution_id)).value == "long"
 
 
-async def test_e4_people_are_not_waited_for_and_their_requests_stay_open(make: Make) -> None:
+async def test_e4_logout_does_not_wait_for_people_and_requests_stay_open(make: Make) -> None:
     async with make(*TOOLS, clock=ManualClock()) as runtime:
         session = await runtime.open("s", "ann")
         outcome = await session.call("pay", {"amount": 3})
@@ -226,7 +227,7 @@ async def test_e4_people_are_not_waited_for_and_their_requests_stay_open(make: M
         assert (await ended(session, outcome.execution_id)).value == 3
 
 
-async def test_e3_inline_call_that_runs_is_waited_for_and_answered(make: Make) -> None:
+async def test_e3_logout_waits_for_a_running_inline_call(make: Make) -> None:
     @tool
     async def inline() -> str:
         """Take a while."""
@@ -245,10 +246,36 @@ async def test_e3_inline_call_that_runs_is_waited_for_and_answered(make: Make) -
         assert await (await runtime.open("s", "ann")).take_results() == [], "its caller has it"
 
 
-async def test_e3_results_that_nobody_consumed_are_there_after_a_restart_once_and_in_order(shared_url: str) -> None:
+async def test_e3_results_are_read_in_pages(shared_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     @tool(mode="background")
     async def number(which: Annotated[int, "Which"]) -> int:
-        """Give it back."""
+        """Return the number."""
+        return which
+
+    async with Runtime([number], store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        for which in range(5):
+            await ended(session, (await session.call("number", {"which": which})).execution_id)
+    monkeypatch.setattr("callboard.sessions.results.PAGE", 2)
+    async with Runtime([number], store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        pages: list[int] = []
+        read = runtime.store.executions
+
+        async def counted(session_id: str, **options: Any) -> list[ExecutionRow]:
+            rows = await read(session_id, **options)
+            pages.append(len(rows))
+            return rows
+
+        monkeypatch.setattr(runtime.store, "executions", counted)
+        assert [each.value for each in await session.take_results()] == [0, 1, 2, 3, 4]
+        assert pages == [2, 2, 1]
+
+
+async def test_e3_unconsumed_results_are_available_after_a_restart_once_and_in_order(shared_url: str) -> None:
+    @tool(mode="background")
+    async def number(which: Annotated[int, "Which"]) -> int:
+        """Return the number."""
         return which
 
     @tool(mode="background")
@@ -279,10 +306,10 @@ async def test_e3_results_that_nobody_consumed_are_there_after_a_restart_once_an
         assert await session.take_results() == []
 
 
-async def test_e3_two_who_take_at_once_share_what_there_is(shared_url: str) -> None:
+async def test_e3_concurrent_takers_share_the_results(shared_url: str) -> None:
     @tool(mode="background")
     async def number(which: Annotated[int, "Which"]) -> int:
-        """Give it back."""
+        """Return the number."""
         return which
 
     async with Runtime([number], store=shared_url) as one, Runtime([number], store=shared_url) as two:
@@ -294,10 +321,10 @@ async def test_e3_two_who_take_at_once_share_what_there_is(shared_url: str) -> N
         assert sorted(outcome.value for taken in found for outcome in taken) == [0, 1, 2, 3]
         assert not first.has_pending_work
         assert await second.take_results() == []
-        assert not second.has_pending_work, "what the other took does not wait any more"
+        assert not second.has_pending_work, "a result taken by the other no longer waits"
 
 
-async def test_e3_results_that_were_taken_by_one_who_left_are_not_lost(make: Make) -> None:
+async def test_e3_results_taken_by_a_cancelled_caller_are_not_lost(make: Make) -> None:
     async with make(long) as runtime:
         session = await runtime.open("s", "ann")
         doors.go.set()
@@ -315,7 +342,7 @@ async def test_e3_results_that_were_taken_by_one_who_left_are_not_lost(make: Mak
             assert not session.has_pending_work
 
 
-async def test_e3_results_go_back_if_their_taker_leaves_while_they_are_taken(
+async def test_e3_results_are_put_back_if_taking_them_is_cancelled(
     shared_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Runtime([long], store=shared_url) as runtime:
@@ -343,7 +370,7 @@ async def test_e3_results_go_back_if_their_taker_leaves_while_they_are_taken(
         assert await session.take_results() == []
 
 
-async def test_e3_pending_work_of_before_is_known_after_a_restart(shared_url: str) -> None:
+async def test_e3_pending_work_is_known_after_a_restart(shared_url: str) -> None:
     async with Runtime(TOOLS, store=shared_url) as runtime:
         session = await runtime.open("s", "ann")
         assert not session.has_pending_work
@@ -381,14 +408,14 @@ async def test_e3_logout_twice_and_calls_after_it(make: Make) -> None:
         session = await runtime.open("s", "ann")
         await asyncio.gather(session.close(), session.close())
         await session.close()
-        assert (await session.call("quick")).value == "s", "who holds it can go on; a login makes it open again"
+        assert (await session.call("quick")).value == "s", "a reference still works; a login opens the session again"
         assert [event.seq for event in await board_of(session)] == [1, 2, 3, 4]
         again = await runtime.open("s", "ann")
         assert again is session
         assert again.is_open is True
 
 
-async def test_e2_logout_does_not_make_a_session_anew_that_was_deleted_elsewhere(shared_url: str) -> None:
+async def test_e2_logout_does_not_recreate_a_session_that_another_process_deleted(shared_url: str) -> None:
     async with Runtime(store=shared_url) as here, Runtime(store=shared_url, recover=False) as there:
         session = await here.open("s", "ann")
         assert await there.store.delete("s")
@@ -396,7 +423,7 @@ async def test_e2_logout_does_not_make_a_session_anew_that_was_deleted_elsewhere
         assert await there.store.session("s") is None
 
 
-async def test_e3_memory_is_freed_where_everything_is_stored(shared_url: str) -> None:
+async def test_e3_memory_is_freed_if_everything_is_stored(shared_url: str) -> None:
     async with Runtime(TOOLS, store=shared_url) as runtime:
         session = await runtime.open("s", "ann")
         outcome = await session.call("quick", call_id="c")

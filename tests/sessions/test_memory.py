@@ -1,4 +1,4 @@
-"""What sessions keep in memory is bounded by bytes, and one user's is not at another's expense (E6, H5)."""
+"""The memory of sessions is bounded by bytes, and a user does not take the share of another (E6, H5)."""
 
 import asyncio
 from typing import Annotated, Any
@@ -19,7 +19,7 @@ MB = 1024 * KB
 
 @tool(idempotent=True)
 async def large(size: Annotated[int, "How many characters"], mark: Annotated[str, "Of what"] = "x") -> str:
-    """Give a long text back."""
+    """Return a long text."""
     runs.append(mark)
     return mark * size
 
@@ -29,7 +29,7 @@ runs: list[str] = []
 
 @tool(mode="background")
 async def later(size: Annotated[int, "How many characters"]) -> str:
-    """Give a long text back, later."""
+    """Return a long text later."""
     return "x" * size
 
 
@@ -41,7 +41,7 @@ async def pay(amount: Annotated[int, "How much"]) -> int:
 
 @tool
 async def whole(ctx: ToolContext, size: Annotated[int, "How many characters"]) -> int:
-    """Count what another tool gives."""
+    """Count the result of another tool."""
     return len(await ctx.call("large", {"size": size}))
 
 
@@ -50,14 +50,14 @@ SMALL = Settings(max_session_bytes=200 * KB, max_user_bytes=300 * KB, max_memory
 
 
 def held(runtime: Runtime, *sessions: Session) -> int:
-    """Bytes of what sessions hold, counted without the budget."""
+    """Return the bytes that sessions hold, counted without the budget."""
     lines = [line for each in sessions for line in each.board._lines]
     executions = [each for session in sessions for each in live_session(session).index.entries]
     parts = [*lines, *(each.result_json or b"" for each in executions), *(each.document for each in executions)]
     return sum(map(len, parts))
 
 
-async def test_e6_large_results_are_kept_by_bytes_and_found_all_the_same(make: Make, store_url: str) -> None:
+async def test_e6_large_results_are_bounded_by_bytes_and_still_found(make: Make, store_url: str) -> None:
     durable = store_url != "memory://"
     async with make(*TOOLS, settings=SMALL) as runtime:
         session = await runtime.open("s", "ann")
@@ -103,7 +103,7 @@ async def test_x10_a_call_whose_result_is_only_in_the_store_is_not_run_again(mak
         assert runs == ["a", *"b" * 10]
 
 
-async def test_e3_late_results_that_are_large_wait_in_the_store_and_in_memory_as_far_as_there_is_room(
+async def test_e3_large_late_results_wait_in_the_store_or_in_memory_up_to_its_limit(
     make: Make, store_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with make(*TOOLS, settings=SMALL) as runtime:
@@ -126,7 +126,7 @@ async def test_e3_late_results_that_are_large_wait_in_the_store_and_in_memory_as
         assert all(len(outcome.value) == 20 * KB for outcome in taken)
 
 
-async def test_h5_one_user_keeps_so_much_in_all_its_sessions_and_others_keep_theirs(make: Make) -> None:
+async def test_h5_memory_of_a_user_is_bounded_over_all_sessions_and_does_not_affect_others(make: Make) -> None:
     async with make(*TOOLS, settings=SMALL) as runtime:
         modest = await runtime.open("modest", "bob")
         kept = await modest.call("large", {"size": 30 * KB})
@@ -142,10 +142,10 @@ async def test_h5_one_user_keeps_so_much_in_all_its_sessions_and_others_keep_the
         await runtime.store.delete("modest")
         runtime.sessions.delete(live_session(modest))
         if live_session(modest).durable:
-            assert runtime.sessions.budget.kept == 0, "all is given back"
+            assert runtime.sessions.budget.kept == 0, "all bytes are freed"
 
 
-async def test_h5_all_users_together_keep_so_much(make: Make) -> None:
+async def test_h5_memory_of_all_users_is_bounded(make: Make) -> None:
     async with make(*TOOLS, settings=SMALL) as runtime:
         sessions = [await runtime.open(f"s{number}", f"user{number}") for number in range(20)]
         for session in sessions:
@@ -159,7 +159,7 @@ async def test_h5_arguments_of_open_calls_are_bounded_per_user(make: Make) -> No
 
     @tool
     async def take(text: Annotated[str, "A long text"]) -> int:
-        """Count characters, when it is time."""
+        """Count characters after a release."""
         await go.wait()
         return len(text)
 
@@ -216,19 +216,19 @@ async def test_h5_sessions_in_memory_are_bounded_per_user(make: Make, store_url:
         for number in range(5):
             await runtime.open(f"more{number}", "ann")
         assert len(runtime.sessions) == 4
-        assert runtime.sessions.find("busy") is live_session(busy), "what runs stays"
+        assert runtime.sessions.find("busy") is live_session(busy), "a session with a running call stays"
         outcome = await sessions[0].call("large", {"size": 1})
-        assert outcome.value == "x", "a session that was let go from memory can be used"
+        assert outcome.value == "x", "an evicted session can be used"
 
 
-async def test_e6_a_large_result_of_an_inner_call_reaches_its_caller(make: Make) -> None:
+async def test_e6_large_result_of_a_nested_call_reaches_its_caller(make: Make) -> None:
     async with make(*TOOLS, settings=Settings(max_session_bytes=10 * KB)) as runtime:
         session = await runtime.open("s", "ann")
         outcomes: list[Any] = await asyncio.gather(*(session.call("whole", {"size": 50 * KB}) for _ in range(8)))
         assert [outcome.value for outcome in outcomes] == [50 * KB] * 8
 
 
-async def test_h5_requests_that_were_answered_do_not_pile_up_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_h5_answered_requests_do_not_accumulate_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("callboard.adapters.stores.memory.state.CLOSED_REQUESTS", 3)
     async with Runtime(TOOLS) as runtime:
         session = await runtime.open("s", "ann")

@@ -1,4 +1,4 @@
-"""What a model is shown of an outcome (X12)."""
+"""Outcomes as a model reads them (X12)."""
 
 import pytest
 from pydantic_core import from_json
@@ -10,7 +10,7 @@ from callboard.sessions.model_view import DEFAULT_RESULT_LIMIT, render_for_model
 
 @tool(result_limit=20, renderers={"voice": lambda value: f"It is {value}."})
 async def much() -> str:
-    """Return much."""
+    """Return a long text."""
     return "0123456789" * 10
 
 
@@ -22,14 +22,14 @@ DONE = outcome(OutcomeStatus.SUCCEEDED, b'"' + b"0123456789" * 10 + b'"')
 WHOLE = "0123456789" * 10
 
 
-def test_x12_the_same_result_is_the_same_text_whoever_shows_it() -> None:
+def test_x12_result_has_the_same_text_in_every_place() -> None:
     assert render_for_model(DONE, much, None) == render_text(DONE, much, None)
     assert render_for_model(DONE, much, None, 40) == render_text(DONE, much, None, 40) == WHOLE[40:60]
     assert render_text(DONE, much, None, 40, 5) == WHOLE[40:45]
-    assert render_text(DONE, much, None, 0, 1_000) == WHOLE[:20], "nobody reads more than the limit at once"
+    assert render_text(DONE, much, None, 0, 1_000) == WHOLE[:20], "a part is never longer than the limit"
 
 
-def test_x12_a_result_is_read_from_its_start_where_the_offset_lies_before_it() -> None:
+def test_x12_negative_offset_reads_a_result_from_its_start() -> None:
     assert render_for_model(DONE, much, None, -5) == WHOLE[:20]
 
 
@@ -39,7 +39,7 @@ def test_x12_a_result_is_rendered_for_the_channel() -> None:
     assert render_for_model(short, much, "text") == "7"
 
 
-def test_x12_a_result_of_a_tool_that_is_gone_is_shown_with_the_usual_limit() -> None:
+def test_x12_result_of_a_removed_tool_has_the_default_limit() -> None:
     assert render_for_model(DONE, None, "voice") == WHOLE
     long = outcome(OutcomeStatus.SUCCEEDED, b'"%b"' % (b"a" * 2 * DEFAULT_RESULT_LIMIT))
     assert len(render_for_model(long, None, None, 1)) == DEFAULT_RESULT_LIMIT
@@ -53,7 +53,7 @@ def test_x12_a_result_of_a_tool_that_is_gone_is_shown_with_the_usual_limit() -> 
     ],
     ids=["goes on", "failed"],
 )
-def test_x12_what_is_no_result_is_data_for_a_model_and_the_same_as_text(given: Outcome) -> None:
+def test_x12_acknowledgements_and_errors_are_data_or_text(given: Outcome) -> None:
     data = render_for_model(given, None, None)
     assert isinstance(data, dict)
     assert from_json(render_text(given, None, None)) == data

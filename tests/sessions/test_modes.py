@@ -18,7 +18,7 @@ runs: list[Any] = []
 
 
 class Door:
-    """Where a handler waits until it is let go."""
+    """A gate at which a handler waits for its release."""
 
     def __init__(self) -> None:
         self.entered = asyncio.Event()
@@ -37,14 +37,14 @@ def fresh() -> None:
 
 @tool
 async def add(a: Annotated[int, "One"], b: Annotated[float | None, "Two"] = None) -> int:
-    """Add, and remember it."""
+    """Add, and record the call."""
     runs.append(a)
     return a + 1
 
 
 @tool(inline_budget=10.0)
 async def wait(name: Annotated[str, "Which"] = "") -> str:
-    """Take as long as it takes."""
+    """Wait for a release."""
     runs.append(name)
     door.entered.set()
     await door.go.wait()
@@ -63,7 +63,7 @@ async def report(ctx: ToolContext, steps: Annotated[int, "How many"] = 3) -> str
 
 @tool
 async def stream(count: Annotated[int, "How many"]) -> AsyncIterator[int]:
-    """Give numbers."""
+    """Yield numbers."""
     for number in range(count):
         yield number
 
@@ -78,14 +78,14 @@ TOOLS = (add, wait, report, stream, fails)
 
 
 async def tell(session: Session, outcome: Outcome) -> list[str]:
-    """The kinds of an execution's events."""
+    """Return the kinds of an execution's events."""
     return [event.kind for event in await board_of(session) if event.data["execution_id"] == outcome.execution_id]
 
 
 # Modes
 
 
-async def test_m1_inline_result_is_the_answer_and_does_not_come_again(make: Make) -> None:
+async def test_m1_inline_result_is_delivered_once(make: Make) -> None:
     async with make(*TOOLS) as runtime:
         session = await runtime.open("s", "ann")
         outcome = await session.call("add", {"a": 1}, call_id="c")
@@ -100,7 +100,7 @@ async def test_m1_inline_result_is_the_answer_and_does_not_come_again(make: Make
         assert [record.status for record in await session.history()] == ["succeeded"] + ["failed"] * 4
 
 
-async def test_m1_call_that_outlasts_its_budget_is_promoted_and_nothing_is_cancelled(make: Make) -> None:
+async def test_m1_call_that_exceeds_its_budget_is_promoted_and_continues(make: Make) -> None:
     clock = ManualClock()
     async with make(*TOOLS, clock=clock) as runtime:
         session = await runtime.open("s", "ann")
@@ -120,7 +120,7 @@ async def test_m1_call_that_outlasts_its_budget_is_promoted_and_nothing_is_cance
         assert record.promoted is True
 
 
-async def test_m1_promoted_result_waits_over_a_restart(shared_url: str) -> None:
+async def test_m1_promoted_result_survives_a_restart(shared_url: str) -> None:
     clock = ManualClock()
     async with Runtime(TOOLS, store=shared_url, clock=clock) as runtime:
         session = await runtime.open("s", "ann")
@@ -135,7 +135,7 @@ async def test_m1_promoted_result_waits_over_a_restart(shared_url: str) -> None:
         assert [each.execution_id for each in await session.take_results()] == [outcome.execution_id]
 
 
-async def test_m1_caller_that_leaves_does_not_lose_the_result(make: Make) -> None:
+async def test_m1_result_of_a_cancelled_caller_is_not_lost(make: Make) -> None:
     async with make(*TOOLS) as runtime:
         session = await runtime.open("s", "ann")
         call = asyncio.ensure_future(session.call("wait", call_id="c"))
@@ -188,7 +188,7 @@ async def test_m2_background_failure_and_cancellation_are_results_too(make: Make
         assert [each.status for each in await session.take_results()] == ["failed"], "the cancelled one was answered"
 
 
-async def test_m2_result_is_waited_for_in_another_runtime(shared_url: str) -> None:
+async def test_m2_result_can_be_awaited_in_another_runtime(shared_url: str) -> None:
     async with Runtime(TOOLS, store=shared_url) as one, Runtime(TOOLS, store=shared_url) as two:
         session, other = await one.open("s", "ann"), await two.open("s", "ann")
         call = asyncio.ensure_future(session.call("wait", call_id="c"))
@@ -247,7 +247,7 @@ async def test_x10_second_runtime_waits_for_the_first(shared_url: str) -> None:
         assert runs.count("a") == 1
 
 
-async def test_x10_after_a_restart_the_first_outcome_is_the_answer(shared_url: str) -> None:
+async def test_x10_repeated_call_gets_the_first_outcome_after_a_restart(shared_url: str) -> None:
     async with Runtime(TOOLS, store=shared_url) as runtime:
         session = await runtime.open("s", "ann")
         first = await session.call("add", {"a": 1, "b": 1.5}, call_id="c")

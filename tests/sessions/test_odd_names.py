@@ -1,4 +1,4 @@
-"""Text that a database refuses, in names that a model or a caller chose, harms nothing on any store (E2, X10)."""
+"""Names from a model or a caller with text that a database refuses have no side effects (E2, X10)."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -36,7 +36,7 @@ async def delegate(ctx: ToolContext, code: Annotated[list[int], "The name of a t
 
 
 def names(name: str) -> Callable[..., AsyncIterator[str | DeltaToolCalls]]:
-    """A model that calls a tool of that name beside a real one, and then says that it is done."""
+    """Make a model that calls a tool of that name and a real one, and then ends the turn."""
 
     async def answer(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
         if len(messages) == 1:
@@ -49,7 +49,7 @@ def names(name: str) -> Callable[..., AsyncIterator[str | DeltaToolCalls]]:
 
 
 @pytest.mark.parametrize("name", ODD)
-async def test_x10_call_of_a_tool_with_an_odd_name_is_refused_and_recorded(name: str, make: Make) -> None:
+async def test_x10_call_of_a_tool_with_an_invalid_name_is_refused_and_recorded(name: str, make: Make) -> None:
     async with asyncio.timeout(SOON), make(add) as runtime:
         session = await runtime.open("s", "ann")
         outcomes = await asyncio.gather(
@@ -67,7 +67,7 @@ async def test_x10_call_of_a_tool_with_an_odd_name_is_refused_and_recorded(name:
 
 
 @pytest.mark.parametrize("name", ODD[:2])
-async def test_x10_turn_in_which_the_model_invents_an_odd_name_goes_on(name: str, store_url: str) -> None:
+async def test_x10_turn_continues_after_the_model_calls_an_invalid_name(name: str, store_url: str) -> None:
     model = FunctionModel(stream_function=names(name))
     async with asyncio.timeout(SOON), Runtime([add], store=store_url, model=model) as runtime:
         session = await runtime.open("s", "ann")
@@ -78,7 +78,7 @@ async def test_x10_turn_in_which_the_model_invents_an_odd_name_goes_on(name: str
 
 
 @pytest.mark.parametrize("name", ODD)
-async def test_x10_handler_that_calls_an_odd_name_is_told_so(name: str, make: Make) -> None:
+async def test_x10_handler_that_calls_an_invalid_name_gets_an_error(name: str, make: Make) -> None:
     async with asyncio.timeout(SOON), make(delegate) as runtime:
         session = await runtime.open("s", "ann")
         assert (await session.call("delegate", {"code": list(map(ord, name))})).value == "not_found"
@@ -86,7 +86,7 @@ async def test_x10_handler_that_calls_an_odd_name_is_told_so(name: str, make: Ma
 
 
 @pytest.mark.parametrize("name", ODD)
-async def test_e2_odd_ids_are_refused_before_anything_is_written(name: str, make: Make) -> None:
+async def test_e2_invalid_ids_are_refused_before_anything_is_written(name: str, make: Make) -> None:
     async with asyncio.timeout(SOON), make(add) as runtime:
         for options in ({"session_id": name}, {"user_id": name}, {"channel": name}):
             given: dict[str, Any] = {"session_id": "t", "user_id": "ann", **options}

@@ -1,4 +1,4 @@
-"""Sessions are made, found and refused, on every store, by several runtimes, and with every kind of id (E1, E2, E7)."""
+"""Sessions are created, found and refused on every store, by several runtimes, with all sorts of ids (E1, E2, E7)."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.anyio
 
 @tool(namespace="time")
 async def now(ctx: ToolContext) -> list[str | None]:
-    """Say who asks."""
+    """Return the user id of the caller."""
     return [ctx.session_id, ctx.user_id]
 
 
@@ -42,18 +42,18 @@ TOOLS = (now, hang)
 # Who it belongs to
 
 
-async def test_e2_session_is_made_once_and_found_again(make: Make) -> None:
+async def test_e2_session_is_created_once_and_found_again(make: Make) -> None:
     async with make(*TOOLS) as runtime:
         first = await runtime.open("s", "ann", namespaces=["time"], channel="voice")
         assert await runtime.open("s", "ann") is first
         assert [each.name for each in first.tools()] == ["now"]
         assert await runtime.open("s", "ann", namespaces=["files"]) is first
-        assert [each.name for each in first.tools()] == ["hang"], "what is given anew holds from then on"
+        assert [each.name for each in first.tools()] == ["hang"], "new options apply from then on"
         assert live_session(first).toolbox.view.channel == "voice"
         assert (await first.call("now")).status == "failed"
 
 
-async def test_e2_two_who_open_it_at_once_get_the_same(make: Make) -> None:
+async def test_e2_concurrent_opens_return_the_same_session(make: Make) -> None:
     async with make(*TOOLS) as runtime:
         sessions = await asyncio.gather(*(runtime.open("s", "ann") for _ in range(10)))
         assert {id(session) for session in sessions} == {id(sessions[0])}
@@ -61,7 +61,7 @@ async def test_e2_two_who_open_it_at_once_get_the_same(make: Make) -> None:
         assert [type(error) for error in refused] == [SessionNotFound] * 3
 
 
-async def test_e2_session_of_another_user_looks_like_none_also_after_a_restart(shared_url: str) -> None:
+async def test_e2_session_of_another_user_is_not_found_after_a_restart(shared_url: str) -> None:
     async with Runtime(TOOLS, store=shared_url) as runtime:
         await runtime.open("s", "ann", namespaces=["time"])
     async with Runtime(TOOLS, store=shared_url) as runtime:
@@ -71,11 +71,11 @@ async def test_e2_session_of_another_user_looks_like_none_also_after_a_restart(s
         with pytest.raises(SessionNotFound):
             runtime.sessions.get("s", "bob")
         session = await runtime.open("s", "ann")
-        assert [each.name for each in session.tools()] == ["now"], "what it sees is kept"
+        assert [each.name for each in session.tools()] == ["now"], "its view is kept"
         assert (await session.call("now")).value == ["s", "ann"]
 
 
-async def test_e2_session_of_another_user_looks_like_none_in_another_runtime(shared_url: str) -> None:
+async def test_e2_session_of_another_user_is_not_found_in_another_runtime(shared_url: str) -> None:
     async with Runtime(TOOLS, store=shared_url) as one, Runtime(TOOLS, store=shared_url) as two:
         await one.open("s", "ann")
         with pytest.raises(SessionNotFound):
@@ -83,7 +83,7 @@ async def test_e2_session_of_another_user_looks_like_none_in_another_runtime(sha
         assert (await two.open("s", "ann")).user_id == "ann"
 
 
-async def test_e2_session_that_two_runtimes_make_at_once_is_one_users(shared_url: str) -> None:
+async def test_e2_session_created_in_two_runtimes_at_once_belongs_to_one_user(shared_url: str) -> None:
     async with Runtime(TOOLS, store=shared_url) as one, Runtime(TOOLS, store=shared_url) as two:
         for number in range(5):
             name = f"s{number}"
@@ -104,17 +104,15 @@ async def test_e2_same_user_in_two_runtimes_at_once_has_one_session(shared_url: 
 
 
 async def _seen(runtime: Runtime, wanted: Callable[[LiveSession], bool]) -> LiveSession:
-    """The session as a runtime brings it, as soon as it has heard of what another one did."""
+    """Return a session of a runtime once it has applied a change of another runtime."""
     async with asyncio.timeout(SOON):
-        while (session := await runtime.sessions.bring("s")) is None or not wanted(session):  # noqa: ASYNC110
+        while (session := await runtime.sessions.find_or_load("s")) is None or not wanted(session):  # noqa: ASYNC110
             await asyncio.sleep(0)
     return session
 
 
 @pytest.mark.parametrize("behind", [0.0, 2.0, 86_400.0])
-async def test_g6_what_is_said_of_a_session_holds_in_every_process_whatever_their_clocks_say(
-    shared_url: str, behind: float
-) -> None:
+async def test_g6_options_of_a_session_hold_in_every_process_with_any_clock(shared_url: str, behind: float) -> None:
     fast, slow = ManualClock(), ManualClock(ManualClock().time() - behind)
     async with (
         Runtime(TOOLS, store=shared_url, clock=fast) as here,
@@ -133,7 +131,7 @@ async def test_g6_what_is_said_of_a_session_holds_in_every_process_whatever_thei
         await _seen(there, lambda found: found.open)
 
 
-async def test_g6_who_reads_a_session_late_does_not_undo_what_was_said_of_it_meanwhile(
+async def test_g6_delayed_read_of_a_session_does_not_undo_newer_options(
     shared_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Runtime(TOOLS, store=shared_url) as here, Runtime(TOOLS, store=shared_url) as there:
@@ -149,7 +147,7 @@ async def test_g6_who_reads_a_session_late_does_not_undo_what_was_said_of_it_mea
             return row
 
         monkeypatch.setattr(here.store, "session", late)
-        reading = asyncio.ensure_future(here.sessions.bring("s"))
+        reading = asyncio.ensure_future(here.sessions.find_or_load("s"))
         await has_read.wait()
         monkeypatch.setattr(here.store, "session", read)
         await here.open("s", "ann", namespaces=["time"])
@@ -181,8 +179,8 @@ async def test_e2_sessions_are_isolated(make: Make) -> None:
         assert (await ended(one, first.execution_id)).status == "cancelled"
 
 
-async def test_e2_what_was_opened_and_given_up_can_be_opened_again(make: Make) -> None:
-    """A caller may leave at any moment: the next one finds a session that is stored."""
+async def test_e2_session_can_be_opened_after_a_cancelled_open(make: Make) -> None:
+    """A caller may be cancelled at any moment: the next caller finds a stored session."""
     async with make(*TOOLS) as runtime:
         for turns in range(6):
             opening = asyncio.ensure_future(runtime.open(f"s{turns}", "ann"))
@@ -195,7 +193,7 @@ async def test_e2_what_was_opened_and_given_up_can_be_opened_again(make: Make) -
             assert await session.notice("there") == len(await board_of(session))
 
 
-async def test_e2_session_that_could_not_be_stored_is_not_there(
+async def test_e2_session_that_could_not_be_stored_does_not_exist(
     shared_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Runtime(TOOLS, store=shared_url) as runtime:
@@ -255,7 +253,7 @@ ODD = [
 ]
 
 
-async def test_e2_ids_that_look_alike_are_sessions_of_their_own(store_url: str) -> None:
+async def test_e2_similar_ids_are_different_sessions(store_url: str) -> None:
     async with Runtime(TOOLS, store=store_url) as runtime:
         for number, name in enumerate(ODD):
             session = await runtime.open(name, f"user {number}")
@@ -265,7 +263,7 @@ async def test_e2_ids_that_look_alike_are_sessions_of_their_own(store_url: str) 
             session = await runtime.open(name, f"user {number}")
             assert (await board_of(session))[-1].data["message"] == name
             with pytest.raises(SessionNotFound):
-                await runtime.open(name, "somebody else")
+                await runtime.open(name, "mallory")
     if store_url != "memory://":
         async with Runtime(TOOLS, store=store_url) as runtime:
             for number, name in enumerate(ODD):
@@ -273,7 +271,7 @@ async def test_e2_ids_that_look_alike_are_sessions_of_their_own(store_url: str) 
                 assert (last.seq, last.data["message"]) == (5, name)
 
 
-async def test_e2_users_that_look_alike_are_users_of_their_own(make: Make) -> None:
+async def test_e2_similar_user_ids_are_different_users(make: Make) -> None:
     async with make(*TOOLS) as runtime:
         await runtime.open("s", "é")
         for other in (unicodedata.normalize("NFD", "é"), "É", "é ", "e"):
@@ -281,11 +279,11 @@ async def test_e2_users_that_look_alike_are_users_of_their_own(make: Make) -> No
                 await runtime.open("s", other)
 
 
-# What is stored
+# The stored row
 
 
 def read_state(url: str) -> dict[str, Any]:
-    """The one row of the table, past Callboard: with the databases' own tools."""
+    """Read the row of the session with the database's own tools."""
     if url.startswith("sqlite"):
         connection = sqlite3.connect(url.removeprefix("sqlite:///"))
         connection.row_factory = sqlite3.Row
@@ -309,7 +307,7 @@ def as_list(value: Any) -> Any:
 async def test_e7_state_of_a_session_is_one_row(shared_url: str) -> None:
     @tool(namespace="time", mode="background")
     async def late() -> str:
-        """Come late."""
+        """Return a late result."""
         return "there"
 
     clock = ManualClock()

@@ -1,4 +1,4 @@
-"""What a recovery costs against what is open: nothing per open approval, and a start does not wait for it (E5)."""
+"""The cost of a recovery: nothing per open approval, and a start does not wait for it (E5)."""
 
 import asyncio
 from collections import Counter
@@ -25,18 +25,18 @@ DEAD = OwnerRow(id="dead", host="another machine", pid=1, started="1", beat=-1)
 
 @tool(mode="human")
 async def approve() -> str:
-    """Do something after approval."""
+    """Run after an approval."""
     return "done"
 
 
 @tool(idempotent=True, mode="background")
 async def again() -> str:
-    """Do something that may be done twice."""
+    """Run idempotently."""
     return "done again"
 
 
 class Counted:
-    """A store that counts what is asked of it."""
+    """A store that counts its queries."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -96,7 +96,7 @@ def request(execution_id: str, session_id: str) -> RequestRow:
 
 
 async def left_behind(url: str, approvals: int) -> None:
-    """Have a dead process leave approvals of one user, and something of another that may run again."""
+    """Store open approvals of a dead process for one user, and an idempotent call for another."""
     store = open_store(url)
     await store.open(lambda session_id: None)
     for session_id in ("s", "other"):
@@ -122,7 +122,7 @@ async def left_behind(url: str, approvals: int) -> None:
 
 
 async def cost(url: str, approvals: int) -> Counter[str]:
-    """What is asked of the store until the other user's work is done."""
+    """Return the queries of a recovery until the other user's work is done."""
     await left_behind(url, approvals)
     runtime = Runtime([approve, again], store=url)
     counted = Counted(runtime.store)
@@ -131,7 +131,7 @@ async def cost(url: str, approvals: int) -> Counter[str]:
         other = await runtime.open("other", "user of other")
         assert (await ended(other, "y")).value == "done again"
         session = await runtime.open("s", "user of s")
-        assert live_session(session).calls.unfinished == [], "what waits for a person is not in memory"
+        assert live_session(session).calls.unfinished == [], "an execution that waits for a person is not in memory"
         assert (await session.result("x0", timeout=0)).status == "waiting"
         last = await session.result(f"x{approvals - 1}", timeout=0)
         assert last.status == "waiting"

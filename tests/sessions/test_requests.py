@@ -1,4 +1,4 @@
-"""What people are asked: approvals, answers and wallets, from any process and at any time (M3)."""
+"""Requests to people: approvals, answers and wallets, from any process and at any time (M3)."""
 
 import asyncio
 import sys
@@ -34,14 +34,14 @@ def fresh() -> None:
 
 @tool(mode="human")
 async def pay(to: Annotated[str, "Who"], amount: Annotated[int, Field(description="How much", gt=0)]) -> str:
-    """Pay somebody."""
+    """Pay a recipient."""
     runs.append((to, amount))
     return f"{amount} to {to}"
 
 
 @tool(mode="human", idempotent=True, expires=60.0)
 async def send(ctx: ToolContext, text: Annotated[str, "What"]) -> str:
-    """Send something, for which there is a minute."""
+    """Send a message, after an approval within a minute."""
     runs.append((text, ctx.attempt, ctx.idempotency_key == ctx.execution_id))
     return text
 
@@ -87,7 +87,7 @@ async def sign(
 
 @tool(mode="human", asks="wallet_tx_request")
 async def record(to: Annotated[str, "Address"]) -> str:
-    """Note a transaction down, once a wallet has sent it."""
+    """Record a transaction after a wallet has sent it."""
     runs.append(to)
     return "noted"
 
@@ -131,7 +131,7 @@ async def test_m3_open_request_is_plain_values(make: Make) -> None:
 # Approval
 
 
-async def test_m3_approved_call_runs_with_the_arguments_that_were_shown(make: Make) -> None:
+async def test_m3_approved_call_runs_with_the_displayed_arguments(make: Make) -> None:
     async with make(*TOOLS) as runtime:
         session = await runtime.open("s", "ann")
         outcome = await session.call("pay", BOB, call_id="c")
@@ -183,7 +183,7 @@ async def test_m3_refused_call_never_runs(make: Make) -> None:
         assert "tool_executing" not in [event.kind for event in await board_of(session)]
 
 
-async def test_m3_answer_that_was_given_for_other_arguments_is_refused(make: Make) -> None:
+async def test_m3_answer_for_other_arguments_is_refused(make: Make) -> None:
     async with make(*TOOLS) as runtime:
         session = await runtime.open("s", "ann")
         first = await session.call("pay", BOB, call_id="a")
@@ -213,7 +213,7 @@ async def test_m3_answer_that_was_given_for_other_arguments_is_refused(make: Mak
         assert (await ended(session, first.execution_id)).value == "1 to bob"
 
 
-async def test_m3_hash_of_the_arguments_says_nothing_of_secrets(make: Make) -> None:
+async def test_m3_hash_of_the_arguments_does_not_reveal_secrets(make: Make) -> None:
     @tool(mode="human")
     async def unlock(pin: Annotated[SecretStr, "The pin"]) -> str:
         """Open the door."""
@@ -226,7 +226,7 @@ async def test_m3_hash_of_the_arguments_says_nothing_of_secrets(make: Make) -> N
         assert arguments_hash(row) == arguments_hash(replace(row, fingerprint="of another pin"))
 
 
-async def test_m3_edited_arguments_keep_the_secrets_that_were_not_shown(make: Make) -> None:
+async def test_m3_edited_arguments_keep_masked_secrets(make: Make) -> None:
     used: list[Any] = []
 
     class Card(BaseModel):
@@ -253,7 +253,7 @@ async def test_m3_edited_arguments_keep_the_secrets_that_were_not_shown(make: Ma
         assert used == [("1234", [("4111", 1), ("4333", 6)])]
 
 
-async def test_m3_edited_arguments_are_validated_again_and_are_what_runs(make: Make) -> None:
+async def test_m3_edited_arguments_are_validated_and_used(make: Make) -> None:
     async with make(*TOOLS) as runtime:
         session = await runtime.open("s", "ann")
         outcome = await session.call("pay", BOB, call_id="c")
@@ -293,7 +293,7 @@ async def test_m3_edited_arguments_are_validated_again_and_are_what_runs(make: M
     ],
     ids=lambda answer: repr(answer)[:23],
 )
-async def test_m3_answer_that_is_none_leaves_the_request_open(answer: Any) -> None:
+async def test_m3_invalid_answer_leaves_the_request_open(answer: Any) -> None:
     async with Runtime(TOOLS) as runtime:
         session = await runtime.open("s", "ann")
         outcome = await session.call("pay", BOB)
@@ -325,7 +325,7 @@ async def test_m3_only_the_first_answer_counts(make: Make) -> None:
         assert [event.kind for event in await board_of(session)].count("human_answer") == 1
 
 
-async def test_m3_answers_at_the_same_moment_are_one(make: Make) -> None:
+async def test_m3_of_concurrent_answers_one_counts(make: Make) -> None:
     async with make(*TOOLS) as runtime:
         session = await runtime.open("s", "ann")
         outcome = await session.call("pay", BOB)
@@ -337,8 +337,8 @@ async def test_m3_answers_at_the_same_moment_are_one(make: Make) -> None:
         assert runs == [("bob", 5)]
 
 
-async def test_m3_answer_counts_though_whoever_gave_it_does_not_wait(make: Make) -> None:
-    """A browser that sends the answer and closes: it is stored, so it is carried out."""
+async def test_m3_answer_counts_if_its_caller_is_cancelled(make: Make) -> None:
+    """A browser sends the answer and closes: the answer is stored, so it is used."""
     async with make(*TOOLS) as runtime:
         session = await runtime.open("s", "ann")
         for turns in range(8):
@@ -356,7 +356,7 @@ async def test_m3_answer_counts_though_whoever_gave_it_does_not_wait(make: Make)
         assert len(runs) == 8
 
 
-async def test_m3_requests_are_only_for_those_of_the_session(make: Make) -> None:
+async def test_m3_requests_are_visible_only_in_their_session(make: Make) -> None:
     async with make(*TOOLS) as runtime:
         session, other = await runtime.open("s", "ann"), await runtime.open("t", "bob")
         beside = await runtime.open("u", "ann")
@@ -370,12 +370,12 @@ async def test_m3_requests_are_only_for_those_of_the_session(make: Make) -> None
                     await stranger.answer(name, {"approved": True})
                 assert refused.value.category == "not_found"
                 errors.append(str(refused.value).replace(name, "?"))
-            assert errors[0] == errors[1], "what is not one's own does not exist"
+            assert errors[0] == errors[1], "a request of another user does not exist"
         assert runs == []
         assert (await the_request(session)).status == "open"
 
 
-async def test_m3_ids_that_no_request_has(make: Make) -> None:
+async def test_m3_unknown_request_ids_are_refused(make: Make) -> None:
     async with make(*TOOLS) as runtime:
         session = await runtime.open("s", "ann")
         for name in ("", "x" * 100_000, "a\x00b", "\ud800", "'; --"):
@@ -440,7 +440,7 @@ async def test_m3_wallet_is_asked_and_answers(make: Make) -> None:
         assert (answered.data["status"], answered.data["transaction_hash"]) == ("confirmed", "0xabc")
 
 
-async def test_m3_what_follows_a_wallet_runs_only_if_it_confirmed(make: Make) -> None:
+async def test_m3_handler_runs_only_after_the_wallet_confirmed(make: Make) -> None:
     async with make(*TOOLS) as runtime:
         session = await runtime.open("s", "ann")
         for status in ("rejected", "failed", "confirmed"):
@@ -483,7 +483,7 @@ async def test_m3_request_expires(make: Make) -> None:
         assert [each.status for each in await session.take_results()] == ["failed", "failed"]
 
 
-async def test_m3_answer_and_expiry_in_the_same_moment_are_one_of_both(make: Make) -> None:
+async def test_m3_of_a_concurrent_answer_and_expiry_one_counts(make: Make) -> None:
     clock = ManualClock()
     async with make(*TOOLS, clock=clock) as runtime:
         session = await runtime.open("s", "ann")
@@ -507,8 +507,8 @@ async def test_m3_answer_and_expiry_in_the_same_moment_are_one_of_both(make: Mak
                 assert (result.error.category, runs, row.status) == ("timeout", [], "expired")
 
 
-async def test_m3_request_that_nobody_held_when_it_expired_is_not_answered(shared_url: str) -> None:
-    """Its time ran out while no process ran."""
+async def test_m3_request_that_expired_without_a_process_cannot_be_answered(shared_url: str) -> None:
+    """The request expires while no process runs."""
     clock = ManualClock()
     async with Runtime(TOOLS, store=shared_url, clock=clock) as runtime:
         session = await runtime.open("s", "ann")
@@ -525,9 +525,9 @@ async def test_m3_request_that_nobody_held_when_it_expired_is_not_answered(share
         assert (result.error.category, runs) == ("timeout", [])
 
 
-async def test_m3_clock_that_is_set_back_expires_nothing_early_and_harms_nothing(make: Make) -> None:
+async def test_m3_clock_set_back_expires_nothing_early(make: Make) -> None:
     class Wild(ManualClock):
-        """The time of day jumps; what passes is still measured."""
+        """A clock whose time of day jumps and whose monotonic time does not."""
 
         offset = 0.0
 
@@ -586,7 +586,7 @@ asyncio.run(main())
 """
 
 
-async def test_m3_answer_from_a_process_of_its_own_completes_the_call(shared_url: str) -> None:
+async def test_m3_answer_from_a_separate_process_completes_the_call(shared_url: str) -> None:
     async with Runtime(TOOLS, store=shared_url) as runtime:
         session = await runtime.open("s", "ann")
         outcome = await session.call("pay", BOB)
@@ -600,7 +600,7 @@ async def test_m3_answer_from_a_process_of_its_own_completes_the_call(shared_url
         assert runs == [("bob", 5)]
 
 
-async def test_m3_answers_from_two_processes_at_once_are_one(shared_url: str) -> None:
+async def test_m3_of_concurrent_answers_in_two_processes_one_counts(shared_url: str) -> None:
     async with Runtime(TOOLS, store=shared_url) as one, Runtime(TOOLS, store=shared_url) as two:
         first, second = await one.open("s", "ann"), await two.open("s", "ann")
         for _ in range(3):
@@ -640,7 +640,7 @@ async def test_m3_answer_days_after_a_restart_completes_the_call(shared_url: str
         assert len({event.data["execution_id"] for event in events}) == len(events) == 3
 
 
-async def test_m3_answer_that_came_while_nobody_ran_is_used_at_the_next_start(shared_url: str) -> None:
+async def test_m3_answer_given_while_no_process_ran_is_used_at_the_next_start(shared_url: str) -> None:
     async with Runtime(TOOLS, store=shared_url) as runtime:
         session = await runtime.open("s", "ann")
         outcome = await session.call("pay", BOB)
@@ -657,7 +657,7 @@ async def test_m3_answer_that_came_while_nobody_ran_is_used_at_the_next_start(sh
     assert runs == [("bob", 5)], "and once"
 
 
-async def test_m3_process_without_the_tool_can_answer_and_wrong_answers_do_no_harm(shared_url: str) -> None:
+async def test_m3_process_without_the_tool_can_answer_and_an_invalid_answer_is_refused_later(shared_url: str) -> None:
     async with Runtime(TOOLS, store=shared_url) as runtime, Runtime(store=shared_url, recover=False) as gateway:
         session, door = await runtime.open("s", "ann"), await gateway.open("s", "ann")
 
@@ -679,7 +679,7 @@ async def test_m3_process_without_the_tool_can_answer_and_wrong_answers_do_no_ha
         assert runs == [("bob", 5)]
 
 
-async def test_m3_request_of_a_session_that_was_closed_is_still_answered(make: Make) -> None:
+async def test_m3_request_of_a_closed_session_can_be_answered(make: Make) -> None:
     async with make(*TOOLS) as runtime:
         session = await runtime.open("s", "ann")
         outcome = await session.call("pay", BOB)
@@ -733,7 +733,7 @@ async def test_m3_cancel_from_another_process_withdraws_too(shared_url: str, hel
         assert runs == []
 
 
-async def test_m3_whole_time_of_a_call_ends_the_request_too(make: Make) -> None:
+async def test_m3_total_timeout_of_a_call_ends_the_request(make: Make) -> None:
     @tool(mode="human", total_timeout=30.0)
     async def hurry() -> int:
         """Be quick."""
@@ -752,10 +752,10 @@ async def test_m3_whole_time_of_a_call_ends_the_request_too(make: Make) -> None:
             await session.answer(request.id, {"approved": True})
 
 
-# What was approved is what runs
+# Only the approved call runs
 
 
-async def test_m3_arguments_that_were_changed_in_the_store_do_not_run(shared_url: str) -> None:
+async def test_m3_arguments_changed_in_the_store_do_not_run(shared_url: str) -> None:
     async with Runtime(TOOLS, store=shared_url) as runtime:
         session = await runtime.open("s", "ann")
         outcome = await session.call("pay", BOB)
@@ -775,15 +775,15 @@ async def test_m3_arguments_that_were_changed_in_the_store_do_not_run(shared_url
 
 
 CHANGED: list[dict[str, Any]] = [
-    {"payload": b'{"to":"bob","amount":1}'},  # what was shown
+    {"payload": b'{"to":"bob","amount":1}'},  # the displayed arguments
     {"fingerprint": "0" * 64},
     {"payload": b'{"question":"?"}', "tool": "choose"},
 ]
 NO: list[bytes] = [b'{"approved":false}', b"{}", b"null", b'"yes"', b'{"approved":1}']
 
 
-async def test_m3_request_that_was_changed_in_the_store_approves_nothing(shared_url: str) -> None:
-    """Whatever a store says: without a yes, and without a yes to exactly that, nothing runs."""
+async def test_m3_request_changed_in_the_store_approves_nothing(shared_url: str) -> None:
+    """Whatever the store contains, a call runs only after an approval of exactly that call."""
     async with Runtime(TOOLS, store=shared_url) as runtime:
         session = await runtime.open("s", "ann")
         outcomes = [await session.call("pay", BOB) for _ in range(len(CHANGED) + len(NO))]
@@ -802,7 +802,7 @@ async def test_m3_request_that_was_changed_in_the_store_approves_nothing(shared_
 
 
 async def left(url: str, name: str, arguments: Any, **state: Any) -> str:
-    """A call that a process left behind when it died, after its person had approved. Returns its execution."""
+    """Leave an approved call behind, as a process that died. Returns the id of its execution."""
     async with Runtime(TOOLS, store=url) as runtime:
         session = await runtime.open("s", "ann")
         outcome = await session.call(name, arguments)
@@ -817,7 +817,7 @@ async def left(url: str, name: str, arguments: Any, **state: Any) -> str:
     return outcome.execution_id
 
 
-async def test_m3_crash_between_approval_and_run_neither_loses_nor_doubles_it(shared_url: str) -> None:
+async def test_m3_crash_between_approval_and_run_neither_loses_nor_repeats_the_call(shared_url: str) -> None:
     execution_id = await left(shared_url, "pay", BOB)
     for _ in range(2):
         async with Runtime(TOOLS, store=shared_url) as runtime:
@@ -828,7 +828,7 @@ async def test_m3_crash_between_approval_and_run_neither_loses_nor_doubles_it(sh
     assert runs == [("bob", 5)]
 
 
-async def test_m3_crash_in_the_run_is_not_run_again(shared_url: str) -> None:
+async def test_m3_call_is_not_repeated_after_a_crash_during_its_run(shared_url: str) -> None:
     execution_id = await left(shared_url, "pay", BOB, status="executing", attempt=1)
     async with Runtime(TOOLS, store=shared_url) as runtime:
         session = await runtime.open("s", "ann")
@@ -838,7 +838,7 @@ async def test_m3_crash_in_the_run_is_not_run_again(shared_url: str) -> None:
         assert await session.requests() == []
 
 
-async def test_m3_crash_in_the_run_of_what_may_run_twice_does_not_ask_twice(shared_url: str) -> None:
+async def test_m3_idempotent_call_does_not_ask_again_after_a_crash_during_its_run(shared_url: str) -> None:
     execution_id = await left(shared_url, "send", {"text": "a"}, status="executing", attempt=1)
     async with Runtime(TOOLS, store=shared_url) as runtime:
         session = await runtime.open("s", "ann")
@@ -852,7 +852,7 @@ async def test_m3_crash_in_the_run_of_what_may_run_twice_does_not_ask_twice(shar
 async def test_m3_retry_of_an_approved_call_does_not_ask_again(make: Make) -> None:
     @tool(mode="human", retry=RetryPolicy(max_attempts=3, base_delay=1.0))
     async def flaky(ctx: ToolContext) -> int:
-        """Fail twice, having done nothing."""
+        """Fail twice without an effect."""
         if ctx.attempt < 3:
             raise ToolError("not yet", category="transient", retryable=True)
         return ctx.attempt
@@ -893,7 +893,7 @@ async def test_m3_secrets_are_neither_shown_in_the_request_nor_in_the_answer(mak
         assert used.answer is not None
         everything = b"".join(event.encoded for event in await board_of(session)) + used.payload + used.answer
         assert b"hunter2" not in everything
-        assert b"swordfish" not in everything, "nobody needs it any more"
+        assert b"swordfish" not in everything, "the secret is no longer needed"
         assert b'"eve"' in everything
 
 
@@ -903,7 +903,7 @@ async def knock() -> str:
     return "come in"
 
 
-async def test_m3_an_answer_given_where_the_tool_is_not_known_waits_for_a_process_that_knows_it(
+async def test_m3_answer_in_a_process_without_the_tool_waits_for_a_process_that_has_it(
     shared_url: str,
 ) -> None:
     async with Runtime([knock], store=shared_url) as runtime:

@@ -1,4 +1,4 @@
-"""What goes on in another process keeps what was promised for it: its time, and an end (E5)."""
+"""Calls that continue in another process keep their deadlines, and end (E5)."""
 
 import asyncio
 from dataclasses import replace
@@ -54,7 +54,7 @@ async def test_e5_time_that_passed_in_a_dead_process_counts(shared_url: str) -> 
             assert (result.status, result.error.category, result.error.retryable) == ("failed", "timeout", False)
 
 
-async def test_e5_time_that_is_over_before_anybody_goes_on_ends_it(shared_url: str) -> None:
+async def test_e5_deadline_that_passed_before_recovery_ends_the_call(shared_url: str) -> None:
     clock = ManualClock()
     async with asyncio.timeout(SOON):
         async with Runtime([dig], store=shared_url, clock=clock) as runtime:
@@ -67,7 +67,7 @@ async def test_e5_time_that_is_over_before_anybody_goes_on_ends_it(shared_url: s
             assert result.error.category == "timeout"
 
 
-async def test_e5_call_with_which_process_after_process_ends_is_not_begun_for_ever(sqlite_url: str) -> None:
+async def test_e5_call_that_ends_its_process_repeatedly_is_not_restarted_forever(sqlite_url: str) -> None:
     async with asyncio.timeout(SOON):
         async with Runtime([dig], store=sqlite_url) as runtime:
             outcome = await (await runtime.open("s1", "ann")).call("dig")
@@ -90,13 +90,13 @@ async def test_e5_call_with_which_process_after_process_ends_is_not_begun_for_ev
 
 @tool(mode="background")
 async def crunch() -> str:
-    """Crunch numbers, once."""
+    """Crunch numbers, not idempotently."""
     begun.set()
     await going.wait()
     return "crunched"
 
 
-async def test_e5_results_are_those_that_are_stored_also_where_a_process_was_taken_for_dead(
+async def test_e5_results_match_the_store_if_a_live_process_was_declared_dead(
     shared_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with asyncio.timeout(SOON), Runtime([crunch], store=shared_url) as runtime:
@@ -122,14 +122,14 @@ async def test_e5_results_are_those_that_are_stored_also_where_a_process_was_tak
         assert (result.status, result.error and result.error.category) == ("failed", "interrupted")
 
 
-async def test_x9_calls_that_waited_for_a_place_wait_on_after_a_restart(shared_url: str) -> None:
-    """A user who had many calls waiting does not get places for all of them at once, at the others' expense."""
+async def test_x9_queued_calls_are_queued_again_after_a_restart(shared_url: str) -> None:
+    """A user with many queued calls does not get slots for all of them at once."""
     go = asyncio.Event()
     began: list[int] = []
 
     @tool(mode="background", idempotent=True)
     async def work(number: Annotated[int, "Which"]) -> int:
-        """Work until it is time."""
+        """Work until a release."""
         began.append(number)
         await go.wait()
         return number

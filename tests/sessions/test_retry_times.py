@@ -25,7 +25,7 @@ def _fresh() -> None:
 
 @tool(mode="background", idempotent=True, retry=RetryPolicy(4, 0.0, max_delay=30.0))
 async def fetch(ctx: ToolContext) -> str:
-    """Be told to come back later, the first time."""
+    """Fail with `retry_after` in the first attempt."""
     attempts.append(ctx.attempt)
     if ctx.attempt == 1:
         raise ToolError("Too many requests.", category="rate_limited", retry_after=20)
@@ -50,7 +50,7 @@ async def retrying(url: str, clock: ManualClock) -> str:
 
 
 async def taken_over(runtime: Runtime) -> Session:
-    """The session, once the runtime waits for the next attempt of its execution."""
+    """Return the session once the runtime waits for the next attempt of its execution."""
     session = await runtime.open("s", "ann")
     await until(
         lambda: (
@@ -94,7 +94,7 @@ async def test_e5_process_after_process_waits_for_the_same_time(shared_url: str)
             assert (await ended(session, execution_id)).value == "fetched"
 
 
-async def test_e5_time_that_is_over_is_not_waited_for(shared_url: str) -> None:
+async def test_e5_retry_time_in_the_past_is_not_waited_for(shared_url: str) -> None:
     clock = ManualClock()
     async with asyncio.timeout(SOON):
         execution_id = await retrying(shared_url, clock)
@@ -103,7 +103,7 @@ async def test_e5_time_that_is_over_is_not_waited_for(shared_url: str) -> None:
             assert (await ended(await runtime.open("s", "ann"), execution_id)).value == "fetched"
 
 
-async def test_e5_clock_that_is_behind_does_not_make_a_retry_wait_longer_than_its_policy(shared_url: str) -> None:
+async def test_e5_slow_clock_does_not_extend_a_retry_delay_beyond_its_policy(shared_url: str) -> None:
     async with asyncio.timeout(SOON):
         execution_id = await retrying(shared_url, ManualClock())
         behind = ManualClock(ManualClock().time() - 3_600)
@@ -115,7 +115,7 @@ async def test_e5_clock_that_is_behind_does_not_make_a_retry_wait_longer_than_it
             assert (await ended(session, execution_id)).value == "fetched"
 
 
-async def test_x8_call_that_waits_for_its_time_in_another_process_can_be_cancelled(shared_url: str) -> None:
+async def test_x8_call_that_waits_for_its_retry_time_in_another_process_can_be_cancelled(shared_url: str) -> None:
     clock = ManualClock()
     async with asyncio.timeout(SOON):
         execution_id = await retrying(shared_url, clock)
@@ -127,7 +127,7 @@ async def test_x8_call_that_waits_for_its_time_in_another_process_can_be_cancell
         assert (await row_of(shared_url, execution_id)).retry_at is None
 
 
-async def test_e5_row_of_an_earlier_version_has_no_time_and_goes_on_at_once(shared_url: str) -> None:
+async def test_e5_row_of_an_earlier_version_without_a_retry_time_continues_at_once(shared_url: str) -> None:
     clock = ManualClock()
     async with asyncio.timeout(SOON):
         execution_id = await retrying(shared_url, clock)

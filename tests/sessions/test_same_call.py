@@ -27,7 +27,7 @@ def _fresh() -> None:
 
 @tool(idempotent=True)
 async def look(ctx: ToolContext, number: Annotated[int, "A number"]) -> int:
-    """Look something up, and give another result in each run."""
+    """Return another result in each run."""
     runs[str(ctx.call_id)] += 1
     await asyncio.sleep(0)
     return 1_000 * number + sum(runs.values())
@@ -35,21 +35,21 @@ async def look(ctx: ToolContext, number: Annotated[int, "A number"]) -> int:
 
 @tool(idempotent=True)
 async def glance(number: Annotated[int, "A number"]) -> int:
-    """Do the same without a context, and without ever waiting."""
+    """Return another result in each run, without a context and without waiting."""
     runs[f"c{number}"] += 1
     return 1_000 * number + sum(runs.values())
 
 
 @tool(idempotent=True)
 def leaf(number: Annotated[int, "A number"]) -> int:
-    """Do the same in a thread."""
+    """Return another result in each run, in a thread."""
     runs[f"c{number}"] += 1
     return 1_000 * number + sum(runs.values())
 
 
 @tool(mode="background", idempotent=True)
 async def research(ctx: ToolContext, number: Annotated[int, "A number"]) -> int:
-    """Do the same in the background."""
+    """Return another result in each run, in the background."""
     runs[str(ctx.call_id)] += 1
     await asyncio.sleep(0)
     return 1_000 * number + sum(runs.values())
@@ -87,7 +87,7 @@ async def test_x10_same_call_id_at_two_processes_runs_an_idempotent_tool_once(na
         assert len(await here.history()) == PAIRS
 
 
-async def test_x10_many_calls_at_once_at_two_processes(shared_url: str) -> None:
+async def test_x10_concurrent_calls_in_two_processes_run_once(shared_url: str) -> None:
     async with (
         asyncio.timeout(60),
         Runtime(TOOLS, store=shared_url) as one,
@@ -100,7 +100,7 @@ async def test_x10_many_calls_at_once_at_two_processes(shared_url: str) -> None:
         assert runs == {f"c{number}": 1 for number in range(PAIRS)}
 
 
-async def test_x10_second_process_waits_for_the_firsts_result(shared_url: str) -> None:
+async def test_x10_second_process_waits_for_the_result_of_the_first(shared_url: str) -> None:
     async with (
         asyncio.timeout(SOON),
         Runtime(TOOLS, store=shared_url) as one,
@@ -116,7 +116,7 @@ async def test_x10_second_process_waits_for_the_firsts_result(shared_url: str) -
         assert (await first).value == (await second).value == 1
 
 
-async def test_x10_call_of_an_earlier_life_is_not_run_again(shared_url: str) -> None:
+async def test_x10_call_of_an_earlier_process_is_not_run_again(shared_url: str) -> None:
     for _ in range(3):
         async with asyncio.timeout(SOON), Runtime(TOOLS, store=shared_url) as runtime:
             session = await runtime.open("s", "ann")

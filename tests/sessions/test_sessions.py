@@ -1,4 +1,4 @@
-"""Sessions: who they belong to, what they see, and what they record (E1, E2, G6)."""
+"""Sessions: their owners, the tools that they see, and their records (E1, E2, G6)."""
 
 import asyncio
 from typing import Annotated, Any
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 
 @tool(namespace="time")
 async def now(ctx: ToolContext) -> list[str | None]:
-    """Say who asks."""
+    """Return the user id of the caller."""
     return [ctx.session_id, ctx.user_id]
 
 
@@ -37,7 +37,7 @@ TOOLS = (now, read, write)
 # Heartbeat
 
 
-async def test_e2_open_makes_or_returns_the_session() -> None:
+async def test_e2_open_creates_or_returns_the_session() -> None:
     async with Harness(*TOOLS) as harness:
         first = await harness.runtime.open("s1", "ann", namespaces=["time"], channel="voice")
         assert await harness.runtime.open("s1", "ann") is first
@@ -46,7 +46,7 @@ async def test_e2_open_makes_or_returns_the_session() -> None:
         assert len(harness.runtime.sessions) == 2
 
 
-async def test_e2_session_of_another_user_looks_as_if_it_did_not_exist() -> None:
+async def test_e2_session_of_another_user_is_not_found() -> None:
     async with Harness(*TOOLS) as harness:
         await harness.runtime.open("s1", "ann")
         with pytest.raises(SessionNotFound) as others:
@@ -102,7 +102,7 @@ async def test_e2_ids_that_cannot_be_used_are_refused(bad: str) -> None:
         assert (await harness.runtime.open("ü" * 200, "名前 with spaces")).id == "ü" * 200
 
 
-# What is seen
+# Visible tools
 
 
 async def test_g6_namespaces_channel_allow_list_and_gates() -> None:
@@ -111,7 +111,7 @@ async def test_g6_namespaces_channel_allow_list_and_gates() -> None:
         async def names(**options: Any) -> list[str]:
             session = await harness.runtime.open(f"s{len(harness.runtime.sessions)}", "ann", **options)
             seen = [each.name for each in session.tools()]
-            for each in TOOLS:  # what is not shown cannot be called
+            for each in TOOLS:  # a hidden tool cannot be called
                 outcome = await session.call(each.name)
                 assert (outcome.status == "succeeded") is (each.name in seen)
                 assert outcome.error is None or outcome.error.category == "not_found"
@@ -155,7 +155,7 @@ async def test_g6_changes_of_the_registry_are_seen_by_sessions_that_called_befor
         assert (await harness.session.call("read")).value == "text"
 
 
-async def test_g6_tool_that_is_removed_while_it_runs_ends_well() -> None:
+async def test_g6_tool_removed_while_it_runs_finishes() -> None:
     go = asyncio.Event()
 
     @tool(mode="background")
@@ -173,7 +173,7 @@ async def test_g6_tool_that_is_removed_while_it_runs_ends_well() -> None:
 
 
 @pytest.mark.parametrize("name", ["nothing", "", "a" * 100_000, "a\x00b", "\ud800", "write"])
-async def test_g6_unknown_tool_is_an_outcome_and_recorded(name: str) -> None:
+async def test_g6_call_of_an_unknown_tool_fails_and_is_recorded(name: str) -> None:
     async with Harness(*TOOLS) as harness:
         outcome = await harness.session.call(name, {"any": 1}, call_id="c")
         assert outcome.status == "failed"
@@ -196,7 +196,7 @@ async def test_g6_unknown_tool_is_an_outcome_and_recorded(name: str) -> None:
     [object(), {"a": {1, object()}}, "\ud800", float("nan"), b"\xff"],
     ids=["object", "set", "surrogate", "nan", "bytes"],
 )
-async def test_t5_arguments_that_are_not_json_are_an_outcome_and_recorded(arguments: Any) -> None:
+async def test_t5_arguments_that_are_not_json_fail_and_are_recorded(arguments: Any) -> None:
     async with Harness(*TOOLS) as harness:
         outcome = await harness.session.call("now", arguments)
         assert outcome.error is not None
@@ -212,7 +212,7 @@ async def test_t7_model_cannot_forge_the_context() -> None:
 
 
 async def test_e1_calls_schedule_themselves() -> None:
-    """No loop of its own: an idle runtime has no task, and ten thousand sessions cost none."""
+    """An idle runtime has no task, and ten thousand sessions add none."""
     async with Harness(now, limits=Limits()) as harness:
         before = len(asyncio.all_tasks())
         sessions = [await harness.runtime.open(f"s{number}", "ann") for number in range(1_000)]

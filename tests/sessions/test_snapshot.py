@@ -1,4 +1,4 @@
-"""How a session stands, for a reader who begins or has lost his place (B8)."""
+"""Snapshots: the state of a session for a reader that starts or whose cursor has expired (B8)."""
 
 import asyncio
 from typing import Annotated
@@ -29,7 +29,7 @@ async def report() -> str:
     return "done"
 
 
-async def test_b8_a_reader_whose_cursor_has_expired_goes_on_from_a_snapshot(store_url: str) -> None:
+async def test_b8_reader_with_an_expired_cursor_continues_from_a_snapshot(store_url: str) -> None:
     async with Runtime([add, pay, report], store=store_url, keep_events=4) as runtime:
         session = await runtime.open("s", user_id="u")
         late = await session.call("report")
@@ -51,7 +51,7 @@ async def test_b8_a_reader_whose_cursor_has_expired_goes_on_from_a_snapshot(stor
             break
 
 
-async def test_e3_what_runs_is_told_however_much_was_called_since(store_url: str) -> None:
+async def test_e3_running_call_is_known_after_any_number_of_later_calls(store_url: str) -> None:
     async with Runtime([add, pay, report], store=store_url, model="offline") as runtime:
         session = await runtime.open("s", user_id="u")
         asked = await session.call("pay", {"amount": 1})

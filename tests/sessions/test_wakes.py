@@ -1,4 +1,4 @@
-"""What a notification of another process costs, and that nothing is missed (D2, X7)."""
+"""The cost of a notification of another process, and that no change is missed (D2, X7)."""
 
 import asyncio
 import inspect
@@ -38,7 +38,7 @@ async def until(condition: Callable[[], Awaitable[bool]]) -> None:
 
 
 def counting(store: Store, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Count what a store is asked, by the names of its methods."""
+    """Count the queries of a store, by the names of its methods."""
     counted = Counter[str]()
 
     def wrapped(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
@@ -62,7 +62,7 @@ async def pair(url: str) -> AsyncGenerator[tuple[Runtime, Runtime]]:
 
 
 async def cost_of_a_wake(url: str, busy: int, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """What a process with so many busy sessions asks its store, after another one cancelled one execution."""
+    """Return the queries of a process with that many busy sessions after another process cancelled one execution."""
     async with pair(url) as (here, there):
         sessions = [await here.open(f"{busy}-{number}", "ann") for number in range(busy)]
         started = await asyncio.gather(*(session.call("hold", {"name": session.id}) for session in sessions))
@@ -89,7 +89,7 @@ async def _nothing() -> None:
     return
 
 
-async def test_d2_cost_of_a_wake_does_not_grow_with_the_sessions(
+async def test_d2_cost_of_a_notification_does_not_grow_with_the_sessions(
     shared_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as few:
@@ -100,7 +100,7 @@ async def test_d2_cost_of_a_wake_does_not_grow_with_the_sessions(
     assert sum(large.values()) <= 8, large
 
 
-async def test_d2_wakes_that_come_while_one_is_seen_to_are_seen_to_together(
+async def test_d2_notifications_during_a_poll_are_handled_together(
     shared_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with pair(shared_url) as (here, _):
@@ -115,10 +115,8 @@ async def test_d2_wakes_that_come_while_one_is_seen_to_are_seen_to_together(
         assert counted["executions"] == 0
 
 
-async def test_d2_what_the_store_did_not_answer_is_looked_for_again(
-    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("callboard.sessions.change_notifications.AGAIN", 0.01)
+async def test_d2_poll_is_repeated_after_a_store_error(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("callboard.sessions.change_notifications.RETRY_DELAY", 0.01)
     async with pair(sqlite_url) as (here, there):
         session = await here.open("s", "ann")
         outcome = await session.call("hold", {"name": "x"})

@@ -1,4 +1,4 @@
-"""The four ways over the board, end to end: between the model, the system and people (B4)."""
+"""The four directions of the board, end to end, between the model, the system and people (B4)."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -58,7 +58,7 @@ TOOLS = (index, pay, sign)
 
 
 def for_the_model(events: list[Event]) -> list[str]:
-    """The kinds of those events that a model would be shown."""
+    """Return the kinds of the events that a model sees."""
     return [event.kind for event in events if seen_by(event.kind, Side.MODEL, event.data)]
 
 
@@ -89,7 +89,7 @@ async def test_b4_model_to_system_to_people_and_back_to_the_model(make: Make) ->
         session = await runtime.open("s", "ann")
 
         async def page() -> None:
-            """The people's side: it knows nothing but the board, and posts to it."""
+            """Act as the people's side, which only reads the board and posts to it."""
             answered = 0
             async for event in session.events():
                 if event.kind == "human_request":
@@ -135,7 +135,7 @@ async def test_b4_people_to_system_to_people_past_the_model(make: Make) -> None:
         assert not session.has_pending_work
 
 
-async def test_b4_all_four_at_once_do_not_disturb_each_other(make: Make) -> None:
+async def test_b4_all_four_directions_work_at_once(make: Make) -> None:
     async with make(*TOOLS, workers=[refresh]) as runtime:
         session = await runtime.open("s", "ann")
 
@@ -159,12 +159,16 @@ async def test_b4_all_four_at_once_do_not_disturb_each_other(make: Make) -> None
             assert (await seen(session, "user_response", request_id=f"q{number}")).data["error"] is None
         events = await board_of(session)
         assert [event.seq for event in events] == list(range(1, len(events) + 1))
-        told = [event.kind for event in events if seen_by(event.kind, Side.MODEL, event.data)]
-        assert {kind: told.count(kind) for kind in set(told)} == {"user_input": 5, "tool_result": 10, "human_answer": 5}
+        visible = [event.kind for event in events if seen_by(event.kind, Side.MODEL, event.data)]
+        assert {kind: visible.count(kind) for kind in set(visible)} == {
+            "user_input": 5,
+            "tool_result": 10,
+            "human_answer": 5,
+        }
         assert sorted(map(str, await late(session))) == ["indexed"] * 5 + [f"paid {number}" for number in range(5)]
 
 
-async def test_b3_a_reader_may_ask_for_either_family(store_url: str) -> None:
+async def test_b3_reader_can_select_a_family(store_url: str) -> None:
     @tool
     async def now() -> str:
         """Answer at once."""
@@ -198,7 +202,7 @@ async def _until_the_end(events: AsyncGenerator[Event]) -> AsyncGenerator[Event]
                 return
 
 
-async def test_g6_lent_tools_are_one_sessions_own() -> None:
+async def test_g6_own_tools_of_a_session_are_not_seen_by_others() -> None:
     @tool
     async def paint(color: Annotated[str, "Which"]) -> str:
         """Paint the page."""
@@ -206,17 +210,17 @@ async def test_g6_lent_tools_are_one_sessions_own() -> None:
 
     async with Runtime([index]) as runtime:
         session, other = await runtime.open("s", "u"), await runtime.open("o", "u")
-        live_session(session).toolbox.lend([paint])
+        live_session(session).toolbox.replace_own_tools([paint])
         assert [each.name for each in session.tools()] == ["index", "paint"]
         assert (await session.call("paint", {"color": "red"})).value == "red"
         assert (await other.call("paint", {"color": "red"})).error.category == "not_found"  # pyright: ignore[reportOptionalMemberAccess]
-        live_session(session).toolbox.lend([])
+        live_session(session).toolbox.replace_own_tools([])
         assert (await session.call("paint", {"color": "red"})).status == "failed"
         with pytest.raises(callboard.RegistrationError, match="index"):
-            live_session(session).toolbox.lend([index])
+            live_session(session).toolbox.replace_own_tools([index])
 
 
-async def test_d2_a_result_that_comes_while_others_are_stored_is_not_told_before_it_is_stored(
+async def test_d2_result_is_not_delivered_before_it_is_stored_during_a_commit(
     shared_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started, go = asyncio.Event(), asyncio.Event()
@@ -242,5 +246,5 @@ async def test_d2_a_result_that_comes_while_others_are_stored_is_not_told_before
         with monkeypatch.context() as patched:
             patched.setattr(StoreLedger, "settle", ends_meanwhile)
             outcome = await session.result(execution_id, timeout=0)
-        assert outcome.status == "started", "another process may have taken it over, and nobody knows that here yet"
+        assert outcome.status == "started", "another process may have taken it over, and this one does not know it"
         assert (await session.result(execution_id)).value == "there"

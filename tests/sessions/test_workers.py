@@ -1,4 +1,4 @@
-"""Workers answer what people ask of the system: as every call is carried out, and past the model (B5)."""
+"""Workers answer requests of people to the system, on the path of every call and without the model (B5)."""
 
 import asyncio
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ def fresh() -> None:
 
 @tool
 async def gas_price(ctx: ToolContext, chain: Annotated[int, "The chain"] = 1) -> dict[str, int]:
-    """Say what gas costs."""
+    """Return the price of gas."""
     runs.append((ctx.session_id, ctx.user_id, chain))
     return {"wei": 7 * chain}
 
@@ -55,7 +55,7 @@ async def answer_to(session: Session, request_id: str) -> Event:
     return await seen(session, "user_response", request_id=request_id)
 
 
-async def test_b5_request_is_answered_and_the_model_knows_nothing(make: Make) -> None:
+async def test_b5_request_is_answered_without_the_model(make: Make) -> None:
     async with make(workers=[gas_price]) as runtime:
         session = await runtime.open("s", "ann")
         number = await session.post(request("gas_price", {"chain": 3}, request_id="q"))
@@ -115,7 +115,7 @@ async def test_b5_unknown_kinds_bad_payloads_and_failures_are_answered_with_erro
         assert not session.has_pending_work
 
 
-async def test_b5_only_people_ask_and_only_in_the_right_form(make: Make) -> None:
+async def test_b5_only_people_can_post_a_valid_request(make: Make) -> None:
     async with make(workers=[gas_price]) as runtime:
         session = await runtime.open("s", "ann")
         with pytest.raises(PostingRefused):
@@ -140,7 +140,7 @@ async def test_b5_same_request_id_is_carried_out_once(make: Make) -> None:
         assert len(runs) == 2, "ids belong to their session"
 
 
-async def test_b5_same_request_id_for_something_else_is_refused(make: Make) -> None:
+async def test_b5_same_request_id_for_another_request_is_refused(make: Make) -> None:
     async with make(fails, workers=[gas_price, fails]) as runtime:
         session = await runtime.open("s", "ann")
         await session.post(request("gas_price", {"chain": 2}, request_id="q"))
@@ -178,8 +178,8 @@ async def test_b5_request_ids_hold_across_runtimes_and_restarts(shared_url: str)
         assert not session.has_pending_work
 
 
-async def test_b5_request_is_carried_out_though_its_poster_left(make: Make) -> None:
-    """Once it is on the board it is answered, whether the one who posted it waited for that or not."""
+async def test_b5_request_runs_after_its_poster_was_cancelled(make: Make) -> None:
+    """A request on the board is answered, whether its poster waits or not."""
     async with make(workers=[gas_price]) as runtime:
         session = await runtime.open("s", "ann")
         for turns in range(8):
@@ -207,7 +207,7 @@ async def test_b5_concurrency_and_priority(make: Make) -> None:
 
     @tool(concurrency=1)
     async def slow(name: Annotated[str, "Which"]) -> str:
-        """Be carried out one at a time."""
+        """Run one call at a time."""
         runs.append(name)
         entered.set()
         await go.wait()
@@ -230,12 +230,12 @@ async def test_b5_concurrency_and_priority(make: Make) -> None:
         assert runs[4] == "low"
 
 
-async def test_b5_full_queue_is_an_answer(make: Make) -> None:
+async def test_b5_full_queue_is_answered_with_an_error(make: Make) -> None:
     go, entered = asyncio.Event(), asyncio.Event()
 
     @tool(concurrency=1)
     async def slow() -> str:
-        """Be carried out one at a time."""
+        """Run one call at a time."""
         entered.set()
         await go.wait()
         return "done"
@@ -252,7 +252,7 @@ async def test_b5_full_queue_is_an_answer(make: Make) -> None:
             assert (await answer_to(session, request_id)).data["payload"] == "done"
 
 
-async def test_b5_timeout_is_an_answer(make: Make) -> None:
+async def test_b5_timeout_is_answered_with_an_error(make: Make) -> None:
     entered = asyncio.Event()
 
     @tool(timeout=5.0, retry=RetryPolicy(max_attempts=1))
@@ -270,7 +270,7 @@ async def test_b5_timeout_is_an_answer(make: Make) -> None:
         assert (await answer_to(session, "q")).data["error"]["category"] == "timeout"
 
 
-async def test_b5_retries_are_not_told_and_the_last_attempt_is_the_answer(make: Make) -> None:
+async def test_b5_retries_are_not_reported_and_the_last_attempt_is_the_answer(make: Make) -> None:
     tried = asyncio.Event()
 
     @tool(idempotent=True, retry=RetryPolicy(max_attempts=3, base_delay=1.0))
@@ -332,7 +332,7 @@ async def test_b5_request_is_cancelled_from_another_runtime(shared_url: str) -> 
         assert (await answer_to(other, "q")).data["error"]["category"] == "cancelled"
 
 
-async def test_b5_who_asks_for_the_result_and_leaves_does_not_give_it_to_the_model(make: Make) -> None:
+async def test_b5_result_that_a_cancelled_caller_waited_for_does_not_reach_the_model(make: Make) -> None:
     go, entered = asyncio.Event(), asyncio.Event()
 
     @tool
@@ -395,7 +395,7 @@ async def test_b5_worker_with_a_model_as_its_payload(make: Make) -> None:
     ("executing", True, {"wei": 7}),
     ("executing", False, None),
 ])  # fmt: skip
-async def test_b5_request_that_a_dead_process_left_is_answered_and_the_model_knows_nothing(
+async def test_b5_request_of_a_dead_process_is_answered_without_the_model(
     shared_url: str, status: str, idempotent: bool, answer: Any
 ) -> None:
     worker = gas_price.with_(idempotent=idempotent)

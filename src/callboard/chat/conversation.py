@@ -94,27 +94,27 @@ class Conversation:
         number = await post_event(self._session, {"kind": EventKind.USER_INPUT, "text": text})
         while True:
             turn = await asyncio.shield(self._running())
-            deleted = turn is None and self._session.gone
+            deleted = turn is None and self._session.deleted
             is_done = self._history.delivered >= number or (turn and turn.status is not TurnStatus.FINISHED)
             if is_done and not deleted:
                 return turn or self._history.turn_since(number)
-            if self._leaving() or self._session.gone:
+            if self._leaving() or self._session.deleted:
                 return Turn("", TurnStatus.INTERRUPTED, "", Usage())
 
-    async def hear(
-        self, data: Mapping[str, Any], given: str | None = None, *, idempotency: IdempotencyRow | None = None
+    async def accept_input(
+        self, data: Mapping[str, Any], client_id: str | None = None, *, idempotency: IdempotencyRow | None = None
     ) -> int:
         """Store an input. Returns the number of its event: from then on the input reaches the model, even if this
         process dies.
 
-        An input with a client's id (`given`) is accepted once, in any process: 0 where it was accepted before. Raises
+        An input with a client's id is accepted once, in any process: 0 where it was accepted before. Raises
         `AlreadyWritten` or `IdempotencyConflict` where the idempotency key was stored before.
         """
-        number = await self._inbox.accept(data, given, idempotency)
+        number = await self._inbox.accept(data, client_id, idempotency)
         await self._accepted(number)
         return number
 
-    async def hear_all(self, texts: Mapping[str, str]) -> int:
+    async def accept_inputs(self, texts: Mapping[str, str]) -> int:
         """Store inputs by their client's ids, in one write. Returns the number of the newest event.
 
         Inputs that were accepted before, in any process, are left out; 0 where all of them were.
@@ -137,26 +137,26 @@ class Conversation:
         self._input_arrived.set()
         self.wake()
 
-    async def taken(self, given: Sequence[str]) -> dict[str, bool]:
+    async def accepted_inputs(self, client_ids: Sequence[str]) -> dict[str, bool]:
         """The inputs that were accepted, by their client's ids, each with whether it was delivered to the model."""
-        return await self._inbox.accepted(given)
+        return await self._inbox.accepted(client_ids)
 
     def wake(self) -> None:
         """Start a turn if anything waits for the model."""
         if not self._leaving():
             self._start(WINDOW)
 
-    def came_late(self, execution: Execution) -> None:
+    def handle_late_result(self, execution: Execution) -> None:
         """Start a turn for a late result, if its tool says so."""
         if self._session.wakes(execution.name) is Wake.WAKE:
             self._start(WINDOW)
 
-    def poll_orphans(self) -> None:
+    def poll_inputs(self) -> None:
         """Look for inputs that another process stored."""
         if self.is_processing:
             self._spawn(self._check_inputs())
 
-    async def go_on(self, row: TurnRow) -> None:
+    async def resume_turn(self, row: TurnRow) -> None:
         """Resume a turn that a dead process left behind, or end it if it was asked to stop."""
         await self._history.refresh()
         self._lease.adopt(row)
@@ -182,7 +182,7 @@ class Conversation:
             await self._store_stop(row.number, idempotency, stopped=True)
             await self._ended_elsewhere(after)
             return True
-        waits = not self._session.gone and bool(self._history.open_calls())
+        waits = not self._session.deleted and bool(self._history.open_calls())
         if waits:
             self._stopping = True
             await asyncio.wait([self._start(0.0)])
@@ -266,7 +266,7 @@ class Conversation:
                         break
                 except TurnLeaseLost:
                     log.info("another process took over a turn of session %s", self._session.id)
-                if await self._session.is_gone():
+                if await self._session.check_deleted():
                     return None
                 await self._wait_for_others()
             if turn is None and self._session.durable and not self._leaving():  # another process delivers it
@@ -276,7 +276,7 @@ class Conversation:
             raise
         finally:
             self._stopping = self._awaits_other_process = False
-            if self._has_news and not self._leaving() and not self._session.gone:  # it arrived after the last request
+            if self._has_news and not self._leaving() and not self._session.deleted:  # it came after the last request
                 asyncio.get_running_loop().call_soon(self._start, 0.0)
         return turn
 
@@ -378,7 +378,7 @@ class Conversation:
         while True:
             self._taken_over.clear()
             after = self._session.board.last_seq
-            if self._lease.held or self._session.gone or await self._lease.holder() is None:
+            if self._lease.held or self._session.deleted or await self._lease.holder() is None:
                 self._awaits_other_process = False
                 return
             self._awaits_other_process = True

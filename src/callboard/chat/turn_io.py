@@ -98,7 +98,7 @@ class TurnIO:
         return self._settings(messages)
 
     def speaks(self, delta: str) -> None:
-        self._session.board.say(self._text("delta", valid_text(delta)))
+        self._session.board.deliver_live(self._text("delta", valid_text(delta)))
 
     async def said(self, response: ModelResponse) -> Sequence[ToolCallPart]:
         response = _storable(response, self._history.rendering.call_ids)

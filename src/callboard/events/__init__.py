@@ -1,1 +1,1 @@
-"""Events: what can happen in a session, and the board on which everyone posts and reads it."""
+"""Events of a session: their kinds, shapes and routes, and the board that they are posted to and read from."""

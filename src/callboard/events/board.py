@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, Self
 
-from ..budget import LARGE, Budget, Holding
+from ..budget import LARGE, Budget
 from ..errors import CallboardError
 from .event import Event, Events
 
@@ -35,14 +35,13 @@ class Archive(Protocol):
         """Return the number of the first stored event, and the events after a number."""
         ...
 
-    def behind(self) -> None:
-        """Have the board receive the events that are stored and that it does not have yet."""
+    def catch_up_soon(self) -> None:
+        """Start to add the stored events that the board does not have yet."""
         ...
 
 
 PAGE = 500
-"""The number of events that are read from the archive at once."""
-
+"""The number of events that are read at once."""
 
 _SLACK = 512
 """The number of events above the retention at which the oldest are dropped together."""
@@ -51,7 +50,7 @@ _SLACK = 512
 class Board:
     """The log in memory. It keeps at least the newest `retention` events, of those with numbers above `after`.
 
-    With a budget, large events are bounded by their bytes too, and fewer may be kept.
+    The budget also bounds large events by their bytes, so that fewer may be kept.
     """
 
     __slots__ = (
@@ -89,7 +88,7 @@ class Board:
         self._listeners: list[Callable[[bytes], Any]] = []
         self._followers = 0
         self._flushing = False
-        self._holding: Holding | None = None if budget is None else budget.holding(user_id, self._shed)
+        self._holding = (budget or Budget()).holding(user_id, self._shed)
 
     @property
     def last_seq(self) -> int:
@@ -102,8 +101,12 @@ class Board:
         return self._first
 
     def append(self, *events: bytes) -> int:
-        """Append encoded events of any size. Returns the number of the last one."""
-        self._extend(events)
+        """Append encoded events of any size. Returns the number of the last event."""
+        if _large(events):  # one by one, so that the first can be dropped before the last
+            for event in events:
+                self.extend((event,))
+        else:
+            self.extend(events)
         return self.last_seq
 
     def extend(self, events: Sequence[bytes], subject: object = None) -> None:
@@ -111,27 +114,19 @@ class Board:
 
         Only the first (arguments) and the last (a result) can be large. A board in memory ignores the subject.
         """
-        if events and (len(events[-1]) > LARGE or len(events[0]) > LARGE) and self._holding is not None:
+        if events and (len(events[-1]) > LARGE or len(events[0]) > LARGE):
             self._holding.add(_large(events))
         lines = self._lines
         lines.extend(events)
         if len(lines) > self._limit:
             self._flush()  # subscribers get the events before they are dropped
-            self._forget()
+            self._drop_oldest()
         if self._waiting:
             self._notify()
         if self._readers and not self._flushing:
             self._flush_soon()
 
-    def _extend(self, events: Sequence[bytes]) -> None:
-        """Append events of which any may be large: one by one, so that the first can be dropped before the last."""
-        if _large(events):
-            for event in events:
-                self.extend((event,))
-        else:
-            self.extend(events)
-
-    def say(self, event: bytes) -> None:
+    def deliver_live(self, event: bytes) -> None:
         """Deliver an event to current listeners only. It has no number and is not kept."""
         for listener in tuple(self._listeners):
             try:
@@ -157,36 +152,34 @@ class Board:
         """
         new = last - self.last_seq
         if 0 < new <= len(events):
-            self._extend(events[len(events) - new :])
+            self.append(*events[len(events) - new :])
         elif new > 0 and self._archive is not None:
-            self._archive.behind()
+            self._archive.catch_up_soon()
 
     def restart(self, after: int) -> None:
         """Drop all events, and continue after a number."""
-        if self._holding is not None:
-            self._holding.free(self._holding.kept)
+        self._holding.free(self._holding.kept)
         self._lines = []
         self._first = after + 1
 
     def end(self) -> None:
         """End the board of a deleted session: waiting readers return."""
         self._ended = True
-        if self._holding is not None:
-            self._holding.close()
+        self._holding.close()
         self._notify()
 
-    def shrink(self) -> None:
+    def drop_archived(self) -> None:
         """Drop the events that can be read from the archive, unless there is a reader."""
-        if self._archive is not None and not self.watched:
+        if self._archive is not None and not self.has_readers:
             self.restart(self.last_seq)
 
     @property
-    def watched(self) -> bool:
+    def has_readers(self) -> bool:
         """Whether there is a reader."""
         return bool(self._readers or self._followers or self._waiting)
 
     @contextmanager
-    def attended(self) -> Generator[None]:
+    def reading(self) -> Generator[None]:
         """Count a reader, also while it processes a batch."""
         self._followers += 1
         try:
@@ -197,7 +190,7 @@ class Board:
     def refresh(self) -> None:
         """Read the events that other processes stored, if there are any."""
         if self._archive is not None:
-            self._archive.behind()
+            self._archive.catch_up_soon()
 
     def read(self, after: int, limit: int | None = None) -> Events:
         """Return the kept events after a cursor, oldest first. Raises `CursorExpired`."""
@@ -223,7 +216,7 @@ class Board:
 
         Raises `CursorExpired`.
         """
-        with self.attended():
+        with self.reading():
             while True:
                 await self.wait(after)
                 if self.last_seq <= after:
@@ -232,21 +225,24 @@ class Board:
                     after = event.seq
                     yield event
 
-    async def page(self, after: int, limit: int | None = None) -> Events:
+    async def page(self, after: int) -> Events:
         """Return the next events after a cursor, from memory or the archive. Raises `CursorExpired`."""
-        return self.read(after, limit) if self.remembers(after) else await self.recall(after)
-
-    def remembers(self, after: int) -> bool:
-        """Return whether all events after the cursor are in memory, or there is no archive."""
-        return after + 1 >= self._first or self._archive is None
-
-    async def recall(self, after: int) -> Events:
-        """Return the next events after a cursor from the archive. Raises `CursorExpired`."""
-        assert self._archive is not None
+        if after + 1 >= self._first or self._archive is None:
+            return self.read(after, PAGE)
         first, events = await self._archive.events(after, PAGE)
         if first > after + 1 or not events:  # without any, the log itself is gone
             raise CursorExpired(after, first)
         return events
+
+    async def kept_page(self, after: int) -> Events:
+        """Return the next events after a cursor that are still kept. None are if the session is deleted."""
+        while True:
+            try:
+                return await self.page(after)
+            except CursorExpired as expired:
+                if expired.first <= after + 1:
+                    return Events(after + 1, [])
+                after = expired.first - 1
 
     def subscribe(
         self,
@@ -274,23 +270,23 @@ class Board:
         if reader in self._readers:
             self._readers.remove(reader)
 
-    def _forget(self, gone: int | None = None) -> None:
+    def _drop_oldest(self, count: int | None = None) -> None:
         """Drop the oldest events: that many, or all beyond the retention."""
-        gone = len(self._lines) - self._retention if gone is None else gone
-        if self._holding is not None and self._holding.kept:
-            self._holding.free(_large(self._lines[:gone]))
-        del self._lines[:gone]
-        self._first += gone
+        count = len(self._lines) - self._retention if count is None else count
+        if self._holding.kept:
+            self._holding.free(_large(self._lines[:count]))
+        del self._lines[:count]
+        self._first += count
 
     def _shed(self, size: int) -> None:
         """Drop the oldest events until that many bytes are free, after delivering them."""
         self._flush()
-        freed = gone = 0
-        while gone < len(self._lines) and freed < size:
-            line = self._lines[gone]
+        freed = count = 0
+        while count < len(self._lines) and freed < size:
+            line = self._lines[count]
             freed += len(line) if len(line) > LARGE else 0
-            gone += 1
-        self._forget(gone)
+            count += 1
+        self._drop_oldest(count)
 
     def _notify(self) -> None:
         for future in self._waiting:
@@ -317,7 +313,7 @@ def _large(events: Sequence[bytes]) -> int:
 class Subscription:
     """A reader that gets events by callback until `close`, or the end of its `with`."""
 
-    __slots__ = ("_board", "_callback", "_closed", "_ended", "_recalling", "cursor")
+    __slots__ = ("_archive_reader", "_board", "_callback", "_closed", "_ended", "cursor")
 
     def __init__(
         self, board: Board, callback: Callable[[Events], Any], after: int, ended: Callable[[Exception], Any] | None
@@ -326,7 +322,7 @@ class Subscription:
         self._callback = callback
         self._ended = ended
         self._closed = False
-        self._recalling: asyncio.Task[None] | None = None
+        self._archive_reader: asyncio.Task[None] | None = None
         """Reads from the archive while the cursor is behind the events in memory."""
         self.cursor = after
         """The number of the last delivered event."""
@@ -341,8 +337,8 @@ class Subscription:
         """Stop the delivery."""
         self._closed = True
         self._board.detach(self)
-        if self._recalling is not None:
-            self._recalling.cancel()
+        if self._archive_reader is not None:
+            self._archive_reader.cancel()
 
     def __enter__(self) -> Self:
         return self
@@ -352,31 +348,31 @@ class Subscription:
 
     def deliver(self) -> None:
         """Deliver new events. A callback that raises is not called again."""
-        if self._closed or self._recalling is not None or self._board.last_seq <= self.cursor:
+        if self._closed or self._archive_reader is not None or self._board.last_seq <= self.cursor:
             return
-        if self._board.remembers(self.cursor):
-            self._hand_over(self._board.read(self.cursor))
+        if self._board.first_seq <= self.cursor + 1:
+            self._call_back(self._board.read(self.cursor))
         else:
-            self._recalling = asyncio.get_running_loop().create_task(self._recall())
+            self._archive_reader = asyncio.get_running_loop().create_task(self._read_archive())
 
-    async def _recall(self) -> None:
+    async def _read_archive(self) -> None:
         """Deliver events from the archive until the rest is in memory."""
         try:
-            while not self._closed and not self._board.remembers(self.cursor):
-                self._hand_over(await self._board.recall(self.cursor))
+            while not self._closed and self._board.first_seq > self.cursor + 1:
+                self._call_back(await self._board.page(self.cursor))
         except Exception as error:
-            self._recalling = None
+            self._archive_reader = None
             self.close()
             if self._ended is None:
                 log.warning("a subscription of a board ended: %s", error)
             else:
                 self._ended(error)
         else:
-            self._recalling = None
+            self._archive_reader = None
             self.deliver()
 
-    def _hand_over(self, events: Events) -> None:
-        self.cursor = events.first + len(events) - 1
+    def _call_back(self, events: Events) -> None:
+        self.cursor = events.last
         try:
             self._callback(events)
         except Exception:

@@ -73,6 +73,11 @@ class Events(Sequence[Event]):
         self.encoded = encoded
         """The events as lines of JSON."""
 
+    @property
+    def last(self) -> int:
+        """The sequence number of the last event; one less than `first` if there are none."""
+        return self.first + len(self.encoded) - 1
+
     def __len__(self) -> int:
         return len(self.encoded)
 
@@ -95,13 +100,13 @@ class Events(Sequence[Event]):
 
 def encode_event(kind: str, timestamp: float, data: bytes) -> bytes:
     """Return an event as one line of JSON. `data` is one line of JSON."""
-    return b'{"kind":"%b","at":"%b","data":%b}' % (kind.encode(), written(timestamp), data)
+    return b'{"kind":"%b","at":"%b","data":%b}' % (kind.encode(), iso_time(timestamp), data)
 
 
 _from, _until, _latest = 0.0, 0.0, b""
 
 
-def written(timestamp: float) -> bytes:
+def iso_time(timestamp: float) -> bytes:
     """Return a time in ISO 8601 with milliseconds, cached for events of the same millisecond."""
     global _from, _until, _latest
     if not _from <= timestamp < _until:

@@ -3,7 +3,7 @@
 from math import inf
 
 from ..clock import Clock, SystemClock
-from .event import written
+from .event import iso_time
 
 _MARGIN = 1e-6
 """Seconds by which a millisecond ends early, since times of day are not more exact than that."""
@@ -34,6 +34,6 @@ class MillisecondClock:
         """Read the time of day at this reading of the monotonic clock."""
         self.at = at = self._time()
         self.since = now
-        self.text = written(at).decode()
+        self.text = iso_time(at).decode()
         if self._steady:
             self.until = now + (int(at * 1000) + 1) / 1000 - at - _MARGIN

@@ -15,7 +15,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json, to_jso
 from ..errors import CallboardError
 from ..jsonrules.depth import exceeds_depth
 from .kinds import EventKind
-from .problems import MAX_DEPTH, TOO_DEEP, EventInvalid, EventTooLarge, misshapen, problem, quoted, unwritable
+from .problems import MAX_DEPTH, TOO_DEEP, EventInvalid, EventTooLarge, json_error, problem, quoted, shape_error
 from .routing import ROUTES, Side, may_post, postable
 from .shapes import SHAPES, Shape
 
@@ -70,9 +70,11 @@ def accept(event: Any, side: Side, *, max_bytes: int = MAX_EVENT_BYTES) -> Poste
             return Posted(EventKind(kind), _known(encoded, SHAPES[kind], "allow" if side is Side.RUNTIME else "forbid"))
         if not _NAME.fullmatch(kind):
             raise EventInvalid(problem(("kind",), "A kind is a name: at most 100 of a-z, 0-9 and _.", kind))
-        return Posted(str(kind), _unknown(encoded))
+        data = from_json(encoded)
+        del data["kind"]
+        return Posted(str(kind), data)
     except ValueError as error:  # a number with too many digits to be read back
-        raise unwritable(fields) from error
+        raise json_error(fields) from error
 
 
 def _document(fields: dict[Any, Any], max_bytes: int) -> bytes:
@@ -80,15 +82,15 @@ def _document(fields: dict[Any, Any], max_bytes: int) -> bytes:
     try:
         encoded = to_json(fields)
     except (PydanticSerializationError, ValueError, RecursionError) as error:
-        raise unwritable(fields) from error
+        raise json_error(fields) from error
     if len(encoded) > max_bytes:
         raise EventTooLarge(len(encoded), max_bytes)
     if b"NaN" in encoded or b"Infinity" in encoded:
         outside = _STRINGS.sub(b"", encoded)
         if b"N" in outside or b"I" in outside:
-            raise unwritable(fields)
+            raise json_error(fields)
     if exceeds_depth(encoded, MAX_DEPTH):
-        raise unwritable(fields, TOO_DEEP)
+        raise json_error(fields, TOO_DEEP)
     return encoded
 
 
@@ -98,15 +100,9 @@ def _known(encoded: bytes, shape: type[Shape], extra: Literal["allow", "forbid"]
     except ValidationError as error:
         if error.errors(include_url=False)[0]["type"] == "json_invalid":
             raise
-        raise misshapen(error, [name for name in shape.model_fields if name != "kind"]) from None
+        raise shape_error(error, [name for name in shape.model_fields if name != "kind"]) from None
     fields = event.__dict__ | (event.model_extra or {})  # three times faster than a loop
     return {name: value if type(value) is str else _plain(value) for name, value in fields.items() if name != "kind"}
-
-
-def _unknown(encoded: bytes) -> dict[str, Any]:
-    data = from_json(encoded)
-    del data["kind"]
-    return data
 
 
 def _plain(value: Any) -> Any:

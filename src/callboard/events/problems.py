@@ -54,28 +54,28 @@ class EventTooLarge(EventInvalid):
 
 def problem(path: Path, message: str, value: Any) -> Violation:
     """Return the problem of a value."""
-    return Violation(path=_written(path), message=message, received=_received(value))
+    return Violation(path=_path_text(path), message=message, received=_received(value))
 
 
-def misshapen(error: ValidationError, names: Iterable[str]) -> EventInvalid:
+def shape_error(error: ValidationError, names: Iterable[str]) -> EventInvalid:
     """Return the error for an event that does not have the shape of its kind, whose fields have these names."""
     entries = error.errors(include_url=False)
-    shown = [_misfit(dict(entry), names) for entry in entries[:MAX_PROBLEMS]]
+    shown = [_shape_problem(dict(entry), names) for entry in entries[:MAX_PROBLEMS]]
     return EventInvalid(*shown, more=len(entries) - len(shown))
 
 
-def unwritable(event: Mapping[Any, Any], otherwise: str = "Something in it cannot be written as JSON.") -> EventInvalid:
+def json_error(event: Mapping[Any, Any], otherwise: str = "Something in it cannot be written as JSON.") -> EventInvalid:
     """Return the error for an event with a value that JSON cannot represent, or that not every decoder accepts.
 
     `otherwise` is the message if the value is not among the first `MAX_SEARCHED`.
     """
     for path, value in islice(_walk(event), MAX_SEARCHED):
-        if path and isinstance(path[-1], str) and not _can_be_written(path[-1]):
+        if path and isinstance(path[-1], str) and not _is_json(path[-1]):
             return EventInvalid(problem(path[:-1], "It has a name that is not valid Unicode.", path[-1]))
         if isinstance(value, _CONTAINERS):
             if len(path) >= MAX_DEPTH:
-                return EventInvalid(Violation(path=_written(path), message=TOO_DEEP, received=None))
-        elif not _can_be_written(value):
+                return EventInvalid(Violation(path=_path_text(path), message=TOO_DEEP, received=None))
+        elif not _is_json(value):
             return EventInvalid(problem(path, _reason(value), value))
     return EventInvalid(Violation(path="", message=otherwise, received=None))
 
@@ -86,12 +86,12 @@ def quoted(text: str) -> str:
     return f"{text[:MAX_SHOWN]!r}{rest}"
 
 
-def _misfit(entry: dict[str, Any], names: Iterable[str]) -> Violation:
+def _shape_problem(entry: dict[str, Any], names: Iterable[str]) -> Violation:
     """Return an error of Pydantic as a problem."""
     path = cast("Path", entry["loc"])
     match entry["type"]:
         case "missing":
-            return Violation(path=_written(path), message="This field is required.", received=None)
+            return Violation(path=_path_text(path), message="This field is required.", received=None)
         case "extra_forbidden" if len(path) == 1:
             message = f"There is no such field. Its kind has: {', '.join(names)}."
         case "extra_forbidden":
@@ -110,23 +110,19 @@ def _walk(event: Any) -> Iterator[tuple[Path, Any]]:
         for path, value in pending[-1]:
             yield path, value
             if isinstance(value, _CONTAINERS):
-                pending.append(_below(path, value))
+                pending.append(_children(path, value))
                 break
         else:
             pending.pop()
 
 
-def _below(path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
-    return (((*path, key), child) for key, child in _children(value))
-
-
-def _children(value: Any) -> Iterable[tuple[int | str, Any]]:
+def _children(path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
     if isinstance(value, Mapping):
-        return ((str(key), child) for key, child in cast("Mapping[Any, Any]", value).items())
-    return enumerate(cast("Sequence[Any]", value))
+        return (((*path, str(key)), child) for key, child in cast("Mapping[Any, Any]", value).items())
+    return (((*path, index), child) for index, child in enumerate(cast("Sequence[Any]", value)))
 
 
-def _can_be_written(value: Any) -> bool:
+def _is_json(value: Any) -> bool:
     try:
         from_json(to_json(value), allow_inf_nan=False)
     except (PydanticSerializationError, ValueError, RecursionError):
@@ -151,7 +147,7 @@ def _line(found: Violation) -> str:
     return f"- {found['path'] or 'event'}: {found['message']}{received}"
 
 
-def _written(path: Path) -> str:
+def _path_text(path: Path) -> str:
     """Return a path such as `payload.lines[0]`."""
     parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return _shortened("".join(parts).removeprefix("."))

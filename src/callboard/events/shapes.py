@@ -42,7 +42,7 @@ def _not_blank(text: str) -> str:
 Id = Annotated[str, Field(min_length=1, max_length=MAX_ID), AfterValidator(_printable)]
 """An id or a name: 1 to 200 printable characters."""
 
-Said = Annotated[str, Field(min_length=1), AfterValidator(_not_blank)]
+NonBlankText = Annotated[str, Field(min_length=1), AfterValidator(_not_blank)]
 """A text that is not blank."""
 
 
@@ -227,7 +227,7 @@ class SystemNoticeEvent(Shape):
     """A notice for people."""
 
     kind: Literal[EventKind.SYSTEM_NOTICE]
-    message: Said = Field(description="Text of the notice")
+    message: NonBlankText = Field(description="Text of the notice")
     details: JsonValue = Field(default=None, description="Further details, as JSON")
 
 
@@ -235,7 +235,7 @@ class SystemErrorEvent(Shape):
     """An error outside of any call."""
 
     kind: Literal[EventKind.SYSTEM_ERROR]
-    message: Said = Field(description="Text of the error")
+    message: NonBlankText = Field(description="Text of the error")
     for_model: bool = Field(default=False, description="Whether the model reads it too")
     details: JsonValue = Field(default=None, description="Further details, as JSON")
 
@@ -258,7 +258,7 @@ class UserInputEvent(Shape):
     """A message of the user to the model."""
 
     kind: Literal[EventKind.USER_INPUT]
-    text: Said = Field(description="Text of the message")
+    text: NonBlankText = Field(description="Text of the message")
     message_id: Id | None = Field(default=None, description="The client's id of the message")
 
 

@@ -159,7 +159,7 @@ class Breakers:
 def _key(tool: Tool, policy: BreakerPolicy, scope: Scope, target: str | None) -> BreakerKey:
     """Return the key of a call's breaker. A tool that only one session has gets breakers of its own there."""
     by = policy.scope
-    alone = by is BreakerScope.SESSION or scope.lent(tool.name) is tool
+    alone = by is BreakerScope.SESSION or scope.own_tool(tool.name) is tool
     unknown = by is BreakerScope.TARGET and target is None
     own = by is BreakerScope.USER or by is BreakerScope.USER_TARGET or unknown
     return tool.name, scope.id if alone else "", scope.user_id if own else "", target or ""

@@ -67,7 +67,7 @@ class Finishing:
         try:
             if self._observers or execution.late:
                 self._notify(execution)
-            execution.scope.tell(success_events(execution, clock_ms, result_json), execution)
+            execution.scope.append_events(success_events(execution, clock_ms, result_json), execution)
             if (counters := self._counters.get(execution.tool.name)) is not None:  # else the tool was removed
                 counters.ended(now - (now if execution.started is None else execution.started))
             if self._breakers.remember:
@@ -88,7 +88,7 @@ class Finishing:
         execution.scope.index.ended(execution)
         try:
             self._notify(execution)
-            execution.scope.tell(failure_events(execution, at, error_json), execution)
+            execution.scope.append_events(failure_events(execution, at, error_json), execution)
             spent = now - (execution.queued if execution.started is None else execution.started)
             self._registry.counters_of(execution.tool).failed(error.category, spent, datetime.fromtimestamp(at, UTC))
             log_failure(execution, error)
@@ -122,7 +122,7 @@ class Finishing:
     def release(self, execution: Execution) -> None:
         """Store an execution that waits for a person without an owner, and stop it here."""
         execution.lose()
-        execution.scope.tell((), execution)
+        execution.scope.append_events((), execution)
         self.disown(execution)
 
     def miss(self, execution: Execution) -> None:
@@ -130,7 +130,7 @@ class Finishing:
         if not (execution.waiters or execution.late or execution.lost):
             execution.let_caller_go()
             if execution.ended is not None:
-                execution.scope.late(execution)
+                execution.scope.add_late_result(execution)
 
     def abandon(self, task: asyncio.Task[None]) -> None:
         """Keep a reference to the task of an execution that has ended, until the task ends too."""
@@ -142,7 +142,7 @@ class Finishing:
         for observer in self._observers:
             observer.ended(execution)
         if execution.late:
-            execution.scope.late(execution)
+            execution.scope.add_late_result(execution)
 
     def _release(self, execution: Execution) -> None:
         """Release everything that an execution held, whatever failed before, so that no caller waits forever."""

@@ -6,7 +6,7 @@ can run between them, so those that are not reported yet are written together wi
 
 from pydantic_core import to_json
 
-from ..events.event import encode_event, written
+from ..events.event import encode_event, iso_time
 from ..events.kinds import EventKind
 from ..events.millisecond_clock import MillisecondClock
 from .execution import Execution
@@ -24,7 +24,7 @@ def opening_events(execution: Execution) -> tuple[bytes, ...]:
     if reported == phase:
         return ()
     execution.mark_reported()
-    begun = written(execution.at or execution.queued_at) + event_ids(execution)
+    begun = iso_time(execution.at or execution.queued_at) + event_ids(execution)
     events: list[bytes] = []
     if reported < _CALLED:
         events.append(_join((_STARTED_HEAD, begun, b',"arguments":', execution.display_arguments, b"}}")))
@@ -52,7 +52,7 @@ def success_events(execution: Execution, clock_ms: MillisecondClock, result_json
     if execution.reported_phase:
         return (*opening_events(execution), end)
     same_millisecond = execution.queued >= clock_ms.since
-    begun = now_and_ids if same_millisecond else written(execution.queued_at) + now_and_ids[len(at) :]
+    begun = now_and_ids if same_millisecond else iso_time(execution.queued_at) + now_and_ids[len(at) :]
     maximum = execution.max_attempts
     return (
         _join((_STARTED_HEAD, begun, b',"arguments":', execution.display_arguments, b"}}")),
@@ -106,7 +106,7 @@ def event_ids(execution: Execution) -> bytes:
 
 
 def _event(execution: Execution, kind: EventKind, at: float, fields: bytes) -> bytes:
-    return b'{"kind":"%b","at":"%b%b%b}}' % (kind.encode(), written(at), event_ids(execution), fields)
+    return b'{"kind":"%b","at":"%b%b%b}}' % (kind.encode(), iso_time(at), event_ids(execution), fields)
 
 
 def _encode_ids(execution: Execution) -> bytes:

@@ -50,7 +50,7 @@ ToolKey: TypeAlias = tuple[str, str | None]
 
 def tool_key(tool: Tool, scope: Scope) -> ToolKey:
     """Return the key by which calls of a tool are counted together."""
-    return tool.name, scope.id if scope.lent(tool.name) is tool else None
+    return tool.name, scope.id if scope.own_tool(tool.name) is tool else None
 
 
 class _ToolQueue(NamedTuple):

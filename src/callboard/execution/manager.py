@@ -192,21 +192,21 @@ class ExecutionManager:
                 if execution.budget_at is None:
                     self._stopping.deadlines.watch(execution.start_budget())
                 if scope.durable:
-                    await scope.begun(execution, again=again)
+                    await scope.wait_until_begun(execution, again=again)
                 if execution.ended is None and not execution.promoted:
                     await execution.released()
             elif execution.tool.mode is _HUMAN and execution.status is _VALIDATING:
                 await asyncio.sleep(0)  # the first step of its task asks the person
             outcome = execution.outcome()
             if execution.unloaded and (again or not execution.promoted):
-                return await scope.elsewhere(execution)
+                return await scope.stored_outcome(execution)
             if execution.promoted and not again:  # even if it has ended since: its result comes late
                 started = OutcomeStatus.STARTED
                 outcome = Outcome(started, execution.id, execution.call_id, execution.name, execution.acknowledgement())
             if scope.durable:
-                await scope.stored(execution, again=again)
+                await scope.wait_until_stored(execution, again=again)
                 if execution.lost:
-                    return await scope.elsewhere(execution)
+                    return await scope.stored_outcome(execution)
         except BaseException:  # the caller was cancelled, or does not wait for the store any longer
             if not again or execution.ended is None:
                 self._finishing.miss(execution)
@@ -235,9 +235,9 @@ class ExecutionManager:
         self._admission.announce(execution)
         self._finishing.fail(execution, error)
         if scope.durable:
-            await scope.stored(execution)
+            await scope.wait_until_stored(execution)
             if execution.lost:
-                return await scope.elsewhere(execution)
+                return await scope.stored_outcome(execution)
         return execution.outcome()
 
     async def wait(self, execution: Execution) -> None:
@@ -267,7 +267,7 @@ class ExecutionManager:
         except asyncio.CancelledError:
             self.cancel(execution)
             raise
-        outcome = await scope.elsewhere(execution) if execution.unloaded else execution.outcome()
+        outcome = await scope.stored_outcome(execution) if execution.unloaded else execution.outcome()
         if outcome.error is not None:
             raise NestedFailure(execution.name, outcome.error)
         return outcome.value

@@ -27,7 +27,7 @@ class Reporting:
     def report(self, execution: Execution, *events: bytes) -> None:
         """Report how an execution began, if that is not reported yet, and events."""
         events = (*opening_events(execution), *events)
-        execution.scope.tell(() if execution.is_worker else events, execution)
+        execution.scope.append_events(() if execution.is_worker else events, execution)
 
     def retrying(self, execution: Execution, error_json: bytes, delay: float) -> None:
         """Report a failed attempt that another one follows."""

@@ -148,7 +148,7 @@ class Runner:
     async def _run(self, execution: Execution) -> Any:
         """Enter a handler that needs something first: the store, its tool's resources, a timer, a context, a thread."""
         if execution.request is not None:
-            execution.scope.use(execution)
+            execution.scope.use_answer(execution)
         if execution.task is not None:
             if execution.reported_phase:
                 execution.report_again(self._clock.time())

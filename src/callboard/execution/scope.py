@@ -23,7 +23,7 @@ class HumanDecision(NamedTuple):
     """The result, for a tool without a handler."""
 
 
-class IndexPort(Protocol[ExecutionT_contra]):
+class FinishedExecutions(Protocol[ExecutionT_contra]):
     """The part of a session's index that counts finished executions."""
 
     def ended(self, execution: ExecutionT_contra) -> None:
@@ -43,7 +43,7 @@ class SessionScope(Protocol[ExecutionT_contra]):
     @property
     def user_id(self) -> str: ...
     @property
-    def index(self) -> IndexPort[ExecutionT_contra]: ...
+    def index(self) -> FinishedExecutions[ExecutionT_contra]: ...
 
     running: int
     """The number of its executions that hold a slot."""
@@ -63,11 +63,11 @@ class SessionScope(Protocol[ExecutionT_contra]):
         """Whether events and executions are stored."""
         ...
 
-    def lent(self, name: str) -> Tool | None:
+    def own_tool(self, name: str) -> Tool | None:
         """Return the tool of that name that only this session has."""
         ...
 
-    def tell(self, events: tuple[bytes, ...], execution: ExecutionT_contra, /) -> object:
+    def append_events(self, events: tuple[bytes, ...], execution: ExecutionT_contra, /) -> object:
         """Append encoded events of an execution to the board, together with its current state."""
         ...
 
@@ -75,18 +75,18 @@ class SessionScope(Protocol[ExecutionT_contra]):
         """Return when everything appended so far is stored."""
         ...
 
-    async def begun(self, execution: ExecutionT_contra, *, again: bool = False) -> None:
+    async def wait_until_begun(self, execution: ExecutionT_contra, *, again: bool = False) -> None:
         """Return when the start of a call is stored, if its caller waits for the store only for a limited time."""
         ...
 
-    async def stored(self, execution: ExecutionT_contra, *, again: bool = False) -> None:
+    async def wait_until_stored(self, execution: ExecutionT_contra, *, again: bool = False) -> None:
         """Return when everything appended for a call is stored. Raises if the caller's time to wait is over.
 
         A call of which nothing is stored is then withdrawn. `again` is for a caller that repeats a call.
         """
         ...
 
-    def late(self, execution: ExecutionT_contra) -> None:
+    def add_late_result(self, execution: ExecutionT_contra) -> None:
         """Keep the result of an execution whose caller does not wait, just before its terminal event is appended."""
         ...
 
@@ -94,10 +94,10 @@ class SessionScope(Protocol[ExecutionT_contra]):
         """Ask a person about a waiting execution, and return the answer."""
         ...
 
-    def use(self, execution: ExecutionT_contra) -> None:
+    def use_answer(self, execution: ExecutionT_contra) -> None:
         """Mark the answer to an execution's request as used, together with the events that are appended next."""
         ...
 
-    async def elsewhere(self, execution: ExecutionT_contra) -> Outcome:
-        """Return the state of a call that another process carries out."""
+    async def stored_outcome(self, execution: ExecutionT_contra) -> Outcome:
+        """Return the outcome of a call from the store: another process owns it, or its result left memory."""
         ...

@@ -49,7 +49,7 @@ class AppServices:
         """Return a session of a user without logging it in. Raises `Problem` (404)."""
         if not is_id(session_id):
             raise not_found("session")
-        session = await self.runtime.sessions.bring(session_id)
+        session = await self.runtime.sessions.find_or_load(session_id)
         if session is None or session.user_id != user_id:
             raise not_found("session")
         return session

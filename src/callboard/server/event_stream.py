@@ -13,7 +13,6 @@ from .reader import Reader
 from .session_state import read_state
 from .sse import BEGIN, named_frame
 
-PAGE = 500
 ABORT = "callboard.abort"
 """The ASGI extension that aborts the connection (see `connection`)."""
 _HEADERS = [
@@ -57,7 +56,7 @@ class EventStream:
         return self._session.board.last_seq
 
     async def page(self, after: int) -> Events:
-        return await self._session.board.page(after, PAGE)
+        return await self._session.board.page(after)
 
     async def snapshot(self, name: str) -> tuple[int, bytes]:
         async with self._services.query_slots.of(self._session.user_id):

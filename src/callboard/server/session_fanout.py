@@ -45,7 +45,7 @@ class SessionFanout:
         self._stack.close()
 
     def _deliver(self, events: Events) -> None:
-        before, last = events.first - 1, events.first + len(events) - 1
+        before, last = events.first - 1, events.last
         shared: dict[Family | None, list[bytes]] = {}
         for reader in self._readers:
             if reader.behind or reader.cursor >= last:

@@ -163,14 +163,9 @@ async def _system_events(
     room = LIST_BYTES
     until = min(last, after + MAX_SCANNED)
     cursor = after
-    while cursor < until:
-        try:
-            page = await session.board.page(cursor, PAGE)
-        except CursorExpired as expired:
-            if expired.first - 1 <= cursor:  # the session was deleted
-                break
-            cursor, until = expired.first - 1, min(last, expired.first - 1 + MAX_SCANNED)
-            continue
+    while cursor < until and (page := await session.board.kept_page(cursor)):
+        if page.first > cursor + 1:  # the events before are not kept any more
+            cursor, until = page.first - 1, min(last, page.first - 1 + MAX_SCANNED)
         for event in page:
             if event.seq > until:
                 break
@@ -188,7 +183,7 @@ async def _system_events(
 async def _is_silent(session: LiveSession, after: int) -> bool:
     """Whether no event after a number changes messages or requests."""
     try:
-        return all(name_of(line) in _SILENT for line in (await session.board.page(after, PAGE)).encoded)
+        return all(name_of(line) in _SILENT for line in (await session.board.page(after)).encoded)
     except CursorExpired:
         return False
 

@@ -80,7 +80,11 @@ def check_answer(row: RequestRow, tool: Tool | None, answer: Any) -> tuple[str, 
             is_result = tool is not None and tool.handler is None
             status = "answered" if is_result or response.status == "confirmed" else "refused"
         elif row.purpose == RequestPurpose.APPROVAL:
-            return _approval(Approval.model_validate_json(document), tool)
+            approval = Approval.model_validate_json(document)
+            if approval.approved and approval.arguments is not None and tool is not None:
+                tool.arguments.parse(tool.name, encode(approval.arguments))
+            document = approval.model_dump_json(exclude_none=True).encode()
+            return "answered" if approval.approved else "refused", document
         else:
             status = "answered"
         if tool is not None and tool.answer is not None:
@@ -90,13 +94,6 @@ def check_answer(row: RequestRow, tool: Tool | None, answer: Any) -> tuple[str, 
         raise AnswerInvalid("The answer does not fit the request.", problems_of(error)) from None
     except ToolError as error:
         raise AnswerInvalid(error.message, _problems(error)) from None
-
-
-def _approval(approval: Approval, tool: Tool | None) -> tuple[str, bytes]:
-    """Return the status and the answer to store. Raises `ToolError` for edited arguments that are not valid."""
-    if approval.approved and approval.arguments is not None and tool is not None:
-        tool.arguments.parse(tool.name, encode(approval.arguments))
-    return "answered" if approval.approved else "refused", approval.model_dump_json(exclude_none=True).encode()
 
 
 def _problems(error: ToolError) -> Sequence[Mapping[str, Any]]:

@@ -23,7 +23,7 @@ class BackgroundTasks:
         self.start(_logged(work)).add_done_callback(lambda _: work.close())  # for a task that was cancelled unstarted
 
     def start(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
-        """Start work that goes on even where its caller stops waiting for the task."""
+        """Start work that goes on even if its caller stops waiting for the task."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)
@@ -43,7 +43,7 @@ class BackgroundTasks:
     def _done(self, task: "asyncio.Task[Any]") -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # its caller may not wait for it any more
+            task.exception()  # its caller may no longer wait for it
 
 
 async def _logged(work: Coroutine[Any, Any, object]) -> None:

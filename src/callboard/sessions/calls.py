@@ -14,6 +14,7 @@ from ..clock import Clock, within
 from ..errors import ErrorCategory, ToolError
 from ..events.board import Board
 from ..events.kinds import EventKind
+from ..execution.admission import CallScope
 from ..execution.execution import Execution
 from ..execution.failures import call_id_conflict
 from ..execution.index import ExecutionIndex
@@ -42,6 +43,17 @@ class StoreSync(Protocol):
     def poll_orphans(self) -> None:
         """Look soon for executions that no process holds."""
         ...
+
+
+class SessionPort(CallScope, Protocol):
+    """A live session as requests and workers see it, so that neither imports it."""
+
+    @property
+    def board(self) -> Board: ...
+    @property
+    def ledger(self) -> Ledger: ...
+    @property
+    def calls(self) -> "Calls": ...
 
 
 class BriefRecord(NamedTuple):
@@ -146,7 +158,7 @@ class Calls:
         if execution is None or execution.lost or execution.unloaded:
             row = await self._row(execution_id)
             if row.completed_at is None:
-                await within(self._clock, timeout, self._ended_elsewhere(execution_id))
+                await within(self._clock, timeout, self._wait_for_stored_end(execution_id))
                 row = await self._row(execution_id)
             return await self._outcome(row)
         if not execution.terminal:
@@ -169,11 +181,12 @@ class Calls:
         row = await self.stored_call(call_id) if self._ledger.durable else None
         return None if row is None else await self._outcome(row)
 
-    async def elsewhere(self, execution: Execution) -> Outcome | None:
-        """Return the outcome of a call that another process owns; None where it is not stored."""
+    async def stored_outcome(self, execution: Execution) -> Outcome | None:
+        """Return the outcome of a call from the store; None if it is not stored."""
         if (row := await self.stored_call(execution.call_id)) is None:
             return None
-        if row.tool != execution.name or row.fingerprint != _fingerprint(execution):
+        fingerprint = execution.fingerprint or fingerprint_of(execution.document)
+        if (row.tool, row.fingerprint) != (execution.name, fingerprint):
             error = call_id_conflict(row.call_id, row.tool)
             return Outcome(OutcomeStatus.FAILED, row.id, row.call_id, execution.name, None, error)
         if row.completed_at is None and not execution.late:
@@ -181,7 +194,7 @@ class Calls:
         return await self._outcome(row)
 
     async def ended_with(self, execution_id: str) -> str | None:
-        """Return the status with which an execution ended; None where it has not."""
+        """Return the status with which an execution ended; None if it has not."""
         execution = self._index.by_id.get(execution_id)
         if execution is not None and not execution.lost:
             return execution.status.value if execution.terminal else None
@@ -206,10 +219,10 @@ class Calls:
                 return Outcome(OutcomeStatus.WAITING, row.id, row.call_id, row.tool, text)
         return outcome_of(row)
 
-    async def _ended_elsewhere(self, execution_id: str) -> None:
+    async def _wait_for_stored_end(self, execution_id: str) -> None:
         """Wait until the board shows the end of an execution of another process."""
         after = self._board.last_seq
-        with self._board.attended():  # before the first read, so that no event is missed
+        with self._board.reading():  # before the first read, so that no event is missed
             if (await self._row(execution_id)).completed_at is not None:
                 return
             await self._sync.catch_up(self._session_id, self._board)
@@ -231,32 +244,32 @@ class Calls:
     async def _cancel(self, execution_id: str) -> bool:
         execution = self._index.by_id.get(execution_id)
         if execution is not None and not execution.lost:
-            return bool(await self._cancel_here(execution))
+            return bool(await self._cancel_local(execution))
         row = await self._row(execution_id)
         if row.completed_at is not None:
             return False
-        await self._cancel_elsewhere(execution_id)
+        await self._cancel_remote(execution_id)
         return True
 
     async def cancel_call(self, call_id: str) -> bool:
         """Stop the execution of a call. See `Session.cancel_call`."""
         if (execution := self._index.by_call(call_id)) is not None:
-            return bool(await self._cancel_here(execution))
+            return bool(await self._cancel_local(execution))
         row = await self.stored_call(call_id) if self._ledger.durable else None
         return row is not None and await self.cancel(row.id)
 
     async def cancel_all(self) -> int:
         """Stop all executions of the session. See `Session.cancel_all`."""
-        here = await self._cancel_here(*self.unfinished)
+        here = await self._cancel_local(*self.unfinished)
         if not self._ledger.durable:
             return here
         rows = await self._store.executions(self._session_id, unfinished=True)
         others = [row.id for row in rows if not row.cancelling and not self._index.holds(row.id)]
         if others:
-            await self._cancel_elsewhere(*others)
+            await self._cancel_remote(*others)
         return here + len(others)
 
-    async def _cancel_here(self, *executions: Execution) -> int:
+    async def _cancel_local(self, *executions: Execution) -> int:
         """Stop executions of this process, and store that, so that they do not continue after a crash either."""
         stopped = [execution for execution in executions if self._manager.cancel(execution)]
         if self._ledger.durable:
@@ -271,7 +284,7 @@ class Calls:
                 raise StoreUnconfirmed("They are stopped; the store does not answer at the moment.") from error
         return len(stopped)
 
-    async def _cancel_elsewhere(self, *execution_ids: str) -> None:
+    async def _cancel_remote(self, *execution_ids: str) -> None:
         await self._ledger.write(Change(self._session_id, cancel=execution_ids))
         for execution_id in execution_ids:  # this process may have recovered one meanwhile
             if self._index.holds(execution_id):
@@ -283,10 +296,6 @@ class Calls:
         for call_id in call_ids:
             if (execution := self._index.by_call(call_id)) is not None:
                 self._manager.promote(execution)
-
-
-def _fingerprint(execution: Execution) -> str:
-    return execution.fingerprint if execution.unloaded else fingerprint_of(execution.document)
 
 
 def _no_execution(execution_id: str) -> ToolError:

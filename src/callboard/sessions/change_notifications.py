@@ -9,21 +9,19 @@ import logging
 from collections.abc import Sequence
 
 from ..storage.errors import StoreError
-from ..storage.store import Store
-from .background_tasks import BackgroundTasks
 from .boards import Boards
 from .heartbeat import Heartbeat
 from .live_session import LiveSession
 from .recovery import Recovery
-from .requests import Requests
+from .services import Services
 from .session_cache import SessionCache
 from .session_loader import SessionLoader
 
 log = logging.getLogger("callboard.sessions")
 
-AGAIN = 0.5
+RETRY_DELAY = 0.5
 """Seconds to wait before a poll that the store did not answer is repeated."""
-WORK = 0.25
+ORPHAN_POLL_INTERVAL = 0.25
 """Seconds between two polls for orphaned executions that notifications cause."""
 
 
@@ -32,24 +30,22 @@ class ChangeNotifications:
 
     def __init__(
         self,
-        store: Store,
+        services: Services,
         cache: SessionCache,
         loader: SessionLoader,
         boards: Boards,
-        requests: Requests,
         recovery: Recovery,
         heartbeat: Heartbeat | None,
-        background: BackgroundTasks,
     ) -> None:
-        self._store = store
+        self._store = services.store
+        self._requests = services.requests
+        self._background = services.background
         self._cache = cache
         self._loader = loader
         self._boards = boards
-        self._requests = requests
         self._recovery = recovery
         self._heartbeat = heartbeat
-        """Polls for orphaned executions; None where this process recovers none."""
-        self._background = background
+        """Polls for orphaned executions; None if this process recovers none."""
         self._ids: set[str] = set()
         self._all = False
         """Whether any session may have been written."""
@@ -70,7 +66,7 @@ class ChangeNotifications:
     def _poll_orphans(self) -> None:
         """Poll for orphaned executions, unless that was done just now: the heartbeat also does so regularly."""
         now = asyncio.get_running_loop().time()
-        if self._orphans_polled_at is None or now - self._orphans_polled_at >= WORK:
+        if self._orphans_polled_at is None or now - self._orphans_polled_at >= ORPHAN_POLL_INTERVAL:
             self._orphans_polled_at = now
             if self._heartbeat is not None:
                 self._heartbeat.poll_soon()
@@ -85,7 +81,7 @@ class ChangeNotifications:
                 except StoreError as error:
                     log.warning("the store was not reached: %s", error)
                     self._all, self._ids = self._all or everything, self._ids | ids
-                    await asyncio.sleep(AGAIN)
+                    await asyncio.sleep(RETRY_DELAY)
         finally:
             self._polling = False
 
@@ -95,8 +91,8 @@ class ChangeNotifications:
         sessions = [*self._cache.known.values()] if ids is None else self._cache.select(ids)
         for session in sessions:
             if session.current_conversation is not None and session.is_processing:
-                session.current_conversation.poll_orphans()
-        if watched := [session for session in sessions if session.board.watched]:
+                session.current_conversation.poll_inputs()
+        if watched := [session for session in sessions if session.board.has_readers]:
             await self._refresh(watched)
 
     async def _refresh(self, sessions: Sequence[LiveSession]) -> None:
@@ -107,4 +103,4 @@ class ChangeNotifications:
             if head is None or head.made_at != session.created_at or head.last_seq < last_seq:
                 await self._loader.reconcile(session)
             elif head.last_seq > last_seq:
-                self._boards.behind(session.id)
+                self._boards.catch_up_soon(session.id)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..events.board import CursorExpired
 from ..events.event import Event
 from ..events.kinds import EventKind
 from ..events.routing import Side, seen_by
@@ -11,7 +10,7 @@ from ..storage.change import Change
 from ..storage.rows import InputRow, TurnRow
 from .live_session import LiveSession
 
-_FOR_THE_MODEL = (EventKind.USER_INPUT, EventKind.SYSTEM_ERROR)
+_FOR_MODEL = (EventKind.USER_INPUT, EventKind.SYSTEM_ERROR)
 
 
 class ConversationScope:
@@ -63,18 +62,10 @@ class ConversationScope:
         await self.session.catch_up()
         last = board.last_seq
         found: list[Event] = []
-        while seq < last:
-            try:
-                events = await board.page(seq)
-            except CursorExpired as expired:  # older events are not kept any more
-                if expired.first <= seq + 1:  # no events are kept: the session is deleted
-                    break
-                seq = expired.first - 1
-                continue
-            relevant = (event for event, line in zip(events, events.encoded, strict=True) if _may_concern_model(line))
-            found += [event for event in relevant if seen_by(event.kind, Side.MODEL, event.data)]
-            seq = events.first + len(events) - 1
-        return max(seq, last), [each for each in found if each.kind in _FOR_THE_MODEL]
+        while seq < last and (events := await board.kept_page(seq)):
+            found += filter(_is_for_model, events)
+            seq = events.last
+        return max(seq, last), found
 
     def turn_began(self, turn_id: str) -> None:
         """Notify listeners that a turn begins or continues, from the task that runs it."""
@@ -87,6 +78,8 @@ class ConversationScope:
             listener.turn_ended(self.session.id, turn_id, status, usage)
 
 
-def _may_concern_model(line: bytes) -> bool:
-    """Return whether an encoded event may be one for the model. It saves parsing the others."""
-    return b"user_input" in line or b"system_error" in line
+def _is_for_model(event: Event) -> bool:
+    """Return whether an event is an input, or a system error that the model sees. Most others are not parsed."""
+    if b"user_input" not in event.encoded and b"system_error" not in event.encoded:
+        return False
+    return event.kind in _FOR_MODEL and seen_by(event.kind, Side.MODEL, event.data)

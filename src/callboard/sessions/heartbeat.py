@@ -16,14 +16,14 @@ from ..storage.errors import StoreError, StoreOutdated
 from ..storage.owners import RECOVERING, Claim, Owners
 from ..storage.rows import OwnerRow
 from . import liveness
-from .liveness import Fate, fate_of, lives_here
+from .liveness import ProcessState, lives_here, process_state
 
 log = logging.getLogger("callboard.heartbeat")
 
 BEAT = 0.5
 """Seconds between two beats."""
-STEP = 1_000
-"""How many executions are claimed in one transaction."""
+CLAIM_BATCH = 1_000
+"""Number of executions that are claimed in one transaction."""
 
 
 class Heartbeat:
@@ -101,7 +101,7 @@ class Heartbeat:
                 if not self._store.beat(self._me.id) and not self._ended.is_set():
                     asyncio.run_coroutine_threadsafe(self._rejoin(), loop).result()
             except StoreOutdated as error:
-                log.error("this process can store nothing any more: %s", error)
+                log.error("this process can no longer store anything: %s", error)
                 return
             except StoreError as error:
                 log.debug("a beat was not stored: %s", error)
@@ -143,10 +143,10 @@ class Heartbeat:
         silent = [owner.id for owner in others if self._silence_of(owner) >= liveness.LEASE]
         locked = await self._store.living(silent) if silent else {}
         for owner in others:
-            fate = fate_of(owner.beat, lives_here(owner), locked.get(owner.id), self._silence_of(owner))
-            if fate is not Fate.LIVES:
-                await self._recover(owner, fate)
-        while (recovered := await self._store.recover(None, 0, self._me.id, limit=STEP)).claims:
+            state = process_state(owner.beat, lives_here(owner), locked.get(owner.id), self._silence_of(owner))
+            if state is not ProcessState.LIVES:
+                await self._recover(owner, state)
+        while (recovered := await self._store.recover(None, 0, self._me.id, limit=CLAIM_BATCH)).claims:
             self._take_over(recovered.claims)
             if not recovered.more:
                 break
@@ -164,11 +164,11 @@ class Heartbeat:
     def _silence_of(self, owner: OwnerRow) -> float:
         return self._silence[owner.id][1]
 
-    async def _recover(self, owner: OwnerRow, fate: Fate) -> None:
+    async def _recover(self, owner: OwnerRow, state: ProcessState) -> None:
         """Claim the executions of a dead process, in steps, so that no transaction is long."""
         beat, taken, waiting, found = owner.beat, 0, 0, False
         while True:
-            recovered = await self._store.recover(owner.id, beat, self._me.id, limit=STEP)
+            recovered = await self._store.recover(owner.id, beat, self._me.id, limit=CLAIM_BATCH)
             self._take_over(recovered.claims)
             taken, waiting = taken + len(recovered.claims), waiting + recovered.waiting
             found = found or recovered.found
@@ -176,16 +176,16 @@ class Heartbeat:
                 break
             beat = RECOVERING
         if found:
-            self._report(owner, fate, taken, waiting)
+            self._report(owner, state, taken, waiting)
             self._owner_died()
 
-    def _report(self, owner: OwnerRow, fate: Fate, taken: int, waiting: int) -> None:
+    def _report(self, owner: OwnerRow, state: ProcessState, taken: int, waiting: int) -> None:
         left = f"{taken} executions are recovered, {waiting} wait for people"
-        if fate is Fate.LEFT:
+        if state is ProcessState.LEFT:
             log.info("the process %s ended and left work behind; %s", owner.id, left)
-        elif fate is Fate.DIED:
+        elif state is ProcessState.DIED:
             log.warning("the process %s died; %s", owner.id, left)
-        elif fate is Fate.LAPSED:
+        elif state is ProcessState.LAPSED:
             silent = self._silence_of(owner)
             log.warning("the process %s lost its lease: no beat for %.0f seconds; %s", owner.id, silent, left)
         else:

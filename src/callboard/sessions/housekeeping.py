@@ -1,27 +1,22 @@
 """Periodic clean-up: idle sessions, old events, old idempotency keys, and requests that have expired."""
 
 from collections.abc import Iterable
-from contextlib import suppress
-from dataclasses import replace
 
 from ..clock import Timer
-from ..storage.change import Change, RequestWrite
-from ..storage.errors import Conflict
 from ..storage.store import NO_LIMIT
-from .background_tasks import BackgroundTasks
 from .heartbeat import Heartbeat
 from .recovery import Recovery
 from .services import Services
 from .session_cache import SessionCache
 from .session_loader import Retention, SessionLoader
 
-AT_ONCE = 200
-"""How many stored sessions are trimmed in one sweep. The sweeps take turns, so that all sessions are trimmed."""
-KEEP_KEYS = 86_400.0
+TRIM_BATCH = 200
+"""Number of stored sessions that are trimmed in one sweep. The sweeps take turns, so that all sessions are trimmed."""
+KEY_LIFETIME = 86_400.0
 """Seconds for which an idempotency key is kept: a request that is repeated later counts as a new one."""
-SOONEST = 0.1
+MIN_POLL_INTERVAL = 0.1
 """Least number of seconds between two polls for requests that expired."""
-SWEEP = 60.0
+SWEEP_INTERVAL = 60.0
 """Seconds between two sweeps."""
 
 
@@ -35,23 +30,20 @@ class Housekeeping:
         loader: SessionLoader,
         recovery: Recovery,
         heartbeat: Heartbeat,
-        background: BackgroundTasks,
         retention: Retention,
         *,
-        durable: bool,
         recover: bool,
         idle_after: float,
     ) -> None:
-        self._services = services
         self._store = services.store
         self._clock = services.clock
+        self._requests = services.requests
+        self._background = services.background
         self._cache = cache
         self._loader = loader
         self._recovery = recovery
         self._heartbeat = heartbeat
-        self._background = background
         self._retention = retention
-        self._durable = durable
         self._recover = recover
         self._idle_after = idle_after
         self._trimmed_up_to = ""
@@ -61,25 +53,25 @@ class Housekeeping:
         self._closed = False
 
     def open(self) -> None:
-        """Start to sweep."""
+        """Start sweeping."""
         self._closed = False
-        if self._durable and self._recover:
+        if self._store.durable and self._recover:
             self._background.run(self.expire_requests())
         self._schedule()
 
     def close(self) -> None:
-        """Stop to sweep."""
+        """Stop sweeping."""
         self._closed = True
         for timer in (self._timer, self._expiry):
             if timer is not None:
                 timer.cancel()
 
     def _schedule(self) -> None:
-        self._timer = self._clock.call_later(min(self._idle_after, SWEEP), self._sweep)
+        self._timer = self._clock.call_later(min(self._idle_after, SWEEP_INTERVAL), self._sweep)
 
     def _sweep(self) -> None:
-        self._background.run(self._store.forget_idempotency_keys(self._clock.time() - KEEP_KEYS))
-        if self._durable:
+        self._background.run(self._store.forget_idempotency_keys(self._clock.time() - KEY_LIFETIME))
+        if self._store.durable:
             self._background.run(self.trim([session.id for session in self._cache]))
             self._background.run(self._recovery.stop_cancelled())
             if self._recover:
@@ -93,7 +85,7 @@ class Housekeeping:
         if keep is None and seconds is None:
             return
         before = 0.0 if seconds is None else self._clock.time() - seconds
-        others = [row.id for row in await self._store.sessions(after=self._trimmed_up_to, limit=AT_ONCE)]
+        others = [row.id for row in await self._store.sessions(after=self._trimmed_up_to, limit=TRIM_BATCH)]
         self._trimmed_up_to = others[-1] if others else ""
         for session_id in {*in_memory, *others}:
             await self._store.trim(session_id, keep=NO_LIMIT if keep is None else keep, before=before)
@@ -106,18 +98,14 @@ class Housekeeping:
         if self._expiry is not None:
             self._expiry.cancel()
             self._expiry = None
-        if due is not None and (delay := max(SOONEST, due - self._clock.time())) < SWEEP:
+        if due is not None and (delay := max(MIN_POLL_INTERVAL, due - self._clock.time())) < SWEEP_INTERVAL:
             self._expiry = self._clock.call_later(delay, lambda: self._background.run(self.expire_requests()))
 
     async def _close_expired(self) -> float | None:
         """Close requests that have expired. Returns when the next one expires."""
-        now = self._clock.time()
-        for row in await self._store.requests(status="open", due=now):
-            session = await self._loader.bring(row.session_id)
-            closed = replace(row, status="expired", answered_at=now)
-            with suppress(Conflict):  # it was answered or closed in the same moment
-                if session is not None:
-                    await session.ledger.write(Change(session.id, requests=[RequestWrite(closed, "open")]))
-        await self._services.requests.poll(None)
+        for row in await self._store.requests(status="open", due=self._clock.time()):
+            if (session := await self._loader.find_or_load(row.session_id)) is not None:
+                await self._requests.close_unanswered(session, row, "expired")
+        await self._requests.poll(None)
         self._heartbeat.poll_soon()
         return await self._store.next_expiry()

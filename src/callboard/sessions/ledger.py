@@ -33,38 +33,38 @@ class Ledger(Protocol):
         """Write only to the session that was created at this time, not to a later one with the same id."""
         ...
 
-    def tell(self, events: tuple[bytes, ...], execution: Execution, /) -> object:
+    def append_events(self, events: tuple[bytes, ...], execution: Execution, /) -> object:
         """Put events of an execution on the board, with the state that it is in now."""
         ...
 
-    def late(self, execution: Execution) -> None:
+    def add_late_result(self, execution: Execution) -> None:
         """Note that the result of an execution waits to be taken. Its terminal event is written with this, or was."""
         ...
 
-    def use(self, request: RequestRow) -> None:
+    def use_answer(self, request: RequestRow) -> None:
         """Mark an answer as used, in one change with the next events."""
         ...
 
     def write(self, change: Change, *, lasting: bool = False) -> "asyncio.Future[int]":
         """Write another change, after all earlier ones. The result is the board's last number, once it is written.
 
-        Raises `Conflict` where nothing was written, and `StoreUnavailable` where the caller's patience ends: the change
+        Raises `Conflict` if nothing was written, and `StoreUnavailable` if the caller's patience ends: the change
         is withdrawn then, unless the error is `StoreUnconfirmed`. With `lasting` the future ends only when the outcome
         is known, and the caller waits for it with `patience.confirmed`.
         """
         ...
 
     async def settle(self) -> None:
-        """Wait until all changes so far are written. Raises `StoreError` where they will not be.
+        """Wait until all changes so far are written. Raises `StoreError` if they will not be.
 
-        Raises `StoreUnavailable` where the caller's patience ends; the changes are written all the same.
+        Raises `StoreUnavailable` if the caller's patience ends; the changes are written all the same.
         """
         ...
 
     def withdraw(self, execution: Execution) -> StoreUnavailable:
         """Take back a call whose caller stopped waiting, if nothing of it is stored.
 
-        Returns the error for the caller: `StoreUnavailable` where it is certainly taken back, else `StoreUnconfirmed`.
+        Returns the error for the caller: `StoreUnavailable` if it is certainly taken back, else `StoreUnconfirmed`.
         """
         ...
 
@@ -72,7 +72,7 @@ class Ledger(Protocol):
 class DirectLedger:
     """Writes events to the board at once, and other changes to a store in memory. See `Ledger`."""
 
-    __slots__ = ("_board", "_session_id", "_store", "tell")
+    __slots__ = ("_board", "_session_id", "_store", "append_events")
 
     durable = False
     idle = True
@@ -81,16 +81,16 @@ class DirectLedger:
         self._session_id = session_id
         self._board = board
         self._store = store
-        self.tell = board.extend
+        self.append_events = board.extend
         """Bound once: it is on the path of every call."""
 
     def pin_session(self, created_at: float) -> None:
         """Do nothing: no other process can replace a session in memory."""
 
-    def late(self, execution: Execution) -> None:
+    def add_late_result(self, execution: Execution) -> None:
         """Do nothing: `LateResults` knows, and no other process has to."""
 
-    def use(self, request: RequestRow) -> None:
+    def use_answer(self, request: RequestRow) -> None:
         self._commit(Change(self._session_id, requests=(RequestWrite(request, "answered"),)))
 
     def write(self, change: Change, *, lasting: bool = False) -> "asyncio.Future[int]":

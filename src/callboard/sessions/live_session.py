@@ -53,7 +53,7 @@ class SessionHost(StoreSync, Protocol):
         ...
 
     def converse(self, session: "LiveSession") -> ConversationPort | None:
-        """Make the conversation of a session; None where the runtime has no model."""
+        """Make the conversation of a session; None if the runtime has no model."""
         ...
 
     async def log_out(self, session: "LiveSession", grace: float, idempotency: IdempotencyRow | None = None) -> None:
@@ -68,15 +68,15 @@ class LiveSession:
         "__weakref__",
         "_host",
         "_manager",
-        "_registry",
         "_touched_at",
+        "append_events",
         "board",
         "calls",
         "client",
         "created_at",
         "current_conversation",
+        "deleted",
         "durable",
-        "gone",
         "id",
         "index",
         "ledger",
@@ -84,7 +84,6 @@ class LiveSession:
         "results",
         "running",
         "services",
-        "tell",
         "toolbox",
         "user",
         "user_id",
@@ -115,7 +114,7 @@ class LiveSession:
         self.index = index
         self.ledger = ledger
         self.durable = ledger.durable
-        self.tell = ledger.tell
+        self.append_events = ledger.append_events
         self.calls = Calls(session_id, services.manager, services.store, services.clock, host, board, index, ledger)
         self.results = LateResults(session_id, index, ledger, services.store)
         self.created_at = created_at
@@ -129,12 +128,11 @@ class LiveSession:
         """Context that the user's client sent with its newest run. Kept in memory only."""
         self.open = True
         """False between a logout and the next login."""
-        self.gone = False
+        self.deleted = False
         """Whether the session was deleted, as far as this process knows."""
         self._touched_at = services.clock.monotonic()
         self.services = services
         self._host = host
-        self._registry = services.registry
         self._manager = services.manager
 
     def check_running(self) -> None:
@@ -148,17 +146,17 @@ class LiveSession:
 
     def tools(self) -> Snapshot:
         """Return the tools that this session sees now, pinned."""
-        seen, lent = self.toolbox.visible(), self.toolbox.lent
+        seen, own = self.toolbox.visible(), self.toolbox.own_tools
         kept = [tool for tool in seen if not self._manager.hides(self, tool)]
-        return seen if not lent and len(kept) == len(seen) else Snapshot([*kept, *lent.values()])
+        return seen if not own and len(kept) == len(seen) else Snapshot([*kept, *own.values()])
 
     def find(self, name: str) -> Tool:
         """Return a tool that this session sees. Raises `ToolError` (not_found)."""
         return self.toolbox.find(name)
 
-    def lent(self, name: str) -> Tool | None:
+    def own_tool(self, name: str) -> Tool | None:
         """Return a tool that only this session has."""
-        return self.toolbox.lent.get(name)
+        return self.toolbox.own_tools.get(name)
 
     def add_tools_for_sessions(self, make: "Callable[[Callable[[str], LiveSession | None]], Iterable[Tool]]") -> None:
         """Register tools that look up the session of their call, unless the registry has them already.
@@ -166,8 +164,8 @@ class LiveSession:
         `make` gets the function that finds a live session by its id. All sessions of the runtime have the tools.
         """
         for tool in make(self._host.find):
-            if self._registry.get(tool.name) is None:
-                self._registry.register(tool)
+            if self.services.registry.get(tool.name) is None:
+                self.services.registry.register(tool)
 
     # Calls
 
@@ -200,7 +198,7 @@ class LiveSession:
 
     def render_for_model(self, outcome: Outcome, offset: int = 0) -> Any:
         """Return an outcome as a model reads it: the acknowledgement, the error, or the result from an offset on."""
-        tool = self.lent(outcome.tool) or self._registry.get(outcome.tool)
+        tool = self.own_tool(outcome.tool) or self.services.registry.get(outcome.tool)
         return render_for_model(outcome, tool, self.toolbox.view.channel, offset)
 
     @property
@@ -210,7 +208,7 @@ class LiveSession:
 
     def wakes(self, tool_name: str) -> Wake:
         """Return the effect of a tool's late result on the idle session: the quieter of the tool's and its own."""
-        tool = self._registry.get(tool_name)
+        tool = self.services.registry.get(tool_name)
         effects = (Wake.WAKE if tool is None else tool.wake, self.wake or Wake.WAKE)
         return max(effects, key=_LOUD_TO_QUIET.index)
 
@@ -228,7 +226,7 @@ class LiveSession:
         self.touch()
         try:
             return await self.services.requests.answer(
-                self, request_id, answer, seen=arguments_hash, idempotency=idempotency
+                self, request_id, answer, expected_hash=arguments_hash, idempotency=idempotency
             )
         finally:
             if self.durable:
@@ -258,13 +256,13 @@ class LiveSession:
         return self.current_conversation is not None and self.current_conversation.is_processing
 
     def find_conversation(self) -> ConversationPort | None:
-        """Return the conversation with the model; None where the runtime has no model."""
+        """Return the conversation with the model; None if the runtime has no model."""
         if self.current_conversation is None:
             self.current_conversation = self._host.converse(self)
         return self.current_conversation
 
     def conversation(self) -> ConversationPort:
-        """Return the conversation with the model. Raises `CallboardError` where the runtime has no model."""
+        """Return the conversation with the model. Raises `CallboardError` if the runtime has no model."""
         if (conversation := self.find_conversation()) is None:
             raise CallboardError(
                 "There is no model to talk to. Give one: Runtime(…, model='anthropic:…' or 'offline')."
@@ -286,7 +284,7 @@ class LiveSession:
     async def events(self, after: int = 0, family: Family | str | None = None) -> AsyncGenerator[Event]:
         """Yield every event after a cursor, stored and new ones. See `Session.events`."""
         wanted = None if family is None else Family(family)
-        with self.board.attended():  # before the first read, so that no event is missed
+        with self.board.reading():  # before the first read, so that no event is missed
             self.touch()
             await self.catch_up()
             async with aclosing(self.board.follow(after)) as events:
@@ -345,23 +343,23 @@ class LiveSession:
         self.toolbox.view = View.of(row.namespaces, row.channel, row.allow)
         self.open, self.wake, self.writes = row.open, None if row.wake is None else Wake(row.wake), row.writes
 
-    async def is_gone(self) -> bool:
-        """Return whether the session is deleted, also where its id belongs to a new session."""
-        if self.durable and not self.gone:
+    async def check_deleted(self) -> bool:
+        """Return whether the session is deleted, also if its id belongs to a new session."""
+        if self.durable and not self.deleted:
             row = await self.services.store.session(self.id)
-            self.gone = row is None or row.created_at != self.created_at
-        return self.gone
+            self.deleted = row is None or row.created_at != self.created_at
+        return self.deleted
 
     # The scope of the execution manager
 
     async def settle(self) -> None:
         await self.ledger.settle()
 
-    async def begun(self, execution: Execution, *, again: bool = False) -> None:
+    async def wait_until_begun(self, execution: Execution, *, again: bool = False) -> None:
         if patience.writer() is not None:
-            await self.stored(execution, again=again)
+            await self.wait_until_stored(execution, again=again)
 
-    async def stored(self, execution: Execution, *, again: bool = False) -> None:
+    async def wait_until_stored(self, execution: Execution, *, again: bool = False) -> None:
         try:
             await self.ledger.settle()
         except StoreUnavailable as error:
@@ -371,14 +369,14 @@ class LiveSession:
                 raise StoreUnconfirmed("The call goes on; the store does not answer at the moment.") from error
             raise self.ledger.withdraw(execution) from error
 
-    def late(self, execution: Execution) -> None:
+    def add_late_result(self, execution: Execution) -> None:
         self.results.add(execution.id)
         if (conversation := self.find_conversation()) is not None:
-            conversation.came_late(execution)
-        self.ledger.late(execution)
+            conversation.handle_late_result(execution)
+        self.ledger.add_late_result(execution)
 
     async def ask(self, execution: Execution) -> HumanDecision:
-        user, limit = self.user, self._registry.settings.max_user_requests
+        user, limit = self.user, self.services.registry.settings.max_user_requests
         if execution.request is None and user.requests >= limit:
             message = f"{user.requests:,} calls of this user already wait for a person; the limit is {limit:,}."
             error = ToolError(f"{message} Nothing was done.", category=ErrorCategory.RESOURCE, retryable=False)
@@ -389,12 +387,12 @@ class LiveSession:
         finally:
             user.requests -= 1
 
-    def use(self, execution: Execution) -> None:
-        self.services.requests.use(self, execution)
+    def use_answer(self, execution: Execution) -> None:
+        self.services.requests.use_answer(self, execution)
 
-    async def elsewhere(self, execution: Execution) -> Outcome:
-        if (outcome := await self.calls.elsewhere(execution)) is not None:
+    async def stored_outcome(self, execution: Execution) -> Outcome:
+        if (outcome := await self.calls.stored_outcome(execution)) is not None:
             return outcome
-        if await self.is_gone():
+        if await self.check_deleted():
             raise ToolError("The session was deleted.", category=ErrorCategory.NOT_FOUND)
         raise ToolError("The call was lost.", category=ErrorCategory.UNKNOWN)

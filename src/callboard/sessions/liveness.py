@@ -21,8 +21,8 @@ LONG_LEASE = 20.0
 without its lock. Longer than a handler is likely to block the interpreter."""
 
 
-class Fate(Enum):
-    """The fate of a process."""
+class ProcessState(Enum):
+    """The state of a process, as another process sees it."""
 
     LIVES = "lives"
     """It lives, or may live: it keeps its work."""
@@ -36,20 +36,20 @@ class Fate(Enum):
     """It lost its lease: it died on another machine, or cannot reach the store."""
 
 
-def fate_of(beat: int, lives_here: bool | None, locked: bool | None, still: float) -> Fate:
-    """Decide the fate of a process.
+def process_state(beat: int, lives_here: bool | None, locked: bool | None, silence: float) -> ProcessState:
+    """Decide the state of a process.
 
-    `lives_here` is the operating system's answer, `locked` whether its lock is held; None: not known. `still` is for
+    `lives_here` is the operating system's answer, `locked` whether its lock is held; None: not known. `silence` is for
     how many seconds its beat has not changed.
     """
     if beat < 0:
-        return Fate.LEFT if beat == LEFT else Fate.TAKEN
+        return ProcessState.LEFT if beat == LEFT else ProcessState.TAKEN
     if lives_here is False:
-        return Fate.DIED
+        return ProcessState.DIED
     if locked or (locked is None and lives_here):
-        return Fate.LIVES
+        return ProcessState.LIVES
     lease = LEASE if locked is False and not lives_here else LONG_LEASE
-    return Fate.LAPSED if still >= lease else Fate.LIVES
+    return ProcessState.LAPSED if silence >= lease else ProcessState.LIVES
 
 
 def this_process() -> OwnerRow:
@@ -60,7 +60,7 @@ def this_process() -> OwnerRow:
 
 
 def lives_here(owner: OwnerRow) -> bool | None:
-    """Return whether a process of this machine exists. None where it runs elsewhere, or where that is not known."""
+    """Return whether a process of this machine exists. None if it runs elsewhere, or if that is not known."""
     if owner.host != _machine():
         return None
     try:
@@ -81,7 +81,7 @@ def is_dead(owner: OwnerRow) -> bool:
 
 
 def _machine() -> str:
-    """Name this machine, its boot and its process ids' namespace: process ids are comparable where all are equal."""
+    """Name this machine, its boot and its process ids' namespace: process ids are comparable if all are equal."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         namespace = os.readlink("/proc/self/ns/pid")
@@ -91,7 +91,7 @@ def _machine() -> str:
 
 
 def _started(pid: int) -> str | None:
-    """Return when a process was started. Empty for a zombie; None where it is not known."""
+    """Return when a process was started. Empty for a zombie; None if it is not known."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -35,7 +35,7 @@ async def _all_ended(executions: Iterable[Execution], manager: ExecutionManager)
 
 
 def _is_awaited(execution: Execution) -> bool:
-    """Return whether a logout waits for an execution: not for `keep_running`, nor where a person is asked."""
+    """Return whether a logout waits for an execution: not for `keep_running`, nor for a request to a person."""
     waits_for_person = execution.request is not None and execution.status is Status.WAITING
     return execution.tool.logout is Logout.FINISH_FIRST and not waits_for_person
 

@@ -10,7 +10,7 @@ from ..tools.definition import Tool
 from ..tools.result import as_text
 
 DEFAULT_RESULT_LIMIT = 50_000
-"""Largest number of characters of a result that a model reads, where the tool sets no limit."""
+"""Largest number of characters of a result that a model reads if the tool sets no limit."""
 
 
 def render_for_model(outcome: Outcome, tool: Tool | None, channel: str | None, offset: int = 0) -> Any:
@@ -29,7 +29,7 @@ def render_for_model(outcome: Outcome, tool: Tool | None, channel: str | None, o
 def render_text(
     outcome: Outcome, tool: Tool | None, channel: str | None, offset: int = 0, length: int | None = None
 ) -> str:
-    """Return an outcome as text: an excerpt where it is long, or the part that `offset` and `length` select."""
+    """Return an outcome as text: an excerpt if it is long, or the part that `offset` and `length` select."""
     text, limit = _text(outcome, tool, channel), (tool and tool.result_limit) or DEFAULT_RESULT_LIMIT
     if offset or length is not None:
         start = max(0, offset)

@@ -21,7 +21,7 @@ class OpenRequest:
     kind: str
     """Kind of its event: `human_request` or `wallet_tx_request`."""
     purpose: RequestPurpose
-    """What the answer is for: to approve the call, for example, or to be its result."""
+    """Purpose of the answer: to approve the call, for example, or to be its result."""
     tool: str
     payload: Any
     """Arguments of the call, with secrets masked."""

@@ -18,7 +18,7 @@ async def post_event(
 ) -> int:
     """Post an event. See `Session.post`.
 
-    `idempotency` is stored with the event. Raises `AlreadyWritten` or `IdempotencyConflict`, and posts nothing, where
+    `idempotency` is stored with the event. Raises `AlreadyWritten` or `IdempotencyConflict`, and posts nothing, if
     its key was stored before.
     """
     from ..events.posting import accept
@@ -35,7 +35,7 @@ async def post_event(
     if kind == EventKind.USER_INPUT:
         data = _given(data)
         if (conversation := session.find_conversation()) is not None:
-            return await conversation.hear(data, idempotency=idempotency)
+            return await conversation.accept_input(data, idempotency=idempotency)
     return await session.write_event(kind, data, idempotency)
 
 

@@ -38,10 +38,10 @@ from .session_loader import SessionLoader
 log = logging.getLogger("callboard.sessions")
 
 PAGE = 1_000
-"""How many sessions are read at once."""
+"""Number of sessions that are read at once."""
 SLICE = 32
-"""How many claims are read and handled at once."""
-PAUSE = 0.5
+"""Number of claims that are read and handled at once."""
+RETRY_DELAY = 0.5
 """Seconds before the next attempt after the store did not answer."""
 _ANNOTATIONS = {"title", "description"}
 """Keywords of a schema that accepts any value."""
@@ -101,7 +101,7 @@ class Recovery:
                 except StoreError as error:
                     log.debug("the store was not reached: %s", error)
                     self._backlog.add(claims)  # those that are recovered are skipped
-                    await asyncio.sleep(PAUSE)
+                    await asyncio.sleep(RETRY_DELAY)
                 except Exception:
                     log.exception("the runtime failed to recover %d executions", len(claims))
             self._more.clear()
@@ -111,17 +111,17 @@ class Recovery:
 
     async def take_over(self, claims: list[Claim]) -> None:
         """Continue claimed executions, or end them. Those that have ended or belong to another process are skipped."""
-        sessions = {claim.session_id: await self._loader.bring(claim.session_id) for claim in claims}
+        sessions = {claim.session_id: await self._loader.find_or_load(claim.session_id) for claim in claims}
         await self._recover_executions(sessions, [claim for claim in claims if claim.kind not in (TURN, INPUT)])
         turns = {claim.session_id for claim in claims if claim.kind == TURN}
         for row in await self._store.running_turns(turns) if turns else ():
             session = sessions[row.session_id]
-            if row.owner == self._services.owner and session is not None and not session.gone:
+            if row.owner == self._services.owner and session is not None and not session.deleted:
                 with _logged(f"the turn {row.turn_id}"):
                     await self._recover_turn(session, row)
         for session_id in {claim.session_id for claim in claims if claim.kind == INPUT}:
             session = sessions[session_id]
-            if session is not None and not session.gone:
+            if session is not None and not session.deleted:
                 with _logged(f"an input of session {session_id}"):
                     self.wake(session)
 
@@ -138,7 +138,7 @@ class Recovery:
         owned = [row for row in rows if row.owner == self._services.owner and row.completed_at is None]
         for row in owned:
             session = sessions[row.session_id]
-            if session is not None and not session.gone and not session.index.holds(row.id):
+            if session is not None and not session.deleted and not session.index.holds(row.id):
                 with _logged(f"{row.id} of {row.tool}"):
                     self._recover_execution(session, row, requests.get((row.session_id, row.id)))
 
@@ -146,7 +146,7 @@ class Recovery:
         find = self._services.workers.get if row.kind == WORKER else self._services.registry.get
         if Status(row.status) is not Status.WAITING:
             request = None
-        tool = find(row.tool) or session.lent(row.tool) or _stand_in(row, request)
+        tool = find(row.tool) or session.own_tool(row.tool) or _stand_in(row, request)
         execution = restored(row, tool or NO_TOOL, session, self._clock)
         execution.set_request(request)  # it is withdrawn if the execution ends
         began = execution.status is Status.EXECUTING
@@ -164,7 +164,7 @@ class Recovery:
     async def _recover_turn(self, session: LiveSession, row: TurnRow) -> None:
         """Continue a turn; without a model, end it: the next turn continues where it stopped."""
         if (conversation := session.find_conversation()) is not None:
-            await conversation.go_on(row)
+            await conversation.resume_turn(row)
             return
         now = self._clock.time()
         ended = replace(row, status=TurnStatus.INTERRUPTED.value, completed_at=now)
@@ -183,7 +183,7 @@ class Recovery:
         while rows := await self._store.sessions(after=after, limit=PAGE):
             after = rows[-1].id
             for row in rows:
-                if row.open and row.unconsumed and (session := await self._loader.bring(row.id)) is not None:
+                if row.open and row.unconsumed and (session := await self._loader.find_or_load(row.id)) is not None:
                     self.wake(session)
 
     async def stop_cancelled(self) -> None:
@@ -226,8 +226,9 @@ def _logged(what: str) -> Generator[None]:
 
 
 def _stand_in(row: ExecutionRow, request: RequestRow | None) -> Tool | None:
-    """Return a stand-in for a tool that only the dead process had, such as a page's, where a person's answer is the
-    result of the call. None where the answer has a schema, or where arguments are secret, which only the tool can mask.
+    """Return a stand-in for a tool that only the dead process had, such as a page's, and whose answer is its result.
+
+    None if the answer has a schema, or if arguments are secret, which only the tool can mask.
     """
     if request is None or from_json(request.schema).keys() - _ANNOTATIONS:
         return None

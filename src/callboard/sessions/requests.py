@@ -40,10 +40,10 @@ from .answers import (
     interpret_answer,
 )
 from .background_tasks import BackgroundTasks
-from .session_scope import SessionScope
+from .calls import SessionPort
 
-AT_ONCE = 1_000
-"""How many requests are read with one query."""
+PAGE = 1_000
+"""Number of requests that are read with one query."""
 
 
 class RequestClosed(CallboardError):
@@ -53,7 +53,7 @@ class RequestClosed(CallboardError):
 
 
 class _Waiting(NamedTuple):
-    session: SessionScope
+    session: SessionPort
     execution: Execution
     future: "asyncio.Future[HumanDecision]"
 
@@ -86,30 +86,30 @@ class Requests:
     # Asking
 
     async def ask(
-        self, session: SessionScope, execution: Execution, disown: Callable[[Execution], None]
+        self, session: SessionPort, execution: Execution, disown: Callable[[Execution], None]
     ) -> HumanDecision:
-        """Ask a person, or wait on where the request exists. Cancelling the wait withdraws the request."""
+        """Ask a person, or wait on if the request exists. Cancelling the wait withdraws the request."""
         try:
             answer = await self._wait_for_answer(session, execution, disown)
         except asyncio.CancelledError:
             row = execution.request
             if row is not None and row.status == "open" and not execution.lost:
-                await self.withdraw(session, row)
+                await self.close_unanswered(session, row, "withdrawn")
             raise
         if answer.error is not None or execution.tool.handler is None:
-            self.use(session, execution)
+            self.use_answer(session, execution)
         return answer
 
-    def use(self, session: SessionScope, execution: Execution) -> None:
+    def use_answer(self, session: SessionPort, execution: Execution) -> None:
         """Mark the answer of an execution as used, in one change with the next events. Secrets in it are masked."""
         row = execution.request
         if row is not None and row.status == "answered":
             used = replace(row, status="used", answer=to_json(display_answer(row, execution.tool)))
             execution.set_request(used)
-            session.ledger.use(used)
+            session.ledger.use_answer(used)
 
     async def _wait_for_answer(
-        self, session: SessionScope, execution: Execution, disown: Callable[[Execution], None]
+        self, session: SessionPort, execution: Execution, disown: Callable[[Execution], None]
     ) -> HumanDecision:
         known = execution.request
         row = known or self._new(execution)
@@ -117,7 +117,7 @@ class Requests:
         future: asyncio.Future[HumanDecision] = asyncio.get_running_loop().create_future()
         self._waiting[row.id] = _Waiting(session, execution, future)
         self._by_session.setdefault(session.id, {})[row.id] = None
-        timer = self._timer(row, execution.tool)
+        timer = self._timer(session, row, execution.tool)
         try:
             if known is None:
                 events = opening_events(execution)
@@ -161,12 +161,11 @@ class Requests:
             answered_at=None,
         )
 
-    def _timer(self, row: RequestRow, tool: Tool) -> Timer | None:
+    def _timer(self, session: SessionPort, row: RequestRow, tool: Tool) -> Timer | None:
         if row.expires_at is None or tool.expires is None:  # the deadline of the execution is watched already
             return None
-        return self._clock.call_later(
-            max(0.0, row.expires_at - self._clock.time()), lambda: self._background.run(self.expire(row.id))
-        )
+        delay = max(0.0, row.expires_at - self._clock.time())
+        return self._clock.call_later(delay, lambda: self._background.run(self._expire(session, row)))
 
     def _forget(self, session_id: str, request_id: str) -> None:
         del self._waiting[request_id]
@@ -183,8 +182,8 @@ class Requests:
             await self._poll([each for session_id in session_ids for each in self._by_session.get(session_id, ())])
 
     async def _poll(self, request_ids: Sequence[str]) -> None:
-        for start in range(0, len(request_ids), AT_ONCE):
-            for row in await self._store.closed_requests(request_ids[start : start + AT_ONCE]):
+        for start in range(0, len(request_ids), PAGE):
+            for row in await self._store.closed_requests(request_ids[start : start + PAGE]):
                 self._deliver(row)
 
     def _deliver(self, row: RequestRow) -> None:
@@ -201,83 +200,34 @@ class Requests:
 
     async def answer(
         self,
-        session: SessionScope,
+        session: SessionPort,
         request_id: str,
         answer: Any,
         *,
-        seen: str | None = None,
+        expected_hash: str | None = None,
         idempotency: IdempotencyRow | None = None,
     ) -> int:
         """Close a request with an answer. Returns the number of its event, once it is stored.
 
-        `seen` is the `arguments_hash` of the request that the person saw. Raises `ToolError` (not_found),
+        `expected_hash` is the `arguments_hash` of the request that the person saw. Raises `ToolError` (not_found),
         `RequestClosed`, or `ArgumentsMismatch` and `AnswerInvalid`, after which it is still open.
         """
         row = await self._row(session, request_id)
-        if seen is not None and seen != arguments_hash(row):
+        if expected_hash is not None and expected_hash != arguments_hash(row):
             raise ArgumentsMismatch(
                 "The answer was given for other arguments than those of the request. Read the request again, and "
                 "answer what it shows."
             )
-        tool = self._find(row.tool)
+        tool, now = self._find(row.tool), self._clock.time()
         status, value = check_answer(row, tool, answer)
-        closed = replace(row, status=status, answer=value, answered_at=self._clock.time())
-        return await self._close(session, closed, _answer_event(closed, tool, self._clock.time()), idempotency)
-
-    async def expire(self, request_id: str) -> None:
-        """Close a request that has expired, unless it was answered just now."""
-        if (waiting := self._waiting.get(request_id)) is not None and waiting.execution.request is not None:
-            closed = replace(waiting.execution.request, status="expired", answered_at=self._clock.time())
-            try:
-                await self._close(waiting.session, closed, None)
-            except RequestClosed:
-                await self._poll([request_id])
-
-    async def withdraw(self, session: SessionScope, row: RequestRow) -> None:
-        """Close a request whose execution has ended."""
-        closed = replace(row, status="withdrawn", answered_at=self._clock.time())
-        with suppress(Conflict):  # it was answered in the same moment, and the answer is not needed
-            await session.ledger.write(Change(session.id, requests=[RequestWrite(closed, "open")]))
-
-    async def open(self, session: SessionScope) -> list[RequestRow]:
-        """Return the rows of the requests of a session that can still be answered."""
-        rows = await self._store.requests(session_id=session.id, user_id=session.user_id, status="open")
-        return [row for row in rows if not self._has_expired(row)]
-
-    async def _row(self, session: SessionScope, request_id: str) -> RequestRow:
-        row = await self._store.request(request_id)
-        if row is None or (row.session_id, row.user_id) != (session.id, session.user_id):  # ids are used again
-            raise ToolError(f"There is no request {shorten(request_id, 80)!r}.", category=ErrorCategory.NOT_FOUND)
-        if row.status == "open" and self._has_expired(row):
-            row = replace(row, status="expired", answered_at=self._clock.time())
-            try:
-                await self._close(session, row, None)
-            except RequestClosed:  # it was closed in the same moment, perhaps as expired too
-                row = await self._store.request(request_id) or row
-        elif row.status == "open" and (ended := await session.calls.ended_with(row.execution_id)) is not None:
-            await self.withdraw(session, row)
-            raise RequestClosed(f"The call that asked for it has ended: it {ended}.")
-        if row.status != "open":
-            raise RequestClosed(f"The request is not open any more: it is {row.status}.")
-        return row
-
-    def _has_expired(self, row: RequestRow) -> bool:
-        return row.expires_at is not None and row.expires_at <= self._clock.time()
-
-    async def _close(
-        self, session: SessionScope, row: RequestRow, event: bytes | None, idempotency: IdempotencyRow | None = None
-    ) -> int:
-        """Close a request and deliver it to its execution, also if the caller stops waiting."""
-        change = Change(
-            session.id,
-            requests=[RequestWrite(row, "open")],
-            events=() if event is None else (event,),
-            idempotency=idempotency,
-        )
+        closed = replace(row, status=status, answer=value, answered_at=now)
+        events = (_answer_event(closed, tool, now),)
+        change = Change(session.id, requests=[RequestWrite(closed, "open")], events=events, idempotency=idempotency)
         written = session.ledger.write(change, lasting=True)
-        return await patience.confirmed(self._closing.start(self._closed(row, written)))
+        # It is delivered to its execution also if the caller stops waiting.
+        return await patience.confirmed(self._closing.start(self._answered(closed, written)))
 
-    async def _closed(self, row: RequestRow, written: "asyncio.Future[int]") -> int:
+    async def _answered(self, row: RequestRow, written: "asyncio.Future[int]") -> int:
         try:
             number = await written
         except (AlreadyWritten, IdempotencyConflict):
@@ -286,6 +236,38 @@ class Requests:
             raise RequestClosed("The request is not open any more: it was closed in the same moment.") from None
         self._deliver(row)
         return number
+
+    async def close_unanswered(self, session: SessionPort, row: RequestRow, status: str) -> None:
+        """Close a request as `expired` or `withdrawn`, unless it was closed in the same moment."""
+        closed = replace(row, status=status, answered_at=self._clock.time())
+        with suppress(Conflict):
+            await session.ledger.write(Change(session.id, requests=[RequestWrite(closed, "open")]))
+
+    async def _expire(self, session: SessionPort, row: RequestRow) -> None:
+        await self.close_unanswered(session, row, "expired")
+        await self._poll([row.id])
+
+    async def open(self, session: SessionPort) -> list[RequestRow]:
+        """Return the rows of the requests of a session that can still be answered."""
+        rows = await self._store.requests(session_id=session.id, user_id=session.user_id, status="open")
+        return [row for row in rows if not self._has_expired(row)]
+
+    async def _row(self, session: SessionPort, request_id: str) -> RequestRow:
+        row = await self._store.request(request_id)
+        if row is None or (row.session_id, row.user_id) != (session.id, session.user_id):  # ids are used again
+            raise ToolError(f"There is no request {shorten(request_id, 80)!r}.", category=ErrorCategory.NOT_FOUND)
+        if row.status == "open" and self._has_expired(row):
+            await self._expire(session, row)
+            row = await self._store.request(request_id) or replace(row, status="expired")
+        elif row.status == "open" and (ended := await session.calls.ended_with(row.execution_id)) is not None:
+            await self.close_unanswered(session, row, "withdrawn")
+            raise RequestClosed(f"The call that asked for it has ended: it {ended}.")
+        if row.status != "open":
+            raise RequestClosed(f"The request is not open any more: it is {row.status}.")
+        return row
+
+    def _has_expired(self, row: RequestRow) -> bool:
+        return row.expires_at is not None and row.expires_at <= self._clock.time()
 
 
 def _expiry(execution: Execution, now: float) -> float | None:

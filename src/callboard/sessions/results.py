@@ -14,11 +14,14 @@ from .ledger import Ledger
 
 log = logging.getLogger("callboard.sessions")
 
+PAGE = 100
+"""Number of results that are read from the store at once, with the arguments of their calls."""
+
 
 class LateResults:
     """Late results of one session. The store has all of them, this process those that it has seen."""
 
-    __slots__ = ("_elsewhere", "_index", "_known", "_ledger", "_session_id", "_store", "_warned")
+    __slots__ = ("_index", "_known", "_ledger", "_remote", "_session_id", "_store", "_warned")
 
     def __init__(self, session_id: str, index: ExecutionIndex, ledger: Ledger, store: Store) -> None:
         self._session_id = session_id
@@ -26,7 +29,7 @@ class LateResults:
         self._ledger = ledger
         self._store = store
         self._known: dict[str, None] = {}
-        self._elsewhere: tuple[str, ...] = ()
+        self._remote: tuple[str, ...] = ()
         """Executions of other processes, and those that waited for a person, at the last poll."""
         self._warned = False
         if not ledger.durable:
@@ -43,7 +46,7 @@ class LateResults:
     @property
     def expected(self) -> bool:
         """Whether other processes may add results, as of the last poll."""
-        return any(not self._index.holds(each) for each in self._elsewhere)
+        return any(not self._index.holds(each) for each in self._remote)
 
     def add(self, execution_id: str) -> None:
         """Add a late result."""
@@ -66,8 +69,7 @@ class LateResults:
         """Forget results that were taken."""
         for execution_id in ids:
             self._known.pop(execution_id, None)
-        if ids and self._elsewhere:
-            self._elsewhere = tuple(each for each in self._elsewhere if each not in ids)
+        self._remote = tuple(each for each in self._remote if each not in ids)
 
     async def waiting(self) -> tuple[str, ...]:
         """Return the executions whose results wait, oldest first."""
@@ -78,7 +80,7 @@ class LateResults:
         return () if row is None else row.unconsumed
 
     async def outcomes(self, ids: tuple[str, ...]) -> list[Outcome]:
-        """Return the outcomes of executions: from memory where their ends are stored, otherwise from the store."""
+        """Return the outcomes of executions: from memory if their ends are stored, otherwise from the store."""
         durable = self._ledger.durable
         known = {each: self._index.by_id[each] for each in ids if self._index.holds(each)}
         found = {
@@ -86,10 +88,10 @@ class LateResults:
             for each, execution in known.items()
             if not durable or (execution.settled and not execution.unloaded)
         }
-        if durable and len(found) < len(ids):
-            missing = [each for each in ids if each not in found]
-            rows = await self._store.executions(self._session_id, ids=missing, limit=len(missing))
-            found.update({row.id: outcome_of(row) for row in rows})
+        missing = [each for each in ids if each not in found] if durable else []
+        for start in range(0, len(missing), PAGE):
+            rows = await self._store.executions(self._session_id, ids=missing[start : start + PAGE], limit=PAGE)
+            found.update((row.id, outcome_of(row)) for row in rows)
         return [found[each] for each in ids if each in found]
 
     async def take(self) -> list[Outcome]:
@@ -99,19 +101,17 @@ class LateResults:
             return await self.outcomes(taken)
         while True:
             known = tuple(self._known)
-            await self._ledger.settle()
-            if self._elsewhere:
-                await self._poll_elsewhere()
-            row = await self._store.session(self._session_id)
-            unconsumed = () if row is None else row.unconsumed
+            if self._remote:
+                await self._poll_remote()
+            unconsumed = await self.waiting()
             outcomes = await self.outcomes(unconsumed)
             if unconsumed and not await self._take(unconsumed):
                 continue
-            self.forget((*known, *unconsumed))  # known ones that do not wait any more were taken elsewhere
+            self.forget((*known, *unconsumed))  # known ones that no longer wait were taken elsewhere
             return outcomes
 
     async def _take(self, ids: tuple[str, ...]) -> bool:
-        """Take results. False where one was taken in the same moment. If the caller is cancelled, they go back."""
+        """Take results. False if one was taken in the same moment. If the caller is cancelled, they go back."""
         taking = asyncio.ensure_future(self._ledger.write(Change(self._session_id, consumed=ids)))
         try:
             await asyncio.shield(taking)
@@ -130,8 +130,8 @@ class LateResults:
             return
         row = row or await self._store.session(self._session_id)
         self._known.update(dict.fromkeys(() if row is None else row.unconsumed))
-        await self._poll_elsewhere()
+        await self._poll_remote()
 
-    async def _poll_elsewhere(self) -> None:
+    async def _poll_remote(self) -> None:
         rows = await self._store.executions(self._session_id, unfinished=True)
-        self._elsewhere = tuple(row.id for row in rows if not self._index.holds(row.id))
+        self._remote = tuple(row.id for row in rows if not self._index.holds(row.id))

@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass, field
 
+from ..budget import Budget
 from ..clock import Clock
 from ..execution.manager import ExecutionManager
 from ..execution.usage import Usage
 from ..storage.store import Store
+from ..storage.writer import Writer
 from ..tools.registry import Registry
+from .background_tasks import BackgroundTasks
 from .conversation_port import TurnListener
 from .requests import Requests
 from .workers import Workers
@@ -20,12 +23,17 @@ class Services:
     manager: ExecutionManager
     clock: Clock
     store: Store
+    writer: Writer
+    """Writes the changes of all sessions."""
+    budget: Budget
+    """Memory of large events, arguments and results."""
+    background: BackgroundTasks
     requests: Requests
     workers: Workers
     owner: str
     """Id of this process in the store."""
     usage: Usage = field(default_factory=Usage)
-    """What each user takes up in this process."""
+    """Usage of each user in this process."""
     turn_listeners: list[TurnListener] = field(default_factory=list[TurnListener])
     running: bool = False
     """Whether the runtime is between its start and its end."""

@@ -84,7 +84,7 @@ class Session:
     async def result(self, execution_id: str, timeout: float | None = None) -> Outcome:
         """Wait for the end of an execution, at most `timeout` seconds. Raises `ToolError` (not_found).
 
-        The outcome is `started` or `waiting` where the execution has not ended by then. With 0 it is not waited for.
+        The outcome is `started` or `waiting` if the execution has not ended by then. With 0 it is not waited for.
         """
         return await self._running().calls.result(execution_id, timeout)
 
@@ -112,11 +112,11 @@ class Session:
         return self._live.calls.result_text(execution_id, self._live.toolbox.view.channel, offset, length)
 
     async def cancel(self, execution_id: str) -> bool:
-        """Stop an execution, in whichever process it runs. False where it had ended. Raises `ToolError` (not_found)."""
+        """Stop an execution, in whichever process it runs. False if it had ended. Raises `ToolError` (not_found)."""
         return await self._running().calls.cancel(execution_id)
 
     async def cancel_call(self, call_id: str) -> bool:
-        """Stop the execution of a call, by the caller's id. False where it had ended or does not exist."""
+        """Stop the execution of a call, by the caller's id. False if it had ended or does not exist."""
         return await self._running().calls.cancel_call(call_id)
 
     async def cancel_all(self) -> int:
@@ -167,7 +167,7 @@ class Session:
     async def say(self, text: str) -> Turn:
         """Send a message to the model. Returns when the turn is finished, or waits for a person.
 
-        To return at once, post a `user_input` instead. Raises `CallboardError` where the runtime has no model.
+        To return at once, post a `user_input` instead. Raises `CallboardError` if the runtime has no model.
         """
         return await self._running().conversation().say(text)
 
@@ -191,7 +191,7 @@ class Session:
         return await self._running().conversation().window(before, most)
 
     async def interrupt(self) -> bool:
-        """Stop the turn that runs, in any process, or that waits for a person. False where there is none."""
+        """Stop the turn that runs, in any process, or that waits for a person. False if there is none."""
         return await self._running().interrupt()
 
     # The board

@@ -13,15 +13,14 @@ from ..execution.usage import UserUsage
 from .live_session import LiveSession
 
 CANDIDATES = 100
-"""How many sessions of a user at the limit are considered for eviction."""
+"""Number of sessions of a user at the limit that are considered for eviction."""
 
 
 class SessionCache:
     """Live sessions by id. There is at most one per id, also after its eviction while anything refers to it."""
 
-    def __init__(self, manager: ExecutionManager, *, durable: bool) -> None:
+    def __init__(self, manager: ExecutionManager) -> None:
         self._manager = manager
-        self._durable = durable
         self._in_memory: dict[str, LiveSession] = {}
         self.known: WeakValueDictionary[str, LiveSession] = WeakValueDictionary()
         """Sessions in memory, and evicted ones that are still referenced."""
@@ -79,11 +78,11 @@ class SessionCache:
 
     def evict(self, session: LiveSession) -> None:
         """Free the memory of a session, if everything of it is stored and nothing runs or reads in it."""
-        in_use = session.is_processing or session.calls.unfinished or session.board.watched
-        if self._durable and not in_use:
+        in_use = session.is_processing or session.calls.unfinished or session.board.has_readers
+        if session.durable and not in_use:
             self._leave(session)
             session.current_conversation = None
-            session.board.shrink()
+            session.board.drop_archived()
             session.index.clear()
             self._manager.forget(session)
 
@@ -112,7 +111,7 @@ class SessionCache:
 
     def delete(self, session: LiveSession) -> None:
         """Forget a session that was deleted, and stop everything that runs in it."""
-        session.gone = True
+        session.deleted = True
         session.board.end()
         for notify in self.on_delete:
             notify(session)

@@ -2,16 +2,14 @@
 
 from dataclasses import dataclass
 
-from ..budget import Budget
 from ..events.board import Board
 from ..execution.index import ExecutionIndex
 from ..storage.change import Change
 from ..storage.errors import AlreadyWritten, Conflict, IdempotencyConflict, StoreError
 from ..storage.rows import IdempotencyRow, SessionRow
-from ..storage.writer import Writer
 from ..tools.view import View
 from ..types import Wake
-from .boards import Boards
+from .boards import Boards, StoredBoard
 from .ids import not_found
 from .ledger import DirectLedger, Ledger
 from .live_session import LiveSession, SessionHost
@@ -19,13 +17,13 @@ from .services import Services
 from .session_cache import SessionCache
 from .store_ledger import StoreLedger
 
-IN_MEMORY, TAIL = 10_000, 500
-"""How many events of a session are held in memory: without a store, and with one."""
+MEMORY_EVENTS, CACHED_EVENTS = 10_000, 500
+"""Number of events of a session that are held in memory: without a store, and with one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
-    """How much of a session is kept."""
+    """Limits on what is kept of a session."""
 
     events: int | None
     """Newest events to keep; None: 10,000 in memory, and all in a store."""
@@ -44,25 +42,18 @@ class SessionLoader:
         host: SessionHost,
         cache: SessionCache,
         boards: Boards,
-        writer: Writer,
-        budget: Budget,
         retention: Retention,
-        *,
-        durable: bool,
     ) -> None:
         self._services = services
         self._host = host
         self._cache = cache
         self._boards = boards
-        self._writer = writer
-        self._budget = budget
         self._retention = retention
-        self._durable = durable
         self._store = services.store
         self.restored = self.restore_failures = 0
-        """How many sessions were read from the store, and how many reads failed."""
+        """Number of sessions that were read from the store, and of reads that failed."""
 
-    async def bring(self, session_id: str) -> LiveSession | None:
+    async def find_or_load(self, session_id: str) -> LiveSession | None:
         """Return a session as it is now, from memory or from the store, without logging its user in."""
         session = self._cache.known.get(session_id)
         if session is not None and self._cache.is_stale(session_id) and not await self.reconcile(session):
@@ -86,7 +77,7 @@ class SessionLoader:
             return None
         if (known := self._cache.known.get(session_id)) is not None:
             if known.created_at == row.created_at:  # it was loaded meanwhile
-                return await self.bring(session_id)
+                return await self.find_or_load(session_id)
             self._cache.delete(known)
         session = self._make(session_id, row.user_id, View.of(row.namespaces, row.channel, row.allow), row)
         session.apply(row)
@@ -96,7 +87,7 @@ class SessionLoader:
     async def create(
         self, session_id: str, user_id: str, view: View, wake: Wake | None, idempotency: IdempotencyRow | None
     ) -> LiveSession:
-        """Make and store a new session. Raises `SessionNotFound` where another process made it for another user."""
+        """Make and store a new session. Raises `SessionNotFound` if another process made it for another user."""
         session = self._make(session_id, user_id, view, None)
         session.wake = wake
         try:
@@ -109,7 +100,7 @@ class SessionLoader:
             if other is None or other.user_id != user_id:
                 raise not_found(session_id) from None
             return other
-        if self._durable and (row := await self._store.session(session_id)) is not None:
+        if self._store.durable and (row := await self._store.session(session_id)) is not None:
             # Another process of the same user may have been faster.
             session.created_at = row.created_at
             session.ledger.pin_session(row.created_at)
@@ -121,9 +112,9 @@ class SessionLoader:
         try:
             await session.ledger.write(Change(session.id, session=session.row(), idempotency=idempotency))
         except (Conflict, StoreError):
-            self._doubt(session)
+            self._mark_unsure(session)
             raise
-        if self._durable:
+        if self._store.durable:
             await self.reconcile(session)
 
     async def write_closed(self, session: LiveSession, idempotency: IdempotencyRow | None = None) -> None:
@@ -139,11 +130,11 @@ class SessionLoader:
         except Conflict:  # it is deleted, and must not be created again
             self._cache.delete(session)
         except StoreError:
-            self._doubt(session)
+            self._mark_unsure(session)
             raise
 
     async def reconcile(self, session: LiveSession) -> bool:
-        """Apply the stored row of a session. False where the session is deleted, also where its id is used again."""
+        """Apply the stored row of a session. False if the session is deleted, also if its id is used again."""
         self._cache.mark_fresh(session.id)
         try:
             row = await self._store.session(session.id)
@@ -157,8 +148,8 @@ class SessionLoader:
             session.apply(row)
         return True
 
-    def _doubt(self, session: LiveSession) -> None:
-        """Have a session whose row may not be stored read again before it is used."""
+    def _mark_unsure(self, session: LiveSession) -> None:
+        """Have a session read again before it is used, since its row may not be stored."""
         session.writes = -1
         self._cache.mark_stale(session.id)
 
@@ -171,21 +162,22 @@ class SessionLoader:
         self.restored += 1
 
     def _make(self, session_id: str, user_id: str, view: View, row: SessionRow | None) -> LiveSession:
-        services, keep = self._services, self._retention.events or IN_MEMORY
+        services, durable, keep = self._services, self._store.durable, self._retention.events or MEMORY_EVENTS
         board = Board(
-            min(keep, TAIL) if self._durable else keep,
+            min(keep, CACHED_EVENTS) if durable else keep,
             after=0 if row is None else row.last_seq,
-            archive=self._boards.archive(session_id) if self._durable else None,
-            budget=self._budget,
+            archive=StoredBoard(self._boards, session_id) if durable else None,
+            budget=services.budget,
             user_id=user_id,
         )
         created_at = services.clock.time() if row is None else row.created_at
         ledger: Ledger
-        if self._durable:
-            ledger = StoreLedger(session_id, created_at, board, self._writer, services.owner, services.manager.disown)
+        if durable:
+            disown = services.manager.disown
+            ledger = StoreLedger(session_id, created_at, board, services.writer, services.owner, disown)
         else:
             ledger = DirectLedger(session_id, board, self._store)
-        index = ExecutionIndex(self._retention.executions, budget=self._budget, user_id=user_id, stored=self._durable)
+        index = ExecutionIndex(self._retention.executions, budget=services.budget, user_id=user_id, stored=durable)
         session = LiveSession(
             session_id,
             user_id,

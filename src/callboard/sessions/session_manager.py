@@ -72,49 +72,32 @@ class SessionManager:
                 total=self._settings.max_memory_bytes,
             )
         )
-        """Memory of large events, arguments and results."""
         self.writer = Writer(store)
-        """Writes the changes of all sessions."""
         self.background = BackgroundTasks()
         self.conversations: Callable[[ConversationScope], ConversationPort] | None = None
-        """Makes the conversation of a session; None where the runtime has no model."""
-        self._services = Services(
+        """Makes the conversation of a session; None if the runtime has no model."""
+        self._services = services = Services(
             registry=registry,
             manager=manager,
             clock=clock,
             store=store,
+            writer=self.writer,
+            budget=self.budget,
+            background=self.background,
             requests=Requests(store, clock, me.id, registry.get, self.background),
             workers=Workers(workers, manager, clock, me.id),
             owner=me.id,
         )
-        self._cache = SessionCache(manager, durable=store.durable)
-        self._boards = Boards(store, self._cache.known, self.background)
-        self._loader = SessionLoader(
-            self._services, self, self._cache, self._boards, self.writer, self.budget, retention, durable=store.durable
-        )
-        self._recovery = Recovery(self._services, self._cache, self._loader, self._recovered)
-        self._heartbeat = Heartbeat(store, me, self._recovery.add, self._recovery.lease_lost, self._recovery.owner_died)
+        self._cache = cache = SessionCache(manager)
+        self._boards = boards = Boards(services, cache.known)
+        self._loader = loader = SessionLoader(services, self, cache, boards, retention)
+        self._recovery = recovery = Recovery(services, cache, loader, self._recovered)
+        self._heartbeat = heartbeat = Heartbeat(store, me, recovery.add, recovery.lease_lost, recovery.owner_died)
         self._housekeeping = Housekeeping(
-            self._services,
-            self._cache,
-            self._loader,
-            self._recovery,
-            self._heartbeat,
-            self.background,
-            retention,
-            durable=store.durable,
-            recover=recover,
-            idle_after=idle_after,
+            services, cache, loader, recovery, heartbeat, retention, recover=recover, idle_after=idle_after
         )
         self._notifications = ChangeNotifications(
-            store,
-            self._cache,
-            self._loader,
-            self._boards,
-            self._services.requests,
-            self._recovery,
-            self._heartbeat if recover else None,
-            self.background,
+            services, cache, loader, boards, recovery, heartbeat if recover else None
         )
 
     async def start(self) -> None:
@@ -163,7 +146,7 @@ class SessionManager:
         """Create a session, or log its user in again. Raises `SessionNotFound` for another user's session.
 
         `idempotency` is stored with the change. Raises `AlreadyWritten` or `IdempotencyConflict`, and changes nothing,
-        where its key was stored before.
+        if its key was stored before.
         """
         if not self._services.running:
             raise RuntimeNotOpen("The runtime is not open. Open sessions inside `async with Runtime(…) as runtime:`.")
@@ -175,7 +158,7 @@ class SessionManager:
         if self._durable:
             await self._heartbeat.join()
         async with self._opening.setdefault(session_id, asyncio.Lock()):
-            session = await self._loader.bring(session_id)
+            session = await self._loader.find_or_load(session_id)
             if session is None:
                 self._cache.make_room(self._services.usage.of(user_id), self._settings.max_user_sessions)
                 return await self._loader.create(session_id, user_id, view, new_wake, idempotency)
@@ -200,13 +183,9 @@ class SessionManager:
                 self._recovery.wake(session)
             return session
 
-    async def bring(self, session_id: str) -> LiveSession | None:
+    async def find_or_load(self, session_id: str) -> LiveSession | None:
         """Return a session as it is now, from memory or from the store, without logging its user in."""
-        return await self._loader.bring(session_id)
-
-    async def load(self, session_id: str) -> LiveSession | None:
-        """Read a session from the store, without logging its user in."""
-        return await self._loader.load(session_id)
+        return await self._loader.find_or_load(session_id)
 
     def get(self, session_id: str, user_id: str) -> LiveSession:
         """Return a session of that user that is in memory. Raises `SessionNotFound`."""
@@ -240,12 +219,12 @@ class SessionManager:
 
     @property
     def restored(self) -> int:
-        """How many sessions were read from the store."""
+        """Number of sessions that were read from the store."""
         return self._loader.restored
 
     @property
     def restore_failures(self) -> int:
-        """How many reads of sessions failed."""
+        """Number of reads of sessions that failed."""
         return self._loader.restore_failures
 
     def watch(self, listener: TurnListener) -> Callable[[], None]:
@@ -262,7 +241,7 @@ class SessionManager:
     # The host of live sessions
 
     def converse(self, session: LiveSession) -> ConversationPort | None:
-        """Make the conversation of a session; None where the runtime has no model."""
+        """Make the conversation of a session; None if the runtime has no model."""
         return None if self.conversations is None else self.conversations(ConversationScope(session))
 
     async def log_out(self, session: LiveSession, grace: float, idempotency: IdempotencyRow | None = None) -> None:

@@ -16,12 +16,12 @@ _NO_TOOLS: Mapping[str, Tool] = MappingProxyType({})
 class SessionTools:
     """Finds the tools that a session may call. Lookups are cached until the registry or the view changes."""
 
-    __slots__ = ("_cache", "_cached_at", "_lent", "_registry", "_view")
+    __slots__ = ("_cache", "_cached_at", "_own_tools", "_registry", "_view")
 
     def __init__(self, registry: Registry, view: View) -> None:
         self._registry = registry
         self._view = view
-        self._lent = _NO_TOOLS
+        self._own_tools = _NO_TOOLS
         self._cache: dict[str, Tool] = {}
         self._cached_at = -1
 
@@ -40,16 +40,16 @@ class SessionTools:
         return self._registry.visible(self._view)
 
     @property
-    def lent(self) -> Mapping[str, Tool]:
+    def own_tools(self) -> Mapping[str, Tool]:
         """Tools that only this session has, by name."""
-        return self._lent
+        return self._own_tools
 
-    def lend(self, tools: Iterable[Tool]) -> None:
+    def replace_own_tools(self, tools: Iterable[Tool]) -> None:
         """Replace the tools that only this session has. Raises `RegistrationError` for a name that the registry has."""
-        lent = {tool.name: tool for tool in tools}
-        if taken := sorted(name for name in lent if self._registry.get(name) is not None):
+        own = {tool.name: tool for tool in tools}
+        if taken := sorted(name for name in own if self._registry.get(name) is not None):
             raise RegistrationError(f"The registry already has tools with these names: {', '.join(taken)}.")
-        self._lent = lent
+        self._own_tools = own
         self._cached_at = -1
 
     def find(self, name: str) -> Tool:
@@ -58,7 +58,7 @@ class SessionTools:
             return tool
         if self._cached_at != self._registry.version:
             self._cache, self._cached_at = {}, self._registry.version
-        if (tool := self._lent.get(name)) is not None:
+        if (tool := self._own_tools.get(name)) is not None:
             return tool
         tool = self._registry.get(name)
         if tool is None or not self._view.admits(tool, self._registry.settings.gates):

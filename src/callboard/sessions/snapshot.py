@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from ..execution.record import ExecutionRecord
-from ..execution.storing import record_of
 from ..storage.brief import Brief
 from ..storage.rows import RequestRow
 from .calls import BriefRecord
@@ -29,20 +28,12 @@ class SessionSnapshot:
 
 async def take_snapshot(session: LiveSession) -> SessionSnapshot:
     """Return the state of a session now."""
-    last_seq = await _newest(session)
-    store, processing = session.services.store, session.is_processing
-    if session.durable:
-        rows, now = await store.executions(session.id, unfinished=True), session.services.clock.time()
-        executions = [record_of(row, now) for row in rows]
-        processing = processing or bool(await store.running_turns([session.id]))
-    else:
-        executions = await session.calls.history(unfinished=True)
     return SessionSnapshot(
-        last_seq=last_seq,
-        executions=tuple(executions),
+        last_seq=await _newest(session),
+        executions=tuple(await session.calls.history(unfinished=True)),
         requests=tuple(OpenRequest.from_row(row) for row in await session.requests()),
         unconsumed=await session.results.waiting(),
-        is_processing=processing,
+        is_processing=await _is_processing(session),
     )
 
 
@@ -67,11 +58,8 @@ async def take_brief_snapshot(session: LiveSession, limit: int, longest: int) ->
     """
     session.touch()
     last_seq = await _newest(session)
-    store, processing = session.services.store, session.is_processing
-    if session.durable and not processing:
-        processing = bool(await store.running_turns([session.id]))
     executions = await session.calls.page(unfinished=True, limit=limit, longest=longest)
-    requests = await store.brief_requests(
+    requests = await session.services.store.brief_requests(
         user_id=session.user_id, session_id=session.id, status="open", limit=limit, longest=longest
     )
     now = session.services.clock.time()
@@ -79,7 +67,7 @@ async def take_brief_snapshot(session: LiveSession, limit: int, longest: int) ->
         last_seq=last_seq,
         executions=tuple(executions),
         requests=tuple(each for each in requests if each.row.expires_at is None or each.row.expires_at > now),
-        is_processing=processing,
+        is_processing=await _is_processing(session),
     )
 
 
@@ -89,3 +77,8 @@ async def _newest(session: LiveSession) -> int:
         await session.ledger.settle()
         await session.catch_up()
     return session.board.last_seq
+
+
+async def _is_processing(session: LiveSession) -> bool:
+    """Return whether a turn runs, in any process."""
+    return session.is_processing or (session.durable and bool(await session.services.store.running_turns([session.id])))

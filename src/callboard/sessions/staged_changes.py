@@ -14,14 +14,14 @@ from ..storage.rows import ExecutionRow, RequestRow
 class StagedEvents:
     """Events of executions, with their states, which are written as one change."""
 
-    __slots__ = ("_rows", "events", "executions", "is_split", "late", "new", "used", "waiters", "withdrawn")
+    __slots__ = ("_rows", "events", "executions", "is_split", "late_results", "new", "used", "waiters", "withdrawn")
 
     def __init__(self) -> None:
         self.new: set[Execution] = set()
         """Executions that the store does not know yet."""
         self.events: list[tuple[Execution, bytes]] = []
         self.executions: dict[Execution, None] = {}
-        self.late: list[Execution] = []
+        self.late_results: list[Execution] = []
         """Executions whose results wait to be taken."""
         self.used: list[RequestRow] = []
         """Requests whose answers are used."""
@@ -34,13 +34,13 @@ class StagedEvents:
 
     @property
     def frozen(self) -> bool:
-        """Whether nothing can be added any more."""
+        """Whether nothing more can be added."""
         return self._rows is not None
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to write."""
-        return not (self.executions or self.late or self.events or self.used or self.withdrawn)
+        return not (self.executions or self.late_results or self.events or self.used or self.withdrawn)
 
     def freeze(self, owner: str) -> dict[Execution, ExecutionRow]:
         """Fix the states to write: those that the last of the events describe."""
@@ -66,14 +66,14 @@ class StagedEvents:
                 *(RequestWrite(each, "answered") for each in self.used),
                 *(RequestWrite(each, "open") for each in self.withdrawn),
             ],
-            late=[each.id for each in self.late],
+            late=[each.id for each in self.late_results],
             events=[line for _, line in self.events],
         )
 
     def split(self) -> "list[StagedEvents]":
         """Return one part per call tree: a tree belongs to one process as a whole."""
         members: dict[Execution, dict[str, None]] = {}
-        for execution in (*self.executions, *self.late):
+        for execution in (*self.executions, *self.late_results):
             members.setdefault(_root(execution, self.executions), {})[execution.id] = None
         parts = [self._part(ids) for ids in members.values()]
         if parts:
@@ -82,11 +82,11 @@ class StagedEvents:
 
     def remove(self, gone: Container[Execution]) -> None:
         """Remove executions, and the calls that they made."""
-        found = (*self.executions, *self.late)
+        found = (*self.executions, *self.late_results)
         if any(_is_within(each, gone) for each in found):
             kept = self._part({each.id for each in found if not _is_within(each, gone)})
-            self.executions, self.new, self.events, self.late = kept.executions, kept.new, kept.events, kept.late
-            self.used, self.withdrawn = kept.used, kept.withdrawn
+            self.executions, self.new, self.events = kept.executions, kept.new, kept.events
+            self.late_results, self.used, self.withdrawn = kept.late_results, kept.used, kept.withdrawn
 
     def begins(self, execution: Execution) -> bool:
         """Return whether this stores an execution for the first time."""
@@ -98,7 +98,7 @@ class StagedEvents:
         part.executions = {each: None for each in self.executions if each.id in ids}
         part.new = {each for each in self.new if each.id in ids}
         part.events = [(each, line) for each, line in self.events if each.id in ids]
-        part.late = [each for each in self.late if each.id in ids]
+        part.late_results = [each for each in self.late_results if each.id in ids]
         part.used = [each for each in self.used if each.execution_id in ids]
         part.withdrawn = [each for each in self.withdrawn if each.execution_id in ids]
         part._rows = self._rows

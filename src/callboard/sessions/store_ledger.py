@@ -29,7 +29,7 @@ class StoreLedger:
         "_owner",
         "_queue",
         "_session_id",
-        "_unwanted",
+        "_withdrawing",
         "_writer",
     )
 
@@ -54,7 +54,7 @@ class StoreLedger:
         self._queue: list[StagedEvents | StagedChange] = []
         self._in_flight: list[StagedEvents | StagedChange] = []
         """Changes that the writer has taken."""
-        self._unwanted: dict[Execution, None] = {}
+        self._withdrawing: dict[Execution, None] = {}
         """Calls in flight that are not to be written, if they are not yet."""
 
     @property
@@ -64,7 +64,7 @@ class StoreLedger:
     def pin_session(self, created_at: float) -> None:
         self._made_at = created_at
 
-    def tell(self, events: tuple[bytes, ...], execution: Execution) -> None:
+    def append_events(self, events: tuple[bytes, ...], execution: Execution) -> None:
         ended = execution.ended is not None
         if ended and (execution.lost or execution.unloaded):  # later reports of its handler are discarded
             return
@@ -80,11 +80,11 @@ class StoreLedger:
             staged.withdrawn.append(withdrawn)
         self._writer.add(self)
 
-    def late(self, execution: Execution) -> None:
-        self._staged_events().late.append(execution)
+    def add_late_result(self, execution: Execution) -> None:
+        self._staged_events().late_results.append(execution)
         self._writer.add(self)
 
-    def use(self, request: RequestRow) -> None:
+    def use_answer(self, request: RequestRow) -> None:
         self._staged_events().used.append(request)
 
     def write(self, change: Change, *, lasting: bool = False) -> "asyncio.Future[int]":
@@ -114,16 +114,16 @@ class StoreLedger:
 
     def withdraw(self, execution: Execution) -> StoreUnavailable:
         if any(each.begins(execution) for each in self._queue):
-            self._take_back(execution, self._queue)
+            self._withdraw_tree(execution, self._queue)
             return _withdrawn()
         if any(each.begins(execution) for each in self._in_flight):
-            self._unwanted[execution] = None
+            self._withdrawing[execution] = None
             if self._writer.withdraw():
                 self._disown(execution)
                 return _withdrawn()
         return StoreUnconfirmed("The store did not confirm in time whether the call is stored.")
 
-    def _take_back(self, execution: Execution, *lists: "list[StagedEvents | StagedChange]") -> None:
+    def _withdraw_tree(self, execution: Execution, *lists: "list[StagedEvents | StagedChange]") -> None:
         """Stop a call, and write nothing of it or of the calls below it."""
         self._disown(execution)
         gone = dict.fromkeys(descendants(execution))
@@ -182,9 +182,9 @@ class StoreLedger:
         for staged in [each for each in self._in_flight if isinstance(each, StagedChange) and each.is_withdrawn]:
             self._drop(self._in_flight, staged)
             staged.end(_withdrawn())
-        unwanted, self._unwanted = self._unwanted, {}
-        for execution in unwanted:
-            self._take_back(execution, self._in_flight, self._queue)
+        withdrawing, self._withdrawing = self._withdrawing, {}
+        for execution in withdrawing:
+            self._withdraw_tree(execution, self._in_flight, self._queue)
         return self._changes()
 
     def _changes(self) -> Sequence[Change]:
@@ -199,7 +199,7 @@ class StoreLedger:
 
     def written(self, results: Sequence[int | Conflict]) -> None:
         written, self._in_flight = self._in_flight, []
-        self._unwanted.clear()
+        self._withdrawing.clear()
         again: list[StagedEvents | StagedChange] = []
         for each, result in zip(written, results, strict=True):
             if isinstance(each, StagedChange):
@@ -217,13 +217,13 @@ class StoreLedger:
                 again.append(each)
                 continue
             else:
-                self._let_go(each.executions)
+                self._disown_trees(each.executions)
             _resolve(each.waiters)
         self._queue[:0] = again
         if self._queue:
             self._writer.add(self)
 
-    def _let_go(self, executions: Iterable[Execution]) -> None:
+    def _disown_trees(self, executions: Iterable[Execution]) -> None:
         """Disown executions that the store refused, with the calls below them: another process owns them."""
         gone = {each: None for execution in executions for each in descendants(execution)}
         for execution in gone:
@@ -234,7 +234,7 @@ class StoreLedger:
 
     def lost(self, error: StoreError) -> None:
         lost, self._in_flight = self._in_flight, []
-        self._unwanted.clear()
+        self._withdrawing.clear()
         for each in lost:
             if isinstance(each, StagedChange):
                 each.end(error)

@@ -8,7 +8,7 @@ events, only the answer is written.
 import asyncio
 import secrets
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic_core import to_json
 
@@ -30,7 +30,7 @@ from ..tools.definition import Tool
 from ..tools.document import encode
 from ..types import Mode
 from .background_tasks import BackgroundTasks
-from .session_scope import SessionScope
+from .calls import SessionPort
 
 
 class Workers:
@@ -57,12 +57,12 @@ class Workers:
         return self._by_kind.get(kind)
 
     async def handle(
-        self, session: SessionScope, request: Mapping[str, Any], idempotency: IdempotencyRow | None = None
+        self, session: SessionPort, request: Mapping[str, Any], idempotency: IdempotencyRow | None = None
     ) -> int:
         """Post a request and start its worker. Returns the number of its event, once it is stored.
 
         The same request id again is the same request: it is neither posted nor run a second time, and the number is
-        that of the newest event. Raises `EventInvalid` where the id was used for another request.
+        that of the newest event. Raises `EventInvalid` if the id was used for another request.
         """
         at = self._clock.time()
         request_id, kind = request["request_id"] or f"q{secrets.token_hex(8)}", request["request_kind"]
@@ -79,8 +79,8 @@ class Workers:
         document = encode({} if request["payload"] is None else request["payload"])
         if (known := session.index.by_call(request_id)) is not None:
             await session.ledger.settle()  # it may be on its way to the store
-            used = _Use(known.kind, known.name, known.fingerprint or fingerprint_of(known.document))
-            return _repeated(session, request_id, used, _Use(WORKER, kind, fingerprint_of(document)))
+            used = known.kind, known.name, known.fingerprint or fingerprint_of(known.document)
+            return _repeated(session, request_id, used == (WORKER, kind, fingerprint_of(document)))
         execution = self._manager.prepare(session, worker, document, request_id, Priority[request["priority"].upper()])
         begun = ExecutionWrite(row_of(execution, self._owner), self._owner, new=True)
         execution.mark_stored()  # by this change, before any other: the execution may be stopped at once
@@ -89,7 +89,7 @@ class Workers:
         # Once it is stored it runs, whether its poster still waits or not.
         return await patience.confirmed(self._beginning.start(self._begin(session, execution, written)))
 
-    async def _begin(self, session: SessionScope, execution: Execution, written: "asyncio.Future[int]") -> int:
+    async def _begin(self, session: SessionPort, execution: Execution, written: "asyncio.Future[int]") -> int:
         try:
             number = await written
         except (AlreadyWritten, IdempotencyConflict):
@@ -98,9 +98,9 @@ class Workers:
         except Conflict:  # the id was used before, perhaps in another process
             self._manager.disown(execution)
             row = await session.calls.stored_call(execution.call_id)
-            used = None if row is None else _Use(row.kind, row.tool, row.fingerprint)
-            wanted = _Use(WORKER, execution.name, fingerprint_of(execution.document))
-            return _repeated(session, execution.call_id, used, wanted)
+            wanted = WORKER, execution.name, fingerprint_of(execution.document)
+            same = row is not None and (row.kind, row.tool, row.fingerprint) == wanted
+            return _repeated(session, execution.call_id, same)
         except BaseException:
             self._manager.disown(execution)
             raise
@@ -108,17 +108,9 @@ class Workers:
         return number
 
 
-class _Use(NamedTuple):
-    """The request that an id was used for."""
-
-    kind: str
-    name: str
-    fingerprint: str
-
-
-def _repeated(session: SessionScope, request_id: str, used: _Use | None, wanted: _Use) -> int:
-    """Return the newest number for a repeated id. Raises `EventInvalid` where it was used for another request."""
-    if used != wanted:
+def _repeated(session: SessionPort, request_id: str, same: bool) -> int:
+    """Return the newest number for a repeated id. Raises `EventInvalid` if it was used for another request."""
+    if not same:
         raise EventInvalid(
             problem(("request_id",), "It was used before, for another request. Use a new one.", request_id)
         )

@@ -82,7 +82,7 @@ async def test_h3_input_during_a_late_result_is_answered_and_sent_once() -> None
         frames = begin(s, thread, session, 'add {"a": 1, "b": 2}')
         take(page, await anext(frames))
         reading = asyncio.ensure_future(the_rest(page, frames))
-        while not session.board.watched:  # noqa: ASYNC110 - it begins to read in its own time
+        while not session.board.has_readers:  # noqa: ASYNC110 - it begins to read in its own time
             await asyncio.sleep(0)
         s.gates["x"].set()
         await ended(session, 2)  # the late result is told, and the run has heard its pieces
@@ -110,7 +110,7 @@ async def test_h3_input_is_accepted_although_the_client_disconnects_while_anothe
         thread = Thread()
         await thread.starting.acquire()
         reading = asyncio.ensure_future(the_rest(Page(), begin(s, thread, session, 'add {"a": 1, "b": 2}')))
-        while not session.board.watched:  # noqa: ASYNC110 - it begins to read in its own time
+        while not session.board.has_readers:  # noqa: ASYNC110 - it begins to read in its own time
             await asyncio.sleep(0)
         reading.cancel()
         await asyncio.wait([reading])

@@ -36,9 +36,9 @@ async def test_h3_a_client_that_disconnects_leaves_no_reader() -> None:
             async for event in events:
                 if event["type"] == "TEXT_MESSAGE_CONTENT":
                     break
-            assert session.board.watched
+            assert session.board.has_readers
         async with asyncio.timeout(20):
-            while session.board.watched:  # noqa: ASYNC110 - there is no signal for a closed connection
+            while session.board.has_readers:  # noqa: ASYNC110 - there is no signal for a closed connection
                 await asyncio.sleep(0.01)
         assert session.is_processing, "the turn goes on"
         s.gates["speak"].set()
@@ -400,7 +400,7 @@ async def test_h3_a_run_that_nothing_answers_ends(monkeypatch: pytest.MonkeyPatc
         return 0
 
     monkeypatch.setattr(run, "HEARTBEAT", 0.05)
-    monkeypatch.setattr(Conversation, "hear_all", kept)  # as if no process could begin a turn
+    monkeypatch.setattr(Conversation, "accept_inputs", kept)  # as if no process could begin a turn
     async with site() as s:
         end = await Page(s).run("hello")
         assert (end["type"], end["code"]) == ("RUN_ERROR", "not_answered")

@@ -155,7 +155,7 @@ async def submit(runtime: Runtime, row: RequestRow, answer: Any, expected_hash: 
     """
     await runtime.sessions.start()
     try:
-        session = await runtime.sessions.load(row.session_id)
+        session = await runtime.sessions.find_or_load(row.session_id)
         if session is None:
             raise SessionNotFound(f"The session {row.session_id!r} was removed.")
         return await session.answer(row.id, answer, arguments_hash=expected_hash)

@@ -15,9 +15,6 @@ from ...events.board import CursorExpired
 from ...events.event import Event, Events
 from ...sessions.live_session import LiveSession
 
-PAGE = 500
-"""Events per read."""
-
 
 class TextDelta(NamedTuple):
     """Text of the model, and the response to which it belongs."""
@@ -89,7 +86,7 @@ class BoardFollower:
         if self._board.last_seq <= self.cursor:
             return Events(self.cursor + 1, [])
         try:
-            return await self._board.page(self.cursor, PAGE)
+            return await self._board.page(self.cursor)
         except CursorExpired:  # the transcript has all that matters
             self.cursor = self._board.last_seq
             return Events(self.cursor + 1, [])

@@ -28,7 +28,7 @@ class Thread:
     def __init__(self) -> None:
         self._delivered: dict[str, None] = {}
         self._tools: dict[object, Sequence[Tool]] = {}
-        self._lent = False
+        self._has_own_tools = False
         self._intakes: set[asyncio.Task[Any]] = set()
         self.paused: tuple[str, int, int] | None = None
         """The last paused turn, and the input and output tokens that it had used."""
@@ -42,10 +42,10 @@ class Thread:
         They stay until the next run, because a call may still wait for its page.
         """
         run = object()
-        if tools or self._lent:
+        if tools or self._has_own_tools:
             others = {tool.name: tool for given in self._tools.values() for tool in given}
-            session.toolbox.lend({**others, **{tool.name: tool for tool in tools}}.values())
-            self._lent = bool(others or tools)
+            session.toolbox.replace_own_tools({**others, **{tool.name: tool for tool in tools}}.values())
+            self._has_own_tools = bool(others or tools)
         self._tools[run] = tools
         try:
             yield

@@ -88,7 +88,7 @@ async def delete_session(call: ApiCall[Nothing, Nothing]) -> Deleted:
 async def _deleted(services: AppServices, session: LiveSession) -> bool:
     """Stop all work of a session and delete it. Returns False if another process has deleted it."""
     await session.interrupt()
-    if await session.is_gone():  # a new session with the same id is not deleted
+    if await session.check_deleted():  # a new session with the same id is not deleted
         return False
     await session.calls.cancel_all()
     services.chat_sessions.discard(session)
