@@ -451,7 +451,7 @@ async def test_x6_target_that_cannot_be_told_counts_for_the_user(caplog: pytest.
 
 async def test_x6_number_of_breakers_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """A hostile model names ever new hosts: the ones that were used last are remembered, and no tool's own is lost."""
-    monkeypatch.setattr("callboard.execution.breakers.MOST", 20)
+    monkeypatch.setattr("callboard.execution.breakers.MAX_SCOPED", 20)
     service = Service(breaker=BreakerPolicy(failure_threshold=1))
     by_host = fetcher(scope="user_target", target=lambda arguments: arguments["host"])
     async with Harness(by_host, service.tool) as harness:

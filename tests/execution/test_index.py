@@ -22,11 +22,7 @@ def entered(index: ExecutionIndex, number: int, *, named: bool = False) -> Execu
     """A new execution in a book, entered as calls are."""
     call_id = f"call-{number}" if named else f"x{number}"
     execution = Execution(f"x{number}", call_id, NO_TOOL, "none", cast("Any", None), b"{}", 0.0, 0.0)
-    index.entries.append(execution)
-    if named:
-        index.calls[call_id] = execution
-    if len(index.entries) > index.limit:
-        index.forget()
+    index.add(execution)
     return execution
 
 

@@ -19,9 +19,9 @@ from .execution import Execution, Scope
 
 log = logging.getLogger("callboard.execution")
 
-MOST = 10_000
+MAX_SCOPED = 10_000
 """The most breakers of users, sessions and targets that are kept. A dropped breaker is closed."""
-LONGEST_TARGET = 256
+MAX_TARGET = 256
 """The most characters of a target; a longer one is replaced by its hash."""
 
 BreakerKey: TypeAlias = tuple[str, str, str, str]
@@ -126,7 +126,7 @@ class Breakers:
             self._scoped[key] = breaker
         self._numbers[key[0]] += 1
         self.remember = True
-        if len(self._scoped) > MOST:
+        if len(self._scoped) > MAX_SCOPED:
             self._drop(next(iter(self._scoped)))
         return breaker
 
@@ -176,6 +176,6 @@ def _target(policy: BreakerPolicy, execution: Execution) -> str | None:
     except Exception:
         log.exception("the target function of %s's breaker failed; the call counts for its user", execution.name)
         return None
-    if target is None or len(target) <= LONGEST_TARGET:
+    if target is None or len(target) <= MAX_TARGET:
         return target
     return hashlib.sha256(target.encode(errors="replace")).hexdigest()

@@ -59,16 +59,16 @@ class Execution(TimeLimits, OptionalState):
     queued: float
     queued_at: float
     max_attempts: int = 1
+    priority: Priority = _NORMAL
     extras: Extras | None = field(default=None, init=False)
     status: Status = field(default=_PENDING, init=False)
-    priority: Priority = field(default=_NORMAL, init=False)
     attempt: int = field(default=0, init=False)
     has_slot: bool = field(default=False, init=False)
     """Whether it holds a slot of the limiter."""
     phase: Phase = field(default=_NEW, init=False)
-    """How far it has begun."""
+    """The last phase that it has reached."""
     reported_phase: Phase = field(default=_NEW, init=False)
-    """How much of that its events have reported."""
+    """The last phase that its events have reported."""
     at: float | None = field(default=None, init=False)
     """When it reached its phase, if that is later than the call."""
     event_ids: bytes = field(default=b"", init=False)
@@ -119,20 +119,14 @@ class Execution(TimeLimits, OptionalState):
             fingerprint=row.fingerprint,
         )
 
-    def answer_request(self, priority: Priority) -> None:
+    def mark_worker(self) -> None:
         """Make this the execution of a worker, which answers a user's request."""
-        self.priority, self._set().kind = priority, WORKER
-
-    def set_priority(self, priority: Priority) -> None:
-        self.priority = priority
+        self._set().kind = WORKER
 
     def set_timeout(self, seconds: float) -> None:
         """Set the deadline, unless it has an earlier one."""
         limit = self.queued + seconds
         self.deadline = limit if self.deadline is None else min(limit, self.deadline)
-
-    def set_parent(self, parent: "Execution") -> None:
-        self.parent = parent
 
     def adopt(self, child: "Execution") -> None:
         """Make another execution a nested call of this one: it must end before this one's deadlines."""
@@ -247,15 +241,19 @@ class Execution(TimeLimits, OptionalState):
 
     # Callers
 
-    async def released(self) -> None:
-        """Return when it has ended or was promoted."""
-        future = asyncio.get_running_loop().create_future()
-        self.waiters = (future,) if self.waiters is None else (*self.waiters, future)
-        try:
-            await future
-        except asyncio.CancelledError:
-            self.waiters = tuple(each for each in self.waiters or () if each is not future) or None
-            raise
+    def released(self) -> asyncio.Future[None]:
+        """Return a future for a caller that waits until it has ended or is promoted."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if self.waiters is None:
+            self.waiters = (future,)
+        else:
+            self.waiters = (*(each for each in self.waiters if not each.done()), future)
+        return future
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether a caller waits for it."""
+        return any(not future.done() for future in self.waiters or ())
 
     def release_waiters(self) -> None:
         """Resume every caller that waits for it."""

@@ -33,14 +33,14 @@ from .lifecycle import Status
 from .limits import Limits, SlotLimiter
 from .observer import Observer
 from .outcome import Outcome, OutcomeStatus
-from .reporting import AttemptReporter, Reporting
+from .reporting import report
 from .runner import Runner
 from .stopping import Stopping
 from .storing import fingerprint_of
 from .threads import Threads
 
 # Looking a member up in its enumeration costs more than comparing with it.
-_INLINE, _HUMAN, _NORMAL = Mode.INLINE, Mode.HUMAN, Priority.NORMAL
+_INLINE, _HUMAN = Mode.INLINE, Mode.HUMAN
 _VALIDATING, _SUCCEEDED = Status.VALIDATING, Status.SUCCEEDED
 
 STREAK = 64
@@ -82,16 +82,15 @@ class ExecutionManager:
         live, observers = self._live, self._observers
         self._breakers = breakers = Breakers(breaker or BreakerPolicy(), registry, clock)
         self._slots = slots = SlotLimiter(self._limits, self.begin)
-        self._reporting = reporting = Reporting(clock)
         self._finishing = finishing = Finishing(
             registry, clock, clock_ms, breakers, slots, live, observers, self.cancel
         )
         self._stopping = stopping = Stopping(clock, breakers, slots, finishing, live, grace)
         self._runner = runner = Runner(
-            registry, clock, breakers, slots, reporting, finishing, stopping, observers, retry, chance, self._reporter
+            registry, clock, breakers, slots, finishing, stopping, observers, retry, chance, self.nested
         )
         self._admission = Admission(
-            registry, clock, clock_ms, slots, runner, reporting, finishing, stopping, live, observers, retry
+            registry, clock, clock_ms, slots, runner, finishing, stopping, live, observers, retry
         )
         self._new, self._begin = self._admission.new, self._admission.begin  # looked up once: on every call's path
         self._yield_at = STREAK
@@ -169,9 +168,7 @@ class ExecutionManager:
             if known.name == tool.name and _has_arguments(known, document):
                 return await self._outcome(scope, known, again=True)
             return conflict(known, tool.name)
-        execution = self._new(scope, tool, tool.name, document, call_id)
-        if priority is not _NORMAL:
-            execution.set_priority(priority)
+        execution = self._new(scope, tool, tool.name, document, call_id, priority)
         self._begin(execution)
         if execution.ended is None:
             if tool.mode is not _INLINE:
@@ -228,7 +225,7 @@ class ExecutionManager:
             return known.outcome() if known.tool is NO_TOOL and known.name == name else conflict(known, name)
         execution = self._new(scope, NO_TOOL, name, b"null", call_id)
         if parent is not None:
-            execution.set_parent(parent)
+            parent.adopt(execution)
         self.unknown += 1
         for observer in self._observers:
             observer.called(execution)
@@ -250,7 +247,7 @@ class ExecutionManager:
         scope: Any = parent.scope
         document = encode(arguments)
         if parent.reported_phase < parent.phase:  # the parent's events come before those of its nested calls
-            self._reporting.report(parent)
+            report(parent)
         try:
             tool = scope.find(name)
         except ToolError as error:
@@ -280,8 +277,8 @@ class ExecutionManager:
         self, scope: CallScope, worker: Tool, document: bytes, request_id: str, priority: Priority
     ) -> Execution:
         """Make the execution that answers a user's request, without starting it."""
-        execution = self._new(scope, worker, worker.name, document, request_id)
-        execution.answer_request(priority)
+        execution = self._new(scope, worker, worker.name, document, request_id, priority)
+        execution.mark_worker()
         return execution
 
     def begin(self, execution: Execution) -> None:
@@ -326,9 +323,6 @@ class ExecutionManager:
     def forget(self, scope: Scope) -> None:
         """Drop the breakers of a session that has ended."""
         self._breakers.forget(scope)
-
-    def _reporter(self, execution: Execution) -> AttemptReporter:
-        return AttemptReporter(self._reporting, self._clock, self.nested, execution)
 
 
 def _has_arguments(known: Execution, document: bytes) -> bool:

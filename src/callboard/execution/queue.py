@@ -75,22 +75,21 @@ class FairQueue:
             self._list(priority, session)
         session.calls[execution.id] = Queued(number, execution)
 
-    def remove(self, execution: Execution) -> bool:
-        """Remove a call. False if it is not in the queue."""
+    def remove(self, execution: Execution) -> None:
+        """Remove a call that is in the queue."""
         priority, scope = execution.priority, execution.scope
-        session = self._sessions.get((priority, scope.id))
-        if session is None or session.calls.pop(execution.id, None) is None:
-            return False
-        if not session.calls:
-            del self._sessions[priority, scope.id]
-            users = session.users
-            users.size -= 1
-            users.sessions.pop(scope.id, None)
-            if not users.sessions and users.listed:
-                self._unlist(priority, users)
-            if not users.size:
-                del self._users[priority, scope.user_id]
-        return True
+        session = self._sessions[priority, scope.id]
+        del session.calls[execution.id]
+        if session.calls:
+            return
+        del self._sessions[priority, scope.id]
+        users = session.users
+        users.size -= 1
+        users.sessions.pop(scope.id, None)
+        if not users.sessions and users.listed:
+            self._unlist(priority, users)
+        if not users.size:
+            del self._users[priority, scope.user_id]
 
     def take(self, execution: Execution) -> None:
         """Remove the call whose turn it is, and move its user and session to the end of the rotation."""

@@ -36,7 +36,7 @@ class IndexPort(Protocol[ExecutionT_contra]):
 
 
 class SessionScope(Protocol[ExecutionT_contra]):
-    """What the execution manager needs of a session."""
+    """A session, as the parts of the execution manager see it."""
 
     @property
     def id(self) -> str: ...

@@ -1,4 +1,4 @@
-"""What one user uses of this process: slots, room in the queue, memory, open requests.
+"""The resources of this process that one user takes up: slots, room in the queue, memory, open requests.
 
 All sessions of a user share one `UserUsage`, in which the slot limiter, the memory budget and the requests count.
 """

@@ -15,7 +15,7 @@ from ..errors import ErrorCategory, ToolError
 from ..events.board import Board
 from ..events.kinds import EventKind
 from ..execution.execution import Execution
-from ..execution.failures import call_id_conflict
+from ..execution.failures import CallIdConflict
 from ..execution.index import ExecutionIndex
 from ..execution.lifecycle import Status
 from ..execution.manager import ExecutionManager
@@ -174,7 +174,7 @@ class Calls:
         if (row := await self.stored_call(execution.call_id)) is None:
             return None
         if row.tool != execution.name or row.fingerprint != _fingerprint(execution):
-            error = call_id_conflict(row.call_id, row.tool)
+            error = CallIdConflict(row.call_id, row.tool)
             return Outcome(OutcomeStatus.FAILED, row.id, row.call_id, execution.name, None, error)
         if row.completed_at is None and not execution.late:
             return await self.result(row.id, execution.tool.inline_budget)
