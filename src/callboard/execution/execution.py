@@ -241,19 +241,15 @@ class Execution(TimeLimits, OptionalState):
 
     # Callers
 
-    def released(self) -> asyncio.Future[None]:
-        """Return a future for a caller that waits until it has ended or is promoted."""
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        if self.waiters is None:
-            self.waiters = (future,)
-        else:
-            self.waiters = (*(each for each in self.waiters if not each.done()), future)
-        return future
-
-    @property
-    def is_awaited(self) -> bool:
-        """Whether a caller waits for it."""
-        return any(not future.done() for future in self.waiters or ())
+    async def released(self) -> None:
+        """Return when it has ended or was promoted."""
+        future = asyncio.get_running_loop().create_future()
+        self.waiters = (future,) if self.waiters is None else (*self.waiters, future)
+        try:
+            await future
+        except asyncio.CancelledError:
+            self.waiters = tuple(each for each in self.waiters or () if each is not future) or None
+            raise
 
     def release_waiters(self) -> None:
         """Resume every caller that waits for it."""

@@ -127,7 +127,7 @@ class Finishing:
 
     def miss(self, execution: Execution) -> None:
         """Note that a caller stopped waiting. Without another caller, the result is kept until it is taken."""
-        if not (execution.is_awaited or execution.late or execution.lost):
+        if not (execution.waiters or execution.late or execution.lost):
             execution.let_caller_go()
             if execution.ended is not None:
                 execution.scope.late(execution)
