@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, Self
 
-from ..budget import LARGE, Budget, Holding
+from ..budget import LARGE, Budget, MemoryAccount
 from ..errors import CallboardError
 from .event import Event, Events
 
@@ -55,12 +55,12 @@ class Board:
     """
 
     __slots__ = (
+        "_account",
         "_archive",
         "_ended",
         "_first",
         "_flushing",
         "_followers",
-        "_holding",
         "_limit",
         "_lines",
         "_listeners",
@@ -89,7 +89,7 @@ class Board:
         self._listeners: list[Callable[[bytes], Any]] = []
         self._followers = 0
         self._flushing = False
-        self._holding: Holding | None = None if budget is None else budget.holding(user_id, self._shed)
+        self._account: MemoryAccount | None = None if budget is None else MemoryAccount(budget, user_id, self._evict)
 
     @property
     def last_seq(self) -> int:
@@ -111,8 +111,8 @@ class Board:
 
         Only the first (arguments) and the last (a result) can be large. A board in memory ignores the subject.
         """
-        if events and (len(events[-1]) > LARGE or len(events[0]) > LARGE) and self._holding is not None:
-            self._holding.add(_large(events))
+        if events and (len(events[-1]) > LARGE or len(events[0]) > LARGE) and self._account is not None:
+            self._account.add(_large(events))
         lines = self._lines
         lines.extend(events)
         if len(lines) > self._limit:
@@ -163,16 +163,16 @@ class Board:
 
     def restart(self, after: int) -> None:
         """Drop all events, and continue after a number."""
-        if self._holding is not None:
-            self._holding.free(self._holding.kept)
+        if self._account is not None:
+            self._account.remove(self._account.kept)
         self._lines = []
         self._first = after + 1
 
     def end(self) -> None:
         """End the board of a deleted session: waiting readers return."""
         self._ended = True
-        if self._holding is not None:
-            self._holding.close()
+        if self._account is not None:
+            self._account.close()
         self._notify()
 
     def shrink(self) -> None:
@@ -277,12 +277,12 @@ class Board:
     def _forget(self, gone: int | None = None) -> None:
         """Drop the oldest events: that many, or all beyond the retention."""
         gone = len(self._lines) - self._retention if gone is None else gone
-        if self._holding is not None and self._holding.kept:
-            self._holding.free(_large(self._lines[:gone]))
+        if self._account is not None and self._account.kept:
+            self._account.remove(_large(self._lines[:gone]))
         del self._lines[:gone]
         self._first += gone
 
-    def _shed(self, size: int) -> None:
+    def _evict(self, size: int) -> None:
         """Drop the oldest events until that many bytes are free, after delivering them."""
         self._flush()
         freed = gone = 0

@@ -4,7 +4,7 @@ from collections.abc import Callable, Container, Mapping
 from sys import getsizeof
 from typing import Any
 
-from ..budget import LARGE, Budget
+from ..budget import LARGE, Budget, MemoryAccount
 from .execution import ID_PREFIX, Execution
 
 _SLACK = 64
@@ -20,9 +20,9 @@ class ExecutionIndex:
     """
 
     __slots__ = (
+        "_account",
         "_by_call",
         "_by_id",
-        "_holding",
         "_large",
         "_limit",
         "_slack",
@@ -52,7 +52,7 @@ class ExecutionIndex:
         self._stored = stored
         self._large: dict[str, tuple[Execution, int]] = {}
         """Finished executions with large arguments or results and their bytes, in the order of their ends."""
-        self._holding = (budget or Budget()).holding(user_id, self._shed)
+        self._account = MemoryAccount(budget or Budget(), user_id, self._evict)
 
     @property
     def by_id(self) -> Mapping[str, Execution]:
@@ -70,11 +70,11 @@ class ExecutionIndex:
         self._by_id.clear()
         self._by_call.clear()
         self._large.clear()
-        self._holding.free(self._holding.kept)
+        self._account.remove(self._account.kept)
 
     def close(self) -> None:
         """Stop counting bytes, since the session is deleted."""
-        self._holding.close()
+        self._account.close()
 
     def add(self, execution: Execution) -> None:
         """Add an execution that this process begins."""
@@ -89,7 +89,7 @@ class ExecutionIndex:
         if execution.id in self._large or (self._stored and not execution.settled):
             return
         if size := _weight(execution):
-            self._holding.add(size)
+            self._account.add(size)
             self._large[execution.id] = execution, size
 
     def take_back(self, execution: Execution) -> None:
@@ -142,7 +142,7 @@ class ExecutionIndex:
         # The more were kept, the longer it takes until they are visited again.
         self._limit = len(self.entries) + max(self._slack, len(kept) // 8)
 
-    def _shed(self, size: int) -> None:
+    def _evict(self, size: int) -> None:
         """Drop the large executions that ended first until so many bytes are free."""
         freed = 0
         while freed < size and self._large:
@@ -152,7 +152,7 @@ class ExecutionIndex:
                 execution.unload()
             else:
                 self._remove(execution)
-        self._holding.free(freed)
+        self._account.remove(freed)
 
     def _remove(self, execution: Execution) -> None:
         self.entries.remove(execution)
@@ -163,7 +163,7 @@ class ExecutionIndex:
 
     def _drop(self, execution: Execution) -> None:
         if (known := self._large.pop(execution.id, None)) is not None:
-            self._holding.free(known[1])
+            self._account.remove(known[1])
         if self._by_id.get(execution.id) is execution:
             del self._by_id[execution.id]
         if self._by_call.get(execution.call_id) is execution:
