@@ -59,7 +59,7 @@ def test_x2_what_lives_or_waits_and_the_newest_are_kept_and_found(many: list[Ste
         living = [each for each in made if each.ended is None]
         for place, execution in enumerate(reversed(living[len(living) - step.ends :])):
             if step.late and not place:
-                execution.let_caller_go()
+                execution.deliver_late()
                 waiting.add(execution.id)
             ended(index, execution)
         if step.looked_up:
@@ -87,7 +87,7 @@ def test_x2_one_that_is_taken_back_is_in_the_place_of_what_was_known_of_it() -> 
     first.lose()
     assert not index.holds("x1")
     again = Execution("x1", "call-1", NO_TOOL, "none", cast("Any", None), b"{}", 2.0, 2.0)
-    index.take_back(again)
+    index.add_recovered(again)
     assert index.entries == [again, second]
     assert (index.by_id["x1"], index.by_call("call-1"), index.finished) == (again, again, 0)
     assert list(index.by_id) == ["x1", "x2"]
@@ -97,7 +97,7 @@ def test_x2_what_is_not_in_it_is_not_counted_when_it_ends() -> None:
     index = ExecutionIndex(RETAIN)
     replaced = entered(index, 1)
     again = Execution("x1", "x1", NO_TOOL, "none", cast("Any", None), b"{}", 2.0, 2.0)
-    index.take_back(again)
+    index.add_recovered(again)
     elsewhere = Execution("x2", "x2", NO_TOOL, "none", cast("Any", None), b"{}", 2.0, 2.0)
     for execution in (replaced, elsewhere):
         execution.mark_stored()  # as is every execution that other processes can know

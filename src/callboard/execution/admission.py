@@ -71,7 +71,7 @@ class Admission:
     ) -> None:
         self._registry = registry
         self._size = registry.argument_size
-        self._harmless = self._size.unchecked_bytes
+        self._unchecked_bytes = self._size.unchecked_bytes
         self._max_held = registry.settings.max_user_bytes
         self._clock = clock
         self._monotonic = clock.monotonic  # looked up once: it is on the path of every call
@@ -110,10 +110,10 @@ class Admission:
         scope.index.add(execution)
         return execution
 
-    def take_back(self, execution: Execution) -> None:
+    def add_recovered(self, execution: Execution) -> None:
         """Add an execution that another process began to its session's index."""
         scope: Any = execution.scope
-        scope.index.take_back(execution)
+        scope.index.add_recovered(execution)
         if len(execution.document) > LARGE:
             execution.hold_arguments()
         self._live[execution.id] = execution
@@ -148,7 +148,7 @@ class Admission:
                     self._finishing.fail(execution, error)
                     return
             try:
-                if len(document) > self._harmless:
+                if len(document) > self._unchecked_bytes:
                     self._size.check(document)
                 arguments = tool.arguments.parse(tool.name, document)
             except BaseException as error:  # a validator may raise anything
@@ -176,7 +176,7 @@ class Admission:
 
     def resume(self, execution: Execution) -> None:
         """Continue an execution of a process that died, if that is safe."""
-        self.take_back(execution)
+        self.add_recovered(execution)
         if execution.deadline is not None:
             if execution.deadline <= self._clock.monotonic():
                 self._finishing.fail(execution, timed_out(execution.name, retryable=False))

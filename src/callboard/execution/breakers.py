@@ -40,7 +40,7 @@ class Breakers:
         """The breakers of users, sessions and targets, the most recently used last."""
         self._numbers: Counter[str] = Counter()
         """The number of breakers of each tool that has any."""
-        self.remember = default.target is not None
+        self.in_use = default.target is not None
         """Whether `admit` and `succeeded` must be called. False without any breaker, so that calls cost nothing."""
         self._timers: dict[BreakerKey, Timer] = {}
         """The timers of tools' own open breakers, until the next probe."""
@@ -125,7 +125,7 @@ class Breakers:
         else:
             self._scoped[key] = breaker
         self._numbers[key[0]] += 1
-        self.remember = True
+        self.in_use = True
         if len(self._scoped) > MAX_SCOPED:
             self._drop(next(iter(self._scoped)))
         return breaker
@@ -136,7 +136,7 @@ class Breakers:
         self._numbers[key[0]] -= 1
         if not self._numbers[key[0]]:
             del self._numbers[key[0]]
-        self.remember = bool(self._numbers) or self._default.target is not None
+        self.in_use = bool(self._numbers) or self._default.target is not None
 
     def _recover(self, key: BreakerKey, tool: Tool, breaker: Breaker) -> None:
         """Show in the statistics that the recovery time is over and the next call is a probe."""

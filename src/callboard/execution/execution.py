@@ -83,7 +83,7 @@ class Execution(TimeLimits, OptionalState):
     task: asyncio.Task[None] | None = field(default=None, init=False)
     stop_reason: ToolError | None = field(default=None, init=False)
     """Why the current attempt was asked to stop."""
-    late: bool = field(default=False, init=False)
+    delivers_late: bool = field(default=False, init=False)
     """Whether its caller does not wait, so that its result is kept until it is taken."""
     promoted: bool = field(default=False, init=False)
     """Whether its caller stopped waiting because the inline budget was used up."""
@@ -106,7 +106,7 @@ class Execution(TimeLimits, OptionalState):
             self.started = self.queued + row.started_at - row.queued_at
         self.status, self.priority, self.display_arguments = Status(row.status), Priority(row.priority), row.shown
         self.phase = self.reported_phase = _CALLED if self.status is _PENDING else _VALIDATED
-        self.late = row.kind != WORKER and row.parent_id is None
+        self.delivers_late = row.kind != WORKER and row.parent_id is None
         self.attempt, self.max_attempts = row.attempt, row.max_attempts
         if self.tool.total_timeout is not None:
             self.set_timeout(self.tool.total_timeout)
@@ -258,14 +258,14 @@ class Execution(TimeLimits, OptionalState):
             if not future.done():
                 future.set_result(None)
 
-    def let_caller_go(self) -> None:
+    def deliver_late(self) -> None:
         """Keep its result until it is taken, since its caller does not wait."""
-        self.late = True
+        self.delivers_late = True
 
     def promote(self) -> None:
         """Resume its callers although it goes on: its result comes late."""
         self.budget_at = None
-        self.promoted = self.late = True
+        self.promoted = self.delivers_late = True
         self.release_waiters()
 
     # Reporting and storing

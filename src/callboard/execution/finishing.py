@@ -62,15 +62,15 @@ class Finishing:
         index = execution.scope.index
         index.ended(execution)
         if len(result_json) > LARGE:
-            index.weigh(execution)
+            index.count_bytes(execution)
         was_reported = execution.reported_phase
         try:
-            if self._observers or execution.late:
+            if self._observers or execution.delivers_late:
                 self._notify(execution)
             execution.scope.tell(success_events(execution, clock_ms, result_json), execution)
             if (counters := self._counters.get(execution.tool.name)) is not None:  # else the tool was removed
                 counters.ended(now - (now if execution.started is None else execution.started))
-            if self._breakers.remember:
+            if self._breakers.in_use:
                 self._breakers.succeeded(execution)
         finally:
             if was_reported or execution.extras is not None:
@@ -125,10 +125,10 @@ class Finishing:
         execution.scope.tell((), execution)
         self.disown(execution)
 
-    def miss(self, execution: Execution) -> None:
+    def caller_left(self, execution: Execution) -> None:
         """Note that a caller stopped waiting. Without another caller, the result is kept until it is taken."""
-        if not (execution.waiters or execution.late or execution.lost):
-            execution.let_caller_go()
+        if not (execution.waiters or execution.delivers_late or execution.lost):
+            execution.deliver_late()
             if execution.ended is not None:
                 execution.scope.late(execution)
 
@@ -141,14 +141,14 @@ class Finishing:
         """Notify observers of the end, and the session of a late result, before the terminal event is appended."""
         for observer in self._observers:
             observer.ended(execution)
-        if execution.late:
+        if execution.delivers_late:
             execution.scope.late(execution)
 
     def _release(self, execution: Execution) -> None:
         """Release everything that an execution held, whatever failed before, so that no caller waits forever."""
         self._live.pop(execution.id, None)
         if execution.release_arguments() and not execution.lost:
-            execution.scope.index.weigh(execution)
+            execution.scope.index.count_bytes(execution)
         if execution.waiters is not None:
             execution.release_waiters()
         for child in execution.children or ():

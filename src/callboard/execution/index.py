@@ -84,15 +84,15 @@ class ExecutionIndex:
         if len(self.entries) > self._limit:
             self.forget()
 
-    def weigh(self, execution: Execution) -> None:
+    def count_bytes(self, execution: Execution) -> None:
         """Count the large arguments and result of an execution that has ended and, with a store, is stored."""
         if execution.id in self._large or (self._stored and not execution.settled):
             return
-        if size := _weight(execution):
+        if size := _bytes_of(execution):
             self._account.add(size)
             self._large[execution.id] = execution, size
 
-    def take_back(self, execution: Execution) -> None:
+    def add_recovered(self, execution: Execution) -> None:
         """Add an execution that another process began. It replaces an older one of the same id."""
         if (known := self.by_id.get(execution.id)) is None:
             self.entries.append(execution)
@@ -133,7 +133,7 @@ class ExecutionIndex:
                 kept.append(each)
                 continue
             surplus -= 1
-            if each.late and each.id in self.waiting:
+            if each.delivers_late and each.id in self.waiting:
                 kept.append(each)
             elif self._by_id or self._large or each.call_id is not each.id:  # else it is in no table
                 self._drop(each)
@@ -158,7 +158,7 @@ class ExecutionIndex:
         self.entries.remove(execution)
         self.finished -= 1
         self._drop(execution)
-        if execution.late:
+        if execution.delivers_late:
             self.dropped(execution.id)
 
     def _drop(self, execution: Execution) -> None:
@@ -173,7 +173,7 @@ class ExecutionIndex:
         return object.__sizeof__(self) + sum(map(getsizeof, (self.entries, self._by_id, self._by_call)))
 
 
-def _weight(execution: Execution) -> int:
+def _bytes_of(execution: Execution) -> int:
     """Return the bytes of its arguments and its result, each only if it is large."""
     shown = execution.display_arguments if execution.display_arguments is not execution.document else b""
     parts = (execution.document, shown, execution.result_json or b"")

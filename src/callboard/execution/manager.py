@@ -172,7 +172,7 @@ class ExecutionManager:
         self._begin(execution)
         if execution.ended is None:
             if tool.mode is not _INLINE:
-                execution.let_caller_go()
+                execution.deliver_late()
         elif execution.status is _SUCCEEDED and not scope.durable and self._admission.count < self._yield_at:
             return execution.outcome()
         return await self._outcome(scope, execution)
@@ -206,7 +206,7 @@ class ExecutionManager:
                     return await scope.elsewhere(execution)
         except BaseException:  # the caller was cancelled, or does not wait for the store any longer
             if not again or execution.ended is None:
-                self._finishing.miss(execution)
+                self._finishing.caller_left(execution)
             raise
         return outcome
 
@@ -309,12 +309,12 @@ class ExecutionManager:
 
     def interrupt(self, execution: Execution) -> None:
         """End an execution of a process that died, since it is not known how far it got."""
-        self._admission.take_back(execution)
+        self._admission.add_recovered(execution)
         self._finishing.fail(execution, interrupted())
 
     def hides(self, scope: Scope, tool: Tool) -> bool:
         """Return whether a tool's breaker is open and its policy hides the tool meanwhile."""
-        return self._breakers.remember and self._breakers.hides(tool, scope)
+        return self._breakers.in_use and self._breakers.hides(tool, scope)
 
     def refusing_breakers(self) -> Mapping[str, int]:
         """Return the number of breakers of each tool that refuse calls now."""
@@ -335,4 +335,4 @@ def _has_arguments(known: Execution, document: bytes) -> bool:
 def _can_be_left(execution: Execution) -> bool:
     """Return whether another process can continue an execution: no caller waits here, and it may run again."""
     may_run = execution.tool.idempotent or not execution.attempt
-    return execution.stored and execution.late and may_run and execution.parent is None and not execution.stop_reason
+    return execution.stored and execution.delivers_late and may_run and execution.parent is None and not execution.stop_reason

@@ -82,7 +82,7 @@ class Runner:
                     for observer in self._observers:
                         observer.attempting(execution)
                 try:
-                    if tool.breaker is not None or self._breakers.remember:
+                    if tool.breaker is not None or self._breakers.in_use:
                         self._breakers.admit(execution)
                     execution.execute()
                     if direct is not None and not execution.reported_phase and not execution.scope.durable:

@@ -30,7 +30,7 @@ class IndexPort(Protocol[ExecutionT_contra]):
         """Count an execution that has ended, so that retention can drop it."""
         ...
 
-    def weigh(self, execution: ExecutionT_contra) -> None:
+    def count_bytes(self, execution: ExecutionT_contra) -> None:
         """Count the large arguments or result of an execution that has ended."""
         ...
 

@@ -176,7 +176,7 @@ class Calls:
         if row.tool != execution.name or row.fingerprint != _fingerprint(execution):
             error = CallIdConflict(row.call_id, row.tool)
             return Outcome(OutcomeStatus.FAILED, row.id, row.call_id, execution.name, None, error)
-        if row.completed_at is None and not execution.late:
+        if row.completed_at is None and not execution.delivers_late:
             return await self.result(row.id, execution.tool.inline_budget)
         return await self._outcome(row)
 
