@@ -7,7 +7,7 @@ store can read them again; without a store they are lost.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 LARGE = 4_096
 """Size in bytes above which a value is counted."""
@@ -25,15 +25,13 @@ class MemoryLimits:
     """Limit for all sessions."""
 
 
+@dataclass(slots=True, eq=False)
 class _User:
     """The bytes and accounts of one user."""
 
-    __slots__ = ("accounts", "kept")
-
-    def __init__(self) -> None:
-        self.kept = 0
-        self.accounts: dict[MemoryAccount, None] = {}
-        """Accounts that keep something, the most recently grown one last."""
+    kept: int = 0
+    accounts: "dict[MemoryAccount, None]" = field(default_factory=dict["MemoryAccount", None])
+    """Accounts that keep something, the most recently grown one last."""
 
 
 class Budget:

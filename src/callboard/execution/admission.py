@@ -5,6 +5,7 @@ Until then an execution is reported only if it waits: for its slot, or in the fi
 
 import asyncio
 import secrets
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ..budget import LARGE
@@ -50,42 +51,31 @@ class CallScope(SessionScope[Execution], Protocol):
         ...
 
 
+@dataclass(eq=False, repr=False)
 class Admission:
     """Makes executions and starts them."""
 
-    loop: asyncio.AbstractEventLoop
+    _registry: Registry
+    _clock: Clock
+    _millisecond_clock: MillisecondClock
+    _slots: SlotLimiter
+    _runner: Runner
+    _finishing: Finishing
+    _stopping: Stopping
+    _live: dict[str, Execution]
+    _observers: list[Observer]
+    _retry: RetryPolicy
+    loop: asyncio.AbstractEventLoop = field(init=False)
     """The loop of all tasks, set when the manager is entered."""
+    count: int = field(default=0, init=False)
+    """The number of executions made so far."""
 
-    def __init__(
-        self,
-        registry: Registry,
-        clock: Clock,
-        clock_ms: MillisecondClock,
-        slots: SlotLimiter,
-        runner: Runner,
-        finishing: Finishing,
-        stopping: Stopping,
-        live: dict[str, Execution],
-        observers: list[Observer],
-        retry: RetryPolicy,
-    ) -> None:
-        self._registry = registry
-        self._size = registry.argument_size
+    def __post_init__(self) -> None:
+        self._size = self._registry.argument_size
         self._unchecked_bytes = self._size.unchecked_bytes
-        self._max_held = registry.settings.max_user_bytes
-        self._clock = clock
-        self._monotonic = clock.monotonic  # looked up once: it is on the path of every call
-        self._millisecond_clock = clock_ms
-        self._slots = slots
-        self._runner = runner
-        self._finishing = finishing
-        self._stopping = stopping
-        self._live = live
-        self._observers = observers
-        self._max_attempts = retry.max_attempts
+        self._max_held = self._registry.settings.max_user_bytes
+        self._monotonic = self._clock.monotonic  # looked up once: it is on the path of every call
         self._prefix = f"{ID_PREFIX}{secrets.token_hex(6)}-"
-        self.count = 0
-        """The number of executions made so far."""
 
     def new(
         self,
@@ -103,7 +93,7 @@ class Admission:
         if now >= clock_ms.until:
             clock_ms.turn(now)
         at = clock_ms.at + (now - clock_ms.since)
-        attempts = self._max_attempts if tool.retry is None else tool.retry.max_attempts
+        attempts = (tool.retry or self._retry).max_attempts
         execution = Execution(
             execution_id, call_id or execution_id, tool, name, scope, document, now, at, attempts, priority
         )

@@ -6,6 +6,7 @@ An execution ends once. A later end has no effect. Why it ends is decided above:
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from ..budget import LARGE
@@ -24,31 +25,23 @@ from .observer import Observer
 log = logging.getLogger("callboard.execution")
 
 
+@dataclass(eq=False, repr=False)
 class Finishing:
     """Ends executions, and releases what they hold."""
 
-    def __init__(
-        self,
-        registry: Registry,
-        clock: Clock,
-        clock_ms: MillisecondClock,
-        breakers: Breakers,
-        slots: SlotLimiter,
-        live: dict[str, Execution],
-        observers: list[Observer],
-        cancel: Callable[[Execution], object],
-    ) -> None:
-        self._registry = registry
-        self._counters = registry.counters_by_name
-        self._clock = clock
-        self._monotonic = clock.monotonic  # looked up once: it is on the path of every call
-        self._millisecond_clock = clock_ms
-        self._breakers = breakers
-        self._slots = slots
-        self._live = live
-        self._observers = observers
-        self._cancel = cancel
-        """Cancels the nested calls of an execution that has ended."""
+    _registry: Registry
+    _clock: Clock
+    _millisecond_clock: MillisecondClock
+    _breakers: Breakers
+    _slots: SlotLimiter
+    _live: dict[str, Execution]
+    _observers: list[Observer]
+    _cancel: Callable[[Execution], object]
+    """Cancels the nested calls of an execution that has ended."""
+
+    def __post_init__(self) -> None:
+        self._counters = self._registry.counters_by_name
+        self._monotonic = self._clock.monotonic  # looked up once: it is on the path of every call
         self._abandoned: set[asyncio.Task[None]] = set()
 
     def succeed(self, execution: Execution, result_json: bytes) -> None:

@@ -335,4 +335,10 @@ def _has_arguments(known: Execution, document: bytes) -> bool:
 def _can_be_left(execution: Execution) -> bool:
     """Return whether another process can continue an execution: no caller waits here, and it may run again."""
     may_run = execution.tool.idempotent or not execution.attempt
-    return execution.stored and execution.delivers_late and may_run and execution.parent is None and not execution.stop_reason
+    return (
+        execution.stored
+        and execution.delivers_late
+        and may_run
+        and execution.parent is None
+        and not execution.stop_reason
+    )

@@ -4,6 +4,7 @@ Finding the next call takes constant time. A user or a session that uses all its
 comes, and returns when it frees a slot.
 """
 
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .execution import Execution, Priority, Scope
@@ -17,32 +18,28 @@ class Queued(NamedTuple):
     execution: Execution
 
 
+@dataclass(slots=True, eq=False)
 class _SessionQueue:
     """The calls of one session and one priority, in order of arrival."""
 
-    __slots__ = ("calls", "listed", "scope", "users")
-
-    def __init__(self, scope: Scope, users: "_UserQueue") -> None:
-        self.scope = scope
-        self.users = users
-        self.calls: dict[str, Queued] = {}
-        self.listed = False
-        """Whether it is in the rotation of its user."""
+    scope: Scope
+    users: "_UserQueue"
+    calls: dict[str, Queued] = field(default_factory=dict[str, Queued])
+    listed: bool = False
+    """Whether it is in the rotation of its user."""
 
 
+@dataclass(slots=True, eq=False)
 class _UserQueue:
     """The sessions of one user with calls of one priority."""
 
-    __slots__ = ("listed", "sessions", "size", "user")
-
-    def __init__(self, user: UserUsage) -> None:
-        self.user = user
-        self.sessions: dict[str, _SessionQueue] = {}
-        """The sessions in the rotation, the next one first."""
-        self.size = 0
-        """The number of its sessions, in the rotation or not."""
-        self.listed = False
-        """Whether it is in the rotation of the users."""
+    user: UserUsage
+    sessions: dict[str, _SessionQueue] = field(default_factory=dict[str, _SessionQueue])
+    """The sessions in the rotation, the next one first."""
+    size: int = 0
+    """The number of its sessions, in the rotation or not."""
+    listed: bool = False
+    """Whether it is in the rotation of the users."""
 
 
 class FairQueue:

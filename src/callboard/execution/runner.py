@@ -6,6 +6,7 @@ An attempt is admitted by the breaker and stored before the handler is entered. 
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -34,37 +35,22 @@ from .threads import Threads
 _HUMAN, _CANCELLED = Mode.HUMAN, ErrorCategory.CANCELLED
 
 
+@dataclass(eq=False, repr=False)
 class Runner:
     """Carries out executions that have a slot and validated arguments."""
 
-    threads: Threads
+    _registry: Registry
+    _clock: Clock
+    _breakers: Breakers
+    _slots: SlotLimiter
+    _finishing: Finishing
+    _stopping: Stopping
+    _observers: list[Observer]
+    _retry: RetryPolicy
+    _chance: Callable[[], float]
+    _nested: NestedCall
+    threads: Threads = field(init=False)
     """The threads of handlers that are not async, made when the manager is entered."""
-
-    def __init__(
-        self,
-        registry: Registry,
-        clock: Clock,
-        breakers: Breakers,
-        slots: SlotLimiter,
-        finishing: Finishing,
-        stopping: Stopping,
-        observers: list[Observer],
-        retry: RetryPolicy,
-        chance: Callable[[], float],
-        nested: NestedCall,
-    ) -> None:
-        self._registry = registry
-        self._size = registry.argument_size
-        self._clock = clock
-        self._breakers = breakers
-        self._slots = slots
-        self._finishing = finishing
-        self._stopping = stopping
-        self._observers = observers
-        self._succeed = finishing.succeed
-        self._retry = retry
-        self._chance = chance
-        self._nested = nested
 
     async def carry_out(self, execution: Execution, delay: float = 0.0) -> None:
         """Make attempts, with the delays before and between them, until the execution ends."""
@@ -98,7 +84,7 @@ class Runner:
                 except BaseException as error:
                     failure = self._failed(execution, error)
                 else:
-                    self._succeed(execution, result_json)
+                    self._finishing.succeed(execution, result_json)
                     return
                 if execution.ended is not None:
                     return
@@ -134,10 +120,12 @@ class Runner:
         if decision.error is not None:
             self._finishing.fail(execution, decision.error)
         elif tool.handler is None:
-            self._succeed(execution, tool.result.write(execution.name, decision.value))
+            self._finishing.succeed(execution, tool.result.write(execution.name, decision.value))
         else:
             if decision.document is not None:
-                execution.edit_arguments(decision.document, shown_document(tool, decision.document, self._size))
+                execution.edit_arguments(
+                    decision.document, shown_document(tool, decision.document, self._registry.argument_size)
+                )
                 execution.set_arguments(tool.arguments.parse(execution.name, execution.document))
             self._slots.take(execution)
             return True
