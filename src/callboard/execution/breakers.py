@@ -46,7 +46,6 @@ class Breakers:
         """The timers of tools' own open breakers, until the next probe."""
 
     def close(self) -> None:
-        """Stop all timers."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
@@ -70,27 +69,25 @@ class Breakers:
             return
         if (breaker := self._find(key := self._key(execution))) is not None:
             seconds = breaker.admit(execution.id, self._clock.monotonic())
-            self._publish(key, execution.tool, breaker)
+            self._publish(key, execution.tool, breaker.state)
             if seconds is not None:
                 raise BreakerOpen(execution.name, seconds, execution.target)
 
     def succeeded(self, execution: Execution) -> None:
-        """Count a success."""
         if execution.tool.name not in self._numbers:
             return
         if (breaker := self._find(key := self._key(execution))) is not None:
             breaker.succeeded(execution.id)
-            self._publish(key, execution.tool, breaker)
+            self._publish(key, execution.tool, breaker.state)
             if breaker.pristine:
                 self._drop(key)
 
     def failed(self, execution: Execution, failure: ToolError) -> None:
-        """Count a failure."""
         key, tool = self._key(execution), execution.tool
         breaker = self._find(key) or self._make(key, self._policy(tool))
         before = breaker.state
         breaker.failed(execution.id, failure.category, self._clock.monotonic())
-        self._publish(key, tool, breaker)
+        self._publish(key, tool, breaker.state)
         if breaker.state is BreakerState.OPEN and before is not BreakerState.OPEN and key in self._of_tools:
             # A tool that is hidden while its breaker is open is not called, so a timer must end the open state.
             if (timer := self._timers.get(key)) is not None:
@@ -142,7 +139,7 @@ class Breakers:
         """Show in the statistics that the recovery time is over and the next call is a probe."""
         del self._timers[key]
         if breaker.state is BreakerState.OPEN and not breaker.refused_for(self._clock.monotonic()):
-            self._publish(key, tool, breaker, BreakerState.HALF_OPEN)
+            self._publish(key, tool, BreakerState.HALF_OPEN)
 
     def _key(self, execution: Execution) -> BreakerKey:
         return _key(execution.tool, self._policy(execution.tool), execution.scope, execution.target)
@@ -150,10 +147,10 @@ class Breakers:
     def _policy(self, tool: Tool) -> BreakerPolicy:
         return tool.breaker or self._default
 
-    def _publish(self, key: BreakerKey, tool: Tool, breaker: Breaker, state: BreakerState | None = None) -> None:
+    def _publish(self, key: BreakerKey, tool: Tool, state: BreakerState) -> None:
         """Set the state in the tool's statistics, only for the tool's own breaker."""
         if _is_of_tool(key) and self._registry.get(tool.name) is tool:
-            self._registry.counters_of(tool).breaker = (state or breaker.state).value
+            self._registry.counters_of(tool).breaker = state.value
 
 
 def _key(tool: Tool, policy: BreakerPolicy, scope: Scope, target: str | None) -> BreakerKey:

@@ -235,10 +235,6 @@ class Execution(TimeLimits, OptionalState):
             self.stop_reason = reason
         return False
 
-    def force_stop(self, reason: ToolError) -> None:
-        """Set why it ends now, whatever it does."""
-        self.stop_reason = reason
-
     # Callers
 
     async def released(self) -> None:

@@ -62,7 +62,6 @@ class _ToolQueue(NamedTuple):
 
 _QueueKey = _ToolQueue | None
 """None is the queue of all tools without a limit."""
-_NOWHERE = _ToolQueue(("", None), nested=False)
 
 
 def _queue_of(execution: Execution) -> _QueueKey:
@@ -162,15 +161,14 @@ class SlotLimiter:
                 queue.restore(execution.scope)
             self._start_queued()
 
-    def withdraw(self, execution: Execution) -> bool:
-        """Remove an execution from the queue. False if it is not queued."""
-        if (key := self._queue_keys.pop(execution.id, _NOWHERE)) is _NOWHERE:
-            return False
-        self._queues[key].remove(execution)
-        self._count_dequeued(key, execution)
-        return True
+    def withdraw(self, execution: Execution) -> None:
+        """Remove an execution from the queue, if it is queued."""
+        if execution.id in self._queue_keys:
+            self._queues[self._queue_keys[execution.id]].remove(execution)
+            self._count_dequeued(execution)
 
-    def _count_dequeued(self, key: _QueueKey, execution: Execution) -> None:
+    def _count_dequeued(self, execution: Execution) -> None:
+        key = self._queue_keys.pop(execution.id)
         if not self._queues[key]:
             del self._queues[key]
         self.queued -= 1
@@ -223,9 +221,8 @@ class SlotLimiter:
         self._admitting = True
         try:
             while (execution := self._next()) is not None:
-                key = self._queue_keys.pop(execution.id)
-                self._queues[key].take(execution)
-                self._count_dequeued(key, execution)
+                self._queues[self._queue_keys[execution.id]].take(execution)
+                self._count_dequeued(execution)
                 self._slots_given += 1
                 execution.scope.user.served = self._slots_given
                 self.take(execution)

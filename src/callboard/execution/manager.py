@@ -334,11 +334,6 @@ def _has_arguments(known: Execution, document: bytes) -> bool:
 
 def _can_be_left(execution: Execution) -> bool:
     """Return whether another process can continue an execution: no caller waits here, and it may run again."""
-    may_run = execution.tool.idempotent or not execution.attempt
-    return (
-        execution.stored
-        and execution.delivers_late
-        and may_run
-        and execution.parent is None
-        and not execution.stop_reason
-    )
+    if execution.parent is not None or execution.stop_reason is not None:
+        return False
+    return execution.stored and execution.delivers_late and (execution.tool.idempotent or not execution.attempt)

@@ -62,7 +62,6 @@ class FairQueue:
         return bool(self._sessions)
 
     def add(self, number: int, execution: Execution) -> None:
-        """Add a call."""
         priority, scope = execution.priority, execution.scope
         if (session := self._sessions.get((priority, scope.id))) is None:
             if (users := self._users.get((priority, scope.user_id))) is None:

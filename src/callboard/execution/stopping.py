@@ -62,9 +62,8 @@ class Stopping:
         if execution.ended is None:
             self._live[execution.id] = execution
             task = execution.task
-            execution.force_stop(reason)
             self._slots.withdraw(execution)
-            self.end_stopped(execution)
+            self.end_stopped(execution, reason)
             if task is not None:
                 self._finishing.abandon(task)
                 task.cancel()
@@ -76,9 +75,9 @@ class Stopping:
             self._finishing.abandon(execution.task)
         self.end_stopped(execution)
 
-    def end_stopped(self, execution: Execution) -> None:
-        """End an execution with the reason why it was stopped."""
-        reason, entered = execution.stop_reason or cancelled(), execution.status is Status.EXECUTING
+    def end_stopped(self, execution: Execution, reason: ToolError | None = None) -> None:
+        """End an execution with a reason, by default the one why it was stopped."""
+        reason, entered = reason or execution.stop_reason or cancelled(), execution.status is Status.EXECUTING
         status = Status.CANCELLED if reason.category is ErrorCategory.CANCELLED else Status.FAILED
         self._finishing.fail(execution, reason, status)
         if entered:
