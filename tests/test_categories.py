@@ -200,7 +200,7 @@ class VendorTimeout(Vendor): ...
 class VendorSlow(VendorTimeout, TimeoutError): ...
 
 
-def test_x4_a_tool_error_stays_what_it_is() -> None:
+def test_x4_a_tool_error_is_not_translated() -> None:
     error = ToolError("mine", category="permission", details={"a": 1})
     assert table.translate(error) is error
 

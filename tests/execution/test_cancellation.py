@@ -249,7 +249,7 @@ async def test_x8_impatient_callers_leave_nothing_behind() -> None:
         assert execution.waiters is None
 
 
-async def test_x8_shutdown_cancels_what_runs_and_what_waits() -> None:
+async def test_x8_shutdown_cancels_running_and_waiting_executions() -> None:
     cleaned: list[int] = []
 
     @tool(mode="background")
@@ -273,7 +273,7 @@ async def test_x8_shutdown_cancels_what_runs_and_what_waits() -> None:
     assert cleaned == [0, 1]
 
 
-async def test_x8_shutdown_gives_up_what_ignores_it() -> None:
+async def test_x8_shutdown_abandons_handlers_that_ignore_it() -> None:
     go = asyncio.Event()
 
     @tool(mode="background")

@@ -103,7 +103,7 @@ async def told(a: Annotated[Any, "Anything"]) -> str:
         ('{"a":{"b":":","b":1}}', '{"a":{"b":1}}'),
     ],
 )
-async def test_x10_what_python_calls_equal_is_not_the_same_call(first: str, other: str) -> None:
+async def test_x10_values_that_are_equal_only_in_python_are_not_the_same_call(first: str, other: str) -> None:
     async with Harness(told) as harness:
         made = await harness.session.call("told", first, call_id="c")
         outcome = await harness.session.call("told", other, call_id="c")
@@ -117,7 +117,7 @@ async def test_x10_what_python_calls_equal_is_not_the_same_call(first: str, othe
 
 
 @pytest.mark.parametrize("same", ['{ "a" : {"c": "\\u003a:", "b": 1.50} }', '{"a":{"b":15e-1,"c":"\\u003a\\u003a"}}'])
-async def test_x10_the_same_said_in_another_way_is_the_same_call(same: str) -> None:
+async def test_x10_another_spelling_of_the_same_arguments_is_the_same_call(same: str) -> None:
     async with Harness(told) as harness:
         first = await harness.session.call("told", {"a": {"b": 1.5, "c": "::"}}, call_id="c")
         assert await harness.session.call("told", same, call_id="c") == first

@@ -50,7 +50,7 @@ steps = st.builds(Step, st.booleans(), st.integers(0, 3), st.sampled_from([False
 
 @given(st.lists(steps, max_size=60))
 @examples(150, 1500)
-def test_x2_what_lives_or_waits_and_the_newest_are_kept_and_found(many: list[Step]) -> None:
+def test_x2_live_late_and_newest_executions_are_kept_and_found(many: list[Step]) -> None:
     index, waiting = ExecutionIndex(RETAIN), set[str]()
     index.waiting = waiting
     made: list[Execution] = []
@@ -80,7 +80,7 @@ def check_ids(index: ExecutionIndex, made: list[Execution]) -> None:
         assert index.by_call(each.call_id) is (each if id(each) in kept else None)
 
 
-def test_x2_one_that_is_taken_back_is_in_the_place_of_what_was_known_of_it() -> None:
+def test_x2_a_recovered_execution_replaces_the_older_entry() -> None:
     index = ExecutionIndex(RETAIN)
     first, second = entered(index, 1, named=True), entered(index, 2)
     ended(index, first)
@@ -93,7 +93,7 @@ def test_x2_one_that_is_taken_back_is_in_the_place_of_what_was_known_of_it() -> 
     assert list(index.by_id) == ["x1", "x2"]
 
 
-def test_x2_what_is_not_in_it_is_not_counted_when_it_ends() -> None:
+def test_x2_an_execution_that_is_not_indexed_is_not_counted_when_it_ends() -> None:
     index = ExecutionIndex(RETAIN)
     replaced = entered(index, 1)
     again = Execution("x1", "x1", NO_TOOL, "none", cast("Any", None), b"{}", 2.0, 2.0)
@@ -107,7 +107,7 @@ def test_x2_what_is_not_in_it_is_not_counted_when_it_ends() -> None:
     assert index.finished == 1
 
 
-def test_x2_each_gets_into_the_table_of_ids_once() -> None:
+def test_x2_each_execution_is_added_to_the_table_of_ids_once() -> None:
     class Watched(list[Execution]):
         taken = 0
 
@@ -128,7 +128,7 @@ def test_x2_each_gets_into_the_table_of_ids_once() -> None:
     assert entries.taken == 1_000
 
 
-def test_x2_many_that_live_are_not_passed_at_every_call(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_x2_live_executions_are_not_visited_at_every_call(monkeypatch: pytest.MonkeyPatch) -> None:
     index, passes, forget = ExecutionIndex(RETAIN), 0, ExecutionIndex.forget
 
     def counted(index: ExecutionIndex) -> None:

@@ -32,7 +32,7 @@ def test_x1_table_has_every_status_and_only_the_moves_of_the_specification() -> 
 
 @pytest.mark.parametrize("current", Status)
 @pytest.mark.parametrize("target", Status)
-def test_x1_move_admits_what_the_table_has_and_nothing_else(current: Status, target: Status) -> None:
+def test_x1_move_admits_exactly_the_transitions_of_the_table(current: Status, target: Status) -> None:
     if target in TRANSITIONS[current]:
         assert move(current, target) is target
     else:

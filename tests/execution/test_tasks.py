@@ -93,7 +93,7 @@ async def test_the_current_task_is_a_real_one_and_stays_the_same(begin: Begin) -
     assert (task.done(), task.cancelled(), task.exception()) == (True, False, None)
 
 
-async def test_what_ends_in_its_first_step_is_done_after_it(begin: Begin) -> None:
+async def test_a_task_that_ends_in_its_first_step_is_done_after_it(begin: Begin) -> None:
     seen: list[Any] = []
 
     async def work() -> None:
@@ -132,7 +132,7 @@ async def test_an_error_that_ends_a_coroutine_in_its_first_step_ends_its_task_al
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-def test_what_ends_the_process_comes_through(error: type[BaseException]) -> None:
+def test_an_exception_that_ends_the_process_propagates(error: type[BaseException]) -> None:
     async def stop() -> None:
         raise error
 
@@ -190,7 +190,7 @@ async def test_start_outside_of_any_task() -> None:
         (lambda: asyncio.get_running_loop().create_future(), "yield was used instead of yield from"),
     ],
 )
-async def test_what_cannot_be_waited_for_is_told_to_the_coroutine(
+async def test_awaiting_an_invalid_object_raises_in_the_coroutine(
     begin: Begin, given: Callable[[], Any], message: str
 ) -> None:
     errors: list[str] = []
@@ -400,9 +400,7 @@ LIMITS = [
 
 
 @pytest.mark.parametrize("limited", LIMITS)
-async def test_limits_hit_the_coroutine_that_opened_them_and_nobody_else(
-    begin: Begin, limited: Callable[[], Work]
-) -> None:
+async def test_a_timeout_affects_only_the_coroutine_that_opened_it(begin: Begin, limited: Callable[[], Work]) -> None:
     steps: list[str] = []
 
     async def work() -> None:
@@ -424,7 +422,7 @@ async def test_limits_hit_the_coroutine_that_opened_them_and_nobody_else(
 
 
 @pytest.mark.parametrize("limited", LIMITS)
-async def test_limits_of_a_handler_hit_the_handler_and_nobody_else(limited: Callable[[], Work]) -> None:
+async def test_a_timeout_of_a_handler_affects_only_the_handler(limited: Callable[[], Work]) -> None:
     @tool
     async def inner() -> str:
         """Wait, with a limit."""
@@ -443,7 +441,7 @@ async def test_limits_of_a_handler_hit_the_handler_and_nobody_else(limited: Call
         assert this().cancelling() == 0
 
 
-async def test_limits_of_the_caller_hit_the_caller_alone() -> None:
+async def test_a_timeout_of_the_caller_affects_only_the_caller() -> None:
     go = asyncio.Event()
     steps: list[str] = []
 
@@ -475,7 +473,7 @@ async def test_limits_of_the_caller_hit_the_caller_alone() -> None:
         lambda: asyncio.TaskGroup(),
     ],
 )
-async def test_what_is_opened_and_closed_in_the_first_step_does_not_hit_the_next(
+async def test_a_scope_that_is_closed_in_the_first_step_does_not_affect_later_steps(
     begin: Begin, enter: Callable[[], Any]
 ) -> None:
     async def short() -> None:
@@ -609,7 +607,7 @@ WAITS = [
 @pytest.mark.parametrize("message", [None, "enough"])
 @pytest.mark.parametrize("wait", WAITS)
 @pytest.mark.parametrize("moment", MOMENTS)
-async def test_x8_a_cancelled_coroutine_is_told_once_where_it_waits(
+async def test_x8_a_cancelled_coroutine_is_cancelled_once_where_it_waits(
     begin: Begin, moment: str, wait: Callable[[Waits], Work], message: str | None
 ) -> None:
     told: list[tuple[Any, ...]] = []
@@ -742,7 +740,7 @@ async def test_x8_a_child_that_is_waited_for_may_ignore_its_cancellation(begin: 
 
 
 @pytest.mark.skipif(sys.version_info < (3, 13), reason="before, a request to cancel could not be taken back")
-async def test_x8_a_cancellation_that_is_taken_back_in_the_first_step_is_not_told(begin: Begin) -> None:
+async def test_x8_a_cancellation_that_is_undone_in_the_first_step_is_not_raised(begin: Begin) -> None:
     steps: list[str] = []
 
     async def work() -> None:
@@ -937,7 +935,7 @@ async def test_a_record_of_a_failure_keeps_nothing_of_the_caller(turns: int) -> 
         assert harness.session.executions()[0].error is not None
 
 
-async def test_what_was_waited_for_is_not_kept(begin: Begin) -> None:
+async def test_an_awaited_future_is_not_kept(begin: Begin) -> None:
     go = asyncio.Event()
 
     async def work(future: asyncio.Future[Thing]) -> None:
@@ -958,7 +956,7 @@ async def test_what_was_waited_for_is_not_kept(begin: Begin) -> None:
         await task
 
 
-async def test_an_error_that_was_dealt_with_is_not_seen_by_what_follows(begin: Begin) -> None:
+async def test_a_handled_error_is_not_the_context_of_later_errors(begin: Begin) -> None:
     found: list[Any] = []
 
     async def work() -> None:

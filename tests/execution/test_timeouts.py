@@ -178,7 +178,7 @@ async def test_x7_value_returned_after_the_timeout_is_discarded() -> None:
 
 
 @pytest.mark.parametrize("limit", ["timeout", "total_timeout"])
-async def test_x7_who_lets_nobody_look_at_the_time_is_too_late_all_the_same(limit: str) -> None:
+async def test_x7_a_handler_that_blocks_the_loop_past_its_deadline_fails(limit: str) -> None:
     options: Any = {limit: 1.0}
     async with Harness() as harness:
 
