@@ -1,4 +1,4 @@
-"""Foreign exceptions are given a category by a table that users extend, and nothing of the host gets out (X4)."""
+"""Foreign exceptions get a category from a table that users extend, and reveal nothing about the host (X4)."""
 
 import asyncio
 import concurrent.futures

@@ -1,4 +1,4 @@
-"""The servers that other tests rely on: fresh, real, and gone afterwards."""
+"""The servers that other tests use: new for each run, real, and stopped afterwards."""
 
 import os
 import signal

@@ -155,7 +155,7 @@ def test_x6_never_more_probes_than_allowed_and_none_while_open(
 
 
 class Service:
-    """A tool that does what it is told."""
+    """A tool that succeeds or fails as the test decides."""
 
     def __init__(self, **options: Any) -> None:
         self.entered = 0
@@ -347,7 +347,7 @@ async def test_x6_hidden_while_open_and_shown_again_for_the_probe() -> None:
         await harness.advance(59.9)
         assert "service" not in harness.session.tools()
         await harness.advance(0.1)
-        assert "service" in harness.session.tools(), "nobody could make the probe otherwise"
+        assert "service" in harness.session.tools(), "otherwise no call could be the probe"
         service.fails = False
         assert (await harness.session.call("service")).status == "succeeded"
 

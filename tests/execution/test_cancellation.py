@@ -1,4 +1,4 @@
-"""Stopping executions: they end once, their handlers may clean up, and nothing comes after the end (X8)."""
+"""Stopped executions end once, their handlers may clean up, and no event follows the end (X8)."""
 
 import asyncio
 import threading
@@ -200,7 +200,7 @@ async def test_x8_cancelled_thread_is_left_and_its_value_discarded() -> None:
 
     @tool(mode="background")
     def block(ctx: ToolContext) -> str:
-        """Block a thread, and look whether anybody still wants it."""
+        """Block a thread, and poll for the cancellation."""
         entered.set()
         go.wait(10)
         seen.append(ctx.cancelled)

@@ -1,4 +1,4 @@
-"""Handlers, subscribers and parts that misbehave: no execution stays open, and nobody else is harmed (X4, X8)."""
+"""Handlers, subscribers and parts that misbehave: no execution stays open, and other calls go on (X4, X8)."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""Which executions a session keeps in memory, and that each of them is found."""
+"""The index of a session keeps the right executions in memory, and finds each of them (X2)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ from tests.examples import examples
 RETAIN = 5
 
 
-def entered(index: ExecutionIndex, number: int, *, named: bool = False) -> Execution:
-    """A new execution in a book, entered as calls are."""
+def added(index: ExecutionIndex, number: int, *, named: bool = False) -> Execution:
+    """Add a new execution to an index."""
     call_id = f"call-{number}" if named else f"x{number}"
     execution = Execution(f"x{number}", call_id, NO_TOOL, "none", cast("Any", None), b"{}", 0.0, 0.0)
     index.add(execution)
@@ -33,16 +33,16 @@ def ended(index: ExecutionIndex, execution: Execution) -> None:
 
 @dataclass(frozen=True)
 class Step:
-    """A call that is made, and what happens after it."""
+    """A call, and the events after it."""
 
     named: bool
     """Whether its caller gives an id."""
     ends: int
-    """How many of those that live end, the newest first."""
+    """The number of live executions that end, the newest first."""
     late: bool
-    """Whether the result of the first of them comes late, and waits to be taken."""
+    """Whether the first of them has a late result that is not consumed."""
     looked_up: bool
-    """Whether somebody then asks for one by its id."""
+    """Whether an execution is then looked up by its id."""
 
 
 steps = st.builds(Step, st.booleans(), st.integers(0, 3), st.sampled_from([False, False, True]), st.booleans())
@@ -55,7 +55,7 @@ def test_x2_live_late_and_newest_executions_are_kept_and_found(many: list[Step])
     index.waiting = waiting
     made: list[Execution] = []
     for number, step in enumerate(many):
-        made.append(entered(index, number, named=step.named))
+        made.append(added(index, number, named=step.named))
         living = [each for each in made if each.ended is None]
         for place, execution in enumerate(reversed(living[len(living) - step.ends :])):
             if step.late and not place:
@@ -82,7 +82,7 @@ def check_ids(index: ExecutionIndex, made: list[Execution]) -> None:
 
 def test_x2_a_recovered_execution_replaces_the_older_entry() -> None:
     index = ExecutionIndex(RETAIN)
-    first, second = entered(index, 1, named=True), entered(index, 2)
+    first, second = added(index, 1, named=True), added(index, 2)
     ended(index, first)
     first.lose()
     assert not index.holds("x1")
@@ -95,7 +95,7 @@ def test_x2_a_recovered_execution_replaces_the_older_entry() -> None:
 
 def test_x2_an_execution_that_is_not_indexed_is_not_counted_when_it_ends() -> None:
     index = ExecutionIndex(RETAIN)
-    replaced = entered(index, 1)
+    replaced = added(index, 1)
     again = Execution("x1", "x1", NO_TOOL, "none", cast("Any", None), b"{}", 2.0, 2.0)
     index.add_recovered(again)
     elsewhere = Execution("x2", "x2", NO_TOOL, "none", cast("Any", None), b"{}", 2.0, 2.0)
@@ -109,23 +109,23 @@ def test_x2_an_execution_that_is_not_indexed_is_not_counted_when_it_ends() -> No
 
 def test_x2_each_execution_is_added_to_the_table_of_ids_once() -> None:
     class Watched(list[Execution]):
-        taken = 0
+        read = 0
 
         def __getitem__(self, place: Any) -> Any:
             found = super().__getitem__(place)
-            self.taken += len(found) if isinstance(place, slice) else 1
+            self.read += len(found) if isinstance(place, slice) else 1
             return found
 
         def __iter__(self) -> Iterator[Execution]:
-            self.taken += len(self)
+            self.read += len(self)
             return super().__iter__()
 
     index = ExecutionIndex(10_000)
     index.entries = entries = Watched()
     for number in range(1_000):
-        entered(index, number)
+        added(index, number)
         assert index.holds(f"x{number}")
-    assert entries.taken == 1_000
+    assert entries.read == 1_000
 
 
 def test_x2_live_executions_are_not_visited_at_every_call(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,9 +138,9 @@ def test_x2_live_executions_are_not_visited_at_every_call(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(ExecutionIndex, "forget", counted)
     for number in range(1_000):
-        entered(index, number)
+        added(index, number)
     passes = 0
     for number in range(1_000, 3_000):
-        ended(index, entered(index, number))
+        ended(index, added(index, number))
     assert passes <= 2_000 / 125 + 1
     assert len(index.entries) <= 1_000 + RETAIN + 125

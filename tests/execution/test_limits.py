@@ -1,4 +1,4 @@
-"""Who may run now, who waits, and in which order (X9)."""
+"""Slots: the calls that run, those that are queued, and their order (X9)."""
 
 import asyncio
 import sys
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Works:
-    """A tool whose calls end when they are told to, in the order in which they began."""
+    """A tool whose calls end when the test says so, in the order in which they began."""
 
     def __init__(self, name: str = "work", **options: Any) -> None:
         self.began: list[str] = []
@@ -184,7 +184,7 @@ async def test_x9_fair_between_users_also_where_a_tool_is_full() -> None:
 
 
 async def test_x9_one_user_cannot_fill_the_queue_for_the_others() -> None:
-    """However many users fill what they may, there is room for the next one."""
+    """Any number of users can fill their share of the queue, and the next user still has room."""
     works = Works()
     async with Harness(works.tool, limits=Limits(total=1, queue=100)) as harness:
         await call(harness.session, "first")
@@ -203,7 +203,7 @@ async def test_x9_one_user_cannot_fill_the_queue_for_the_others() -> None:
 
 
 async def test_x9_the_next_call_is_found_without_visiting_calls_that_cannot_run() -> None:
-    """Many sessions wait for a full tool, and many users have all their places: the others' calls do not pay for it."""
+    """Sessions that wait for a full tool and users without a free slot do not slow the calls of others down."""
     full, free, steps = Works("full", concurrency=1), Works("free"), 0
     limits = Limits(per_user=1, queue=100_000)
 
@@ -287,7 +287,7 @@ async def test_x9_queued_call_is_promoted_after_its_budget() -> None:
 
 
 async def test_x9_many_queued_calls_that_fail_at_once_are_all_answered() -> None:
-    """Each frees its place in the moment it gets it: that must not pile up."""
+    """Each call frees its slot as soon as it gets it, which must not recurse."""
     works = Works(concurrency=1)
     async with Harness(works.tool, keep_executions=5_000) as harness:
         await call(harness.session, "first")
@@ -340,7 +340,7 @@ async def test_x9_parents_do_not_starve_their_nested_calls() -> None:
 
 
 async def test_x9_a_queued_nested_call_is_not_blocked_by_calls_that_wait_for_its_parent() -> None:
-    """The child's tool is full; when it is free the child comes, though its session has no place for others."""
+    """A queued nested call starts when its tool is free, even if its session has no free slot."""
     go = asyncio.Event()
 
     @tool(concurrency=1, mode="background")

@@ -78,7 +78,7 @@ async def test_m1_default_budget_is_ten_seconds() -> None:
 
 
 async def test_m1_call_that_ends_at_its_budget_is_not_promoted_twice() -> None:
-    """The end and the budget fall together: there is one answer, and it is true."""
+    """The call ends exactly at its budget: the caller gets one correct outcome."""
 
     @tool(inline_budget=5.0, total_timeout=5.0)
     async def slow() -> int:
@@ -141,7 +141,7 @@ async def test_m2_progress_is_seen_and_a_stop_is_heard_while_a_handler_never_wai
 
     @tool(mode="background")
     async def busy(ctx: ToolContext) -> None:
-        """Work, and only ever tell about it."""
+        """Report progress without ever waiting."""
         for step in range(1_000):
             await ctx.progress("working", step / 1_000)
 
@@ -209,8 +209,8 @@ async def test_m2_yielded_values_are_published_at_once() -> None:
         assert [event.data["value"] for event in harness.events() if event.kind == "tool_partial"] == ["first"]
         go.set()
         assert (await harness.session.result(outcome.execution_id)).value == "third"
-        told = [(event.kind, event.data["value"]) for event in harness.events()[3:]]
-        assert told == [("tool_partial", "first"), ("tool_partial", "second"), ("tool_result", "third")]
+        reported = [(event.kind, event.data["value"]) for event in harness.events()[3:]]
+        assert reported == [("tool_partial", "first"), ("tool_partial", "second"), ("tool_result", "third")]
 
 
 @pytest.mark.parametrize("waits", [False, True])
@@ -227,8 +227,8 @@ async def test_m2_values_yielded_before_a_failure_are_published(waits: bool) -> 
     async with Harness(breaks) as harness:
         outcome = await harness.session.call("breaks")
         assert (await harness.session.result(outcome.execution_id)).status == "failed"
-        told = [(event.kind, event.data.get("value")) for event in harness.events()[3:]]
-        assert told == [("tool_partial", "first"), ("tool_partial", "second"), ("tool_result", None)]
+        reported = [(event.kind, event.data.get("value")) for event in harness.events()[3:]]
+        assert reported == [("tool_partial", "first"), ("tool_partial", "second"), ("tool_result", None)]
 
 
 async def test_m2_a_last_value_before_clean_up_that_waits_is_published_and_is_the_result() -> None:
@@ -251,7 +251,7 @@ async def test_m2_a_partial_result_that_cannot_be_published_fails_where_the_gene
 
     @tool
     async def odd() -> AsyncIterator[Any]:
-        """Yield what is not JSON."""
+        """Yield a value that is not JSON."""
         try:
             yield object()
             await asyncio.Event().wait()

@@ -1,4 +1,4 @@
-"""Tools that call tools: one deadline, one end, honest errors."""
+"""Nested calls share the deadline and the end of their parent, and report their own errors."""
 
 import asyncio
 from typing import Annotated
@@ -116,8 +116,8 @@ async def test_x5_a_handler_sees_the_error_of_a_nested_call_and_may_handle_it() 
 async def test_x3_the_events_of_a_caller_come_before_those_of_its_nested_call() -> None:
     async with Harness(ask, double) as harness:
         await harness.session.call("ask", {"name": "double", "number": 1})
-        told = [(event.kind, event.data["tool"]) for event in harness.events()]
-    assert told[:4] == [
+        reported = [(event.kind, event.data["tool"]) for event in harness.events()]
+    assert reported[:4] == [
         ("tool_started", "ask"),
         ("tool_validating", "ask"),
         ("tool_executing", "ask"),

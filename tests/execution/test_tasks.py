@@ -1,4 +1,4 @@
-"""Tasks of calls: what a coroutine sees in its first step is what it sees in any other."""
+"""Tasks of calls: a coroutine cannot distinguish its first step from later ones."""
 
 import asyncio
 import gc
@@ -24,7 +24,7 @@ Work = Coroutine[Any, Any, None]
 Begin = Callable[[Work], Awaitable["asyncio.Task[None]"]]
 
 DEPTH = 12
-"""How deep chains of calls are here."""
+"""The depth of the chains of calls."""
 
 place: ContextVar[str] = ContextVar("place", default="nowhere")
 
@@ -58,7 +58,7 @@ def this() -> asyncio.Task[Any]:
 
 @contextmanager
 def without_gc() -> Generator[None]:
-    """Only what nothing refers to any more is freed here, no cycles."""
+    """Disable the garbage collector, so that only reference counts free objects."""
     gc.collect()
     gc.disable()
     try:
@@ -223,7 +223,7 @@ async def test_waiting_for_itself_is_an_error(begin: Begin) -> None:
 
 
 async def test_many_wait_for_one_future_in_the_same_turn(begin: Begin) -> None:
-    """A future that is on its way to a task is not one that nobody else may await."""
+    """Other tasks may await a future that a task already awaits."""
     future = asyncio.get_running_loop().create_future()
     got: list[int] = []
 
@@ -564,7 +564,7 @@ MOMENTS = ["in the first step", "right after it", "while it waits"]
 
 
 class Waits:
-    """What a coroutine may wait for, and how that fares."""
+    """The awaitables of a coroutine, and their outcomes."""
 
     def __init__(self) -> None:
         self.future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -610,7 +610,7 @@ WAITS = [
 async def test_x8_a_cancelled_coroutine_is_cancelled_once_where_it_waits(
     begin: Begin, moment: str, wait: Callable[[Waits], Work], message: str | None
 ) -> None:
-    told: list[tuple[Any, ...]] = []
+    raised: list[tuple[Any, ...]] = []
     waits = Waits()
     cancel = partial(asyncio.Task[None].cancel, msg=message)
 
@@ -620,10 +620,10 @@ async def test_x8_a_cancelled_coroutine_is_cancelled_once_where_it_waits(
         try:
             await wait(waits)
         except asyncio.CancelledError as error:
-            told.append(error.args)
+            raised.append(error.args)
         assert this().cancelling() == 1
-        await asyncio.sleep(0)  # it is not told again
-        told.append(("went on",))
+        await asyncio.sleep(0)  # it is not cancelled again
+        raised.append(("went on",))
 
     task = await begin(work())
     if moment == "right after it":
@@ -633,8 +633,8 @@ async def test_x8_a_cancelled_coroutine_is_cancelled_once_where_it_waits(
         cancel(task)
     await task
     if wait is not Waits.on_a_scope:  # where AnyIO speaks
-        assert told[0] == (() if message is None else (message,))
-    assert len(told) == 2
+        assert raised[0] == (() if message is None else (message,))
+    assert len(raised) == 2
     if wait is Waits.on_a_future:
         assert waits.future.cancelled()
     if wait in (Waits.on_a_task, Waits.on_several):
@@ -670,19 +670,19 @@ async def test_x8_a_coroutine_that_lets_itself_be_cancelled_ends_as_a_cancelled_
 
 async def test_x8_a_coroutine_whose_future_was_done_is_cancelled_all_the_same(begin: Begin) -> None:
     future = asyncio.get_running_loop().create_future()
-    told: list[str] = []
+    raised: list[str] = []
 
     async def work() -> None:
         try:
             await future
         except asyncio.CancelledError:
-            told.append("cancelled")
+            raised.append("cancelled")
 
     task = await begin(work())
     future.set_result(None)
     task.cancel()
     await task
-    assert told == ["cancelled"]
+    assert raised == ["cancelled"]
 
 
 async def test_x8_a_coroutine_that_cancels_itself_and_ends(begin: Begin) -> None:
@@ -698,21 +698,21 @@ async def test_x8_a_coroutine_that_cancels_itself_and_ends(begin: Begin) -> None
 
 
 async def test_x8_a_cancelled_coroutine_may_go_on_and_be_cancelled_again(begin: Begin) -> None:
-    told: list[int] = []
+    raised: list[int] = []
 
     async def work() -> None:
         for number in range(3):
             try:
                 await for_ever()
             except asyncio.CancelledError:
-                told.append(number)
+                raised.append(number)
 
     task = await begin(work())
     for number in range(3):
         task.cancel()
-        task.cancel()  # of which it is told once
+        task.cancel()  # which is raised once
         await settle(3)
-        assert told == [*range(number + 1)]
+        assert raised == [*range(number + 1)]
     await task
     assert task.cancelling() == 6
 
@@ -839,7 +839,7 @@ async def test_a_loop_whose_tasks_begin_at_once(begin: Begin) -> None:
 
 @pytest.mark.parametrize("how", ["returns", "fails", "is failed", "is cancelled", "is cancelled at once", "ignores it"])
 async def test_nothing_of_a_coroutine_outlives_it(begin: Begin, how: str) -> None:
-    """Not in a cycle of an error and the frames of its traceback, which only the garbage collector would free."""
+    """There is no cycle of an error and its traceback, which only the garbage collector would free."""
 
     async def work(thing: Thing) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Handlers that are not async run in a bounded number of threads, and stall nobody (X11)."""
+"""Handlers that are not async run in a bounded number of threads, and do not block other calls (X11)."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""A handler that has blocked the event loop is named, in the log and to the people who waited."""
+"""A handler that has blocked the event loop is named in the log and on the boards of its sessions (X11)."""
 
 import asyncio
 import functools
@@ -37,7 +37,7 @@ async def test_x11_handler_that_blocks_the_loop_is_named(caplog: pytest.LogCaptu
         assert event.data["tool"] == "rude"
         assert 0.1 < event.data["seconds"] < 2
         assert "The tool rude blocked everything for" in event.data["message"]
-        assert other.board.last_seq == 0, "nobody else's business"
+        assert other.board.last_seq == 0, "other sessions are not notified"
     assert "the handler of rude has blocked the event loop" in caplog.text
 
 

@@ -1,4 +1,4 @@
-"""S2 and S3: the default form, with everything that is easily mistaken on the way to it."""
+"""S2 and S3: the default form, and the schemas that are easily mistaken for others."""
 
 import time
 from dataclasses import dataclass, field

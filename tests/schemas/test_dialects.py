@@ -1,4 +1,4 @@
-"""S1, S2 and S3: what each dialect wraps, what it loosens, and what it refuses with which path."""
+"""S1, S2 and S3: the form of each dialect, the constraints that it loosens, and the types that it refuses by path."""
 
 from enum import IntEnum
 from typing import Annotated, Any, Literal

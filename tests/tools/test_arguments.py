@@ -114,7 +114,7 @@ def registry() -> Registry:
 
 
 async def refused(registry: Registry, name: str, arguments: Any) -> ToolError:
-    """The error of a call that must be refused as invalid, after which the process must be as well as before."""
+    """Return the error of a call with invalid arguments, and check that the registry still works."""
     with pytest.raises(ToolError) as caught:
         await (registry.call_json if isinstance(arguments, str | bytes) else registry.call)(name, arguments)
     error = caught.value

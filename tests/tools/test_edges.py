@@ -1,4 +1,4 @@
-"""Where the parts meet: what each of them gets right alone and could get wrong together."""
+"""Combinations of features that work alone and could fail together."""
 
 import asyncio
 import types

@@ -195,7 +195,7 @@ def cases(draw: st.DrawFn, shapes: st.SearchStrategy[Shape]) -> Case:
 
 
 class Writer:
-    """Writes data as JSON text, and spoils the one place with the number `at` that `fits`."""
+    """Writes data as JSON text, and changes the location with the number `at` that `fits`."""
 
     def __init__(self, fits: Callable[[Any], bool], spoil: Callable[[list[str]], list[str]], at: int = -1) -> None:
         self.fits, self.spoil, self.at = fits, spoil, at
@@ -236,7 +236,7 @@ def spoilt(
     fits: Callable[[Any], bool],
     spoil: Callable[[list[str]], list[str]],
 ) -> str:
-    """The text of data with one place spoilt, any of those that fit."""
+    """Draw the text of data with one changed location of those that fit."""
     whole = Writer(fits, spoil)
     whole.text(data)
     assume(whole.places)
@@ -398,7 +398,7 @@ class Optional(BaseModel):
 
 
 class Filled(BaseModel):
-    """What is filled in has keys of its own, which came from no text."""
+    """A default that is a model has keys that are not in the document."""
 
     a: int
     sub: Sub = Sub(x=1)
@@ -614,7 +614,7 @@ class Shared(BaseModel):
 
 
 class ByName(BaseModel):
-    """With either the alias of the one or the name of the other a key fills both."""
+    """A key that is the alias of one field and the name of the other fills both."""
 
     model_config = ConfigDict(populate_by_name=True)
 

@@ -1,4 +1,4 @@
-"""The registry: names, changes, statistics, snapshots, the manifest, and who sees what (G1 to G6, T4)."""
+"""The registry: names, changes, statistics, snapshots, the manifest, and the view of a session (G1 to G6, T4)."""
 
 import asyncio
 import dataclasses
@@ -194,7 +194,7 @@ def test_g1_a_tool_that_a_required_dialect_cannot_express_is_refused_at_registra
 
 
 async def settle() -> None:
-    """Let the loop deliver what is due."""
+    """Let the loop deliver pending changes."""
     for _ in range(3):
         await anyio.lowlevel.checkpoint()
 

@@ -338,7 +338,7 @@ def objects(levels: int) -> Any:
 
 
 def hidden(levels: int) -> Any:
-    """The brackets in its strings close what is open, if they are taken for brackets."""
+    """Brackets in strings would close open levels if they were counted."""
     value: Any = 1
     for _ in range(levels):
         value = ["]", value, "["]
