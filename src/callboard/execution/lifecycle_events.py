@@ -50,10 +50,8 @@ def success_events(execution: Execution, clock_ms: MillisecondClock, result_json
     else:
         time_and_ids = at.encode() + (execution.event_ids or _encode_ids(execution))
     end = _join((_RESULT_HEAD, time_and_ids, b',"status":"succeeded","value":', result_json, b"}}"))
-    if execution.reported_phase is execution.phase:
-        return (end,)
     if execution.reported_phase is not _NEW:
-        return (*opening_events(execution), end)
+        return (end,) if execution.reported_phase is execution.phase else (*opening_events(execution), end)
     if execution.queued < clock_ms.since:  # it was called in an earlier millisecond
         time_and_ids = written(execution.queued_at) + time_and_ids[len(at) :]
     maximum = execution.max_attempts
