@@ -1,4 +1,4 @@
-"""Foreign exceptions are given a category by a table that users extend, and nothing of the host gets out (X4)."""
+"""Foreign exceptions get a category from a table that users extend, and reveal nothing about the host (X4)."""
 
 import asyncio
 import concurrent.futures
@@ -200,7 +200,7 @@ class VendorTimeout(Vendor): ...
 class VendorSlow(VendorTimeout, TimeoutError): ...
 
 
-def test_x4_a_tool_error_stays_what_it_is() -> None:
+def test_x4_a_tool_error_is_not_translated() -> None:
     error = ToolError("mine", category="permission", details={"a": 1})
     assert table.translate(error) is error
 

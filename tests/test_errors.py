@@ -1,4 +1,4 @@
-"""The errors of Callboard: one root, stable codes, and what a model is shown (X4)."""
+"""The errors of Callboard: one root, stable codes, and the part that a model reads (X4)."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A process that was forked off is like one that was started."""
+"""A forked process behaves like a started process."""
 
 import os
 import signal

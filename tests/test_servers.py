@@ -1,4 +1,4 @@
-"""The servers that other tests rely on: fresh, real, and gone afterwards."""
+"""The servers that other tests use: new for each run, real, and stopped afterwards."""
 
 import os
 import signal
@@ -66,7 +66,7 @@ def test_every_test_has_an_empty_database(postgres_url: str, time: str) -> None:
     assert ask(postgres_url, tables) == [("things",)]
 
 
-def test_database_is_dropped_even_while_somebody_is_connected(postgres: Postgres) -> None:
+def test_database_is_dropped_despite_open_connections(postgres: Postgres) -> None:
     with postgres.database() as url:
         connection = psycopg.connect(url)
         (name,) = ask(url, "SELECT current_database()")[0]

@@ -15,14 +15,14 @@ class Violation(TypedDict):
     """A rule that a value breaks: in arguments, in an answer, or in a posted event."""
 
     path: str
-    """Where the value is, such as `payload.lines[0]`; empty for the whole document."""
+    """The location of the value, such as `payload.lines[0]`; empty for the whole document."""
     message: str
     received: Any
     """The value, shortened or masked; None where it is missing."""
 
 
 class Mode(StrEnum):
-    """How a tool delivers its result."""
+    """The way in which a tool delivers its result."""
 
     INLINE = "inline"
     """The result is delivered within the turn, or later if the call exceeds its inline budget."""

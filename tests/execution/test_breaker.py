@@ -83,7 +83,7 @@ def test_x6_reopening_resets_the_counter_of_successes_and_the_probes() -> None:
     assert breaker.state is CLOSED
 
 
-def test_x6_what_was_let_in_before_the_opening_says_nothing_about_now() -> None:
+def test_x6_attempts_admitted_before_the_opening_do_not_count_afterwards() -> None:
     breaker = Breaker(BreakerPolicy(failure_threshold=1, success_threshold=1))
     assert breaker.admit("old", 0) is None
     assert breaker.admit("older", 0) is None
@@ -98,7 +98,7 @@ def test_x6_what_was_let_in_before_the_opening_says_nothing_about_now() -> None:
     assert breaker.state is CLOSED
 
 
-def test_x6_probe_that_says_nothing_frees_its_place() -> None:
+def test_x6_a_probe_with_a_failure_that_does_not_count_makes_room_for_another() -> None:
     breaker = opened(BreakerPolicy(success_threshold=1))
     assert breaker.admit("a", 60) is None
     assert breaker.admit("b", 60) == 60.0
@@ -155,7 +155,7 @@ def test_x6_never_more_probes_than_allowed_and_none_while_open(
 
 
 class Service:
-    """A tool that does what it is told."""
+    """A tool that succeeds or fails as the test decides."""
 
     def __init__(self, **options: Any) -> None:
         self.entered = 0
@@ -232,7 +232,7 @@ async def test_x6_half_open_bounds_concurrent_probes() -> None:
 
 
 @pytest.mark.parametrize("how", ["cancelled", "given up"])
-async def test_x6_cancelled_probe_frees_its_place(how: str) -> None:
+async def test_x6_a_cancelled_probe_makes_room_for_another(how: str) -> None:
     service = Service(breaker=BreakerPolicy(failure_threshold=1, recovery_time=60, success_threshold=1))
     async with Harness(service.tool, grace=1.0) as harness:
         await fail(harness, 1)
@@ -262,7 +262,7 @@ def stubborn(wait: Callable[[], Any]) -> Callable[[], Any]:
     return on_and_on
 
 
-async def test_x6_probe_that_fails_because_of_an_open_breaker_elsewhere_frees_its_place() -> None:
+async def test_x6_a_probe_that_fails_at_another_open_breaker_makes_room_for_another() -> None:
     inner = Service(breaker=BreakerPolicy(failure_threshold=1, recovery_time=500))
     entered: list[int] = []
 
@@ -347,7 +347,7 @@ async def test_x6_hidden_while_open_and_shown_again_for_the_probe() -> None:
         await harness.advance(59.9)
         assert "service" not in harness.session.tools()
         await harness.advance(0.1)
-        assert "service" in harness.session.tools(), "nobody could make the probe otherwise"
+        assert "service" in harness.session.tools(), "otherwise no call could be the probe"
         service.fails = False
         assert (await harness.session.call("service")).status == "succeeded"
 
@@ -359,7 +359,7 @@ async def test_x6_visible_while_open_by_default() -> None:
         assert "service" in harness.session.tools()
 
 
-async def test_x6_breaker_of_a_tool_that_is_lent_is_its_sessions_own() -> None:
+async def test_x6_the_breaker_of_a_session_tool_is_not_shared() -> None:
     async with Harness() as harness:
         other = await harness.runtime.open("other", "tester")
 
@@ -436,7 +436,7 @@ async def test_x6_breaker_per_target(scope: str) -> None:
         assert error.message.startswith("The tool fetch for bad.example has failed several times in a row")
 
 
-async def test_x6_target_that_cannot_be_told_counts_for_the_user(caplog: pytest.LogCaptureFixture) -> None:
+async def test_x6_a_call_without_a_target_counts_for_its_user(caplog: pytest.LogCaptureFixture) -> None:
     def broken(arguments: dict[str, Any]) -> str | None:
         return None if arguments["host"] == "bad.none" else str(arguments["nothing"])
 
@@ -451,7 +451,7 @@ async def test_x6_target_that_cannot_be_told_counts_for_the_user(caplog: pytest.
 
 async def test_x6_number_of_breakers_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """A hostile model names ever new hosts: the ones that were used last are remembered, and no tool's own is lost."""
-    monkeypatch.setattr("callboard.execution.breakers.MOST", 20)
+    monkeypatch.setattr("callboard.execution.breakers.MAX_SCOPED", 20)
     service = Service(breaker=BreakerPolicy(failure_threshold=1))
     by_host = fetcher(scope="user_target", target=lambda arguments: arguments["host"])
     async with Harness(by_host, service.tool) as harness:

@@ -1,4 +1,4 @@
-"""Stopping executions: they end once, their handlers may clean up, and nothing comes after the end (X8)."""
+"""Stopped executions end once, their handlers may clean up, and no event follows the end (X8)."""
 
 import asyncio
 import threading
@@ -200,7 +200,7 @@ async def test_x8_cancelled_thread_is_left_and_its_value_discarded() -> None:
 
     @tool(mode="background")
     def block(ctx: ToolContext) -> str:
-        """Block a thread, and look whether anybody still wants it."""
+        """Block a thread, and poll for the cancellation."""
         entered.set()
         go.wait(10)
         seen.append(ctx.cancelled)
@@ -249,7 +249,7 @@ async def test_x8_impatient_callers_leave_nothing_behind() -> None:
         assert execution.waiters is None
 
 
-async def test_x8_shutdown_cancels_what_runs_and_what_waits() -> None:
+async def test_x8_shutdown_cancels_running_and_waiting_executions() -> None:
     cleaned: list[int] = []
 
     @tool(mode="background")
@@ -273,7 +273,7 @@ async def test_x8_shutdown_cancels_what_runs_and_what_waits() -> None:
     assert cleaned == [0, 1]
 
 
-async def test_x8_shutdown_gives_up_what_ignores_it() -> None:
+async def test_x8_shutdown_abandons_handlers_that_ignore_it() -> None:
     go = asyncio.Event()
 
     @tool(mode="background")

@@ -1,4 +1,4 @@
-"""Many at once, and many after each other: nothing is lost, nothing is kept (X9, B1)."""
+"""Many concurrent and many consecutive calls: no event is lost, and memory does not grow (X9, B1)."""
 
 import asyncio
 import gc
@@ -85,9 +85,7 @@ async def repeated(calls: int) -> tuple[int, int]:
         finally:
             tracemalloc.stop()
         assert runtime.manager.live == ()
-        assert len(live_session(session).index.by_id) <= 150, (
-            "the newest, the late ones that nobody took, and what may gather"
-        )
+        assert len(live_session(session).index.by_id) <= 150, "the newest, those with late results, and the slack"
         assert len(await session.take_results()) == 50
         await some(100)
         await session.take_results()

@@ -85,8 +85,8 @@ async def test_x10_other_arguments_or_another_tool_under_the_same_id_are_a_confl
 
 
 @tool
-async def told(a: Annotated[Any, "Anything"]) -> str:
-    """Say what came."""
+async def echo(a: Annotated[Any, "Anything"]) -> str:
+    """Return the argument as text."""
     runs.append(a)
     return repr(a)
 
@@ -103,24 +103,24 @@ async def told(a: Annotated[Any, "Anything"]) -> str:
         ('{"a":{"b":":","b":1}}', '{"a":{"b":1}}'),
     ],
 )
-async def test_x10_what_python_calls_equal_is_not_the_same_call(first: str, other: str) -> None:
-    async with Harness(told) as harness:
-        made = await harness.session.call("told", first, call_id="c")
-        outcome = await harness.session.call("told", other, call_id="c")
+async def test_x10_values_that_are_equal_only_in_python_are_not_the_same_call(first: str, other: str) -> None:
+    async with Harness(echo) as harness:
+        made = await harness.session.call("echo", first, call_id="c")
+        outcome = await harness.session.call("echo", other, call_id="c")
         assert outcome.error is not None
         assert outcome.error.message == (
-            "The call id 'c' was used before, for told with other arguments. Use a new id."
+            "The call id 'c' was used before, for echo with other arguments. Use a new id."
         )
-        assert await harness.session.call("told", first, call_id="c") == made
+        assert await harness.session.call("echo", first, call_id="c") == made
         assert len(runs) == (made.status == "succeeded")
     assert fingerprint_of(first.encode()) != fingerprint_of(other.encode())
 
 
 @pytest.mark.parametrize("same", ['{ "a" : {"c": "\\u003a:", "b": 1.50} }', '{"a":{"b":15e-1,"c":"\\u003a\\u003a"}}'])
-async def test_x10_the_same_said_in_another_way_is_the_same_call(same: str) -> None:
-    async with Harness(told) as harness:
-        first = await harness.session.call("told", {"a": {"b": 1.5, "c": "::"}}, call_id="c")
-        assert await harness.session.call("told", same, call_id="c") == first
+async def test_x10_another_spelling_of_the_same_arguments_is_the_same_call(same: str) -> None:
+    async with Harness(echo) as harness:
+        first = await harness.session.call("echo", {"a": {"b": 1.5, "c": "::"}}, call_id="c")
+        assert await harness.session.call("echo", same, call_id="c") == first
         assert len(runs) == 1
     assert fingerprint_of(same.encode()) == fingerprint_of(b'{"a":{"b":1.5,"c":"::"}}')
 

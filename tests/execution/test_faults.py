@@ -1,4 +1,4 @@
-"""Handlers, subscribers and parts that misbehave: no execution stays open, and nobody else is harmed (X4, X8)."""
+"""Handlers, subscribers and parts that misbehave: no execution stays open, and other calls go on (X4, X8)."""
 
 import asyncio
 import gc
@@ -191,7 +191,7 @@ async def test_x8_handler_that_leaves_tasks_behind() -> None:
         assert harness.kinds()[-1] == "tool_result"
 
 
-async def test_x3_attempt_that_is_over_is_silent_in_the_delay_and_in_the_next_attempt(
+async def test_x3_an_attempt_that_has_ended_reports_nothing_in_the_delay_and_the_next_attempt(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     contexts: list[ToolContext] = []
@@ -342,7 +342,7 @@ async def test_x8_one_bad_execution_does_not_stop_the_deadlines_of_others(monkey
 # Readers
 
 
-async def test_b7_slow_failing_and_leaving_readers_harm_nobody(caplog: pytest.LogCaptureFixture) -> None:
+async def test_b7_slow_failing_and_leaving_readers_do_not_disturb_others(caplog: pytest.LogCaptureFixture) -> None:
     def fails(events: Any) -> None:
         raise RuntimeError("bad reader")
 

@@ -1,4 +1,4 @@
-"""Which executions a session keeps in memory, and that each of them is found."""
+"""The index of a session keeps the right executions in memory, and finds each of them (X2)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,15 +18,11 @@ from tests.examples import examples
 RETAIN = 5
 
 
-def entered(index: ExecutionIndex, number: int, *, named: bool = False) -> Execution:
-    """A new execution in a book, entered as calls are."""
+def added(index: ExecutionIndex, number: int, *, named: bool = False) -> Execution:
+    """Add a new execution to an index."""
     call_id = f"call-{number}" if named else f"x{number}"
     execution = Execution(f"x{number}", call_id, NO_TOOL, "none", cast("Any", None), b"{}", 0.0, 0.0)
-    index.entries.append(execution)
-    if named:
-        index.calls[call_id] = execution
-    if len(index.entries) > index.limit:
-        index.forget()
+    index.add(execution)
     return execution
 
 
@@ -37,16 +33,16 @@ def ended(index: ExecutionIndex, execution: Execution) -> None:
 
 @dataclass(frozen=True)
 class Step:
-    """A call that is made, and what happens after it."""
+    """A call, and the events after it."""
 
     named: bool
     """Whether its caller gives an id."""
     ends: int
-    """How many of those that live end, the newest first."""
+    """The number of live executions that end, the newest first."""
     late: bool
-    """Whether the result of the first of them comes late, and waits to be taken."""
+    """Whether the first of them has a late result that is not consumed."""
     looked_up: bool
-    """Whether somebody then asks for one by its id."""
+    """Whether an execution is then looked up by its id."""
 
 
 steps = st.builds(Step, st.booleans(), st.integers(0, 3), st.sampled_from([False, False, True]), st.booleans())
@@ -54,16 +50,16 @@ steps = st.builds(Step, st.booleans(), st.integers(0, 3), st.sampled_from([False
 
 @given(st.lists(steps, max_size=60))
 @examples(150, 1500)
-def test_x2_what_lives_or_waits_and_the_newest_are_kept_and_found(many: list[Step]) -> None:
+def test_x2_live_late_and_newest_executions_are_kept_and_found(many: list[Step]) -> None:
     index, waiting = ExecutionIndex(RETAIN), set[str]()
     index.waiting = waiting
     made: list[Execution] = []
     for number, step in enumerate(many):
-        made.append(entered(index, number, named=step.named))
+        made.append(added(index, number, named=step.named))
         living = [each for each in made if each.ended is None]
         for place, execution in enumerate(reversed(living[len(living) - step.ends :])):
             if step.late and not place:
-                execution.let_caller_go()
+                execution.deliver_late()
                 waiting.add(execution.id)
             ended(index, execution)
         if step.looked_up:
@@ -84,24 +80,24 @@ def check_ids(index: ExecutionIndex, made: list[Execution]) -> None:
         assert index.by_call(each.call_id) is (each if id(each) in kept else None)
 
 
-def test_x2_one_that_is_taken_back_is_in_the_place_of_what_was_known_of_it() -> None:
+def test_x2_a_recovered_execution_replaces_the_older_entry() -> None:
     index = ExecutionIndex(RETAIN)
-    first, second = entered(index, 1, named=True), entered(index, 2)
+    first, second = added(index, 1, named=True), added(index, 2)
     ended(index, first)
     first.lose()
     assert not index.holds("x1")
     again = Execution("x1", "call-1", NO_TOOL, "none", cast("Any", None), b"{}", 2.0, 2.0)
-    index.take_back(again)
+    index.add_recovered(again)
     assert index.entries == [again, second]
     assert (index.by_id["x1"], index.by_call("call-1"), index.finished) == (again, again, 0)
     assert list(index.by_id) == ["x1", "x2"]
 
 
-def test_x2_what_is_not_in_it_is_not_counted_when_it_ends() -> None:
+def test_x2_an_execution_that_is_not_indexed_is_not_counted_when_it_ends() -> None:
     index = ExecutionIndex(RETAIN)
-    replaced = entered(index, 1)
+    replaced = added(index, 1)
     again = Execution("x1", "x1", NO_TOOL, "none", cast("Any", None), b"{}", 2.0, 2.0)
-    index.take_back(again)
+    index.add_recovered(again)
     elsewhere = Execution("x2", "x2", NO_TOOL, "none", cast("Any", None), b"{}", 2.0, 2.0)
     for execution in (replaced, elsewhere):
         execution.mark_stored()  # as is every execution that other processes can know
@@ -111,28 +107,28 @@ def test_x2_what_is_not_in_it_is_not_counted_when_it_ends() -> None:
     assert index.finished == 1
 
 
-def test_x2_each_gets_into_the_table_of_ids_once() -> None:
+def test_x2_each_execution_is_added_to_the_table_of_ids_once() -> None:
     class Watched(list[Execution]):
-        taken = 0
+        read = 0
 
         def __getitem__(self, place: Any) -> Any:
             found = super().__getitem__(place)
-            self.taken += len(found) if isinstance(place, slice) else 1
+            self.read += len(found) if isinstance(place, slice) else 1
             return found
 
         def __iter__(self) -> Iterator[Execution]:
-            self.taken += len(self)
+            self.read += len(self)
             return super().__iter__()
 
     index = ExecutionIndex(10_000)
     index.entries = entries = Watched()
     for number in range(1_000):
-        entered(index, number)
+        added(index, number)
         assert index.holds(f"x{number}")
-    assert entries.taken == 1_000
+    assert entries.read == 1_000
 
 
-def test_x2_many_that_live_are_not_passed_at_every_call(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_x2_live_executions_are_not_visited_at_every_call(monkeypatch: pytest.MonkeyPatch) -> None:
     index, passes, forget = ExecutionIndex(RETAIN), 0, ExecutionIndex.forget
 
     def counted(index: ExecutionIndex) -> None:
@@ -142,9 +138,9 @@ def test_x2_many_that_live_are_not_passed_at_every_call(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(ExecutionIndex, "forget", counted)
     for number in range(1_000):
-        entered(index, number)
+        added(index, number)
     passes = 0
     for number in range(1_000, 3_000):
-        ended(index, entered(index, number))
+        ended(index, added(index, number))
     assert passes <= 2_000 / 125 + 1
     assert len(index.entries) <= 1_000 + RETAIN + 125

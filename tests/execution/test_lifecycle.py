@@ -1,4 +1,4 @@
-"""The states of an execution and the events that tell of them (X1, X3)."""
+"""The states of an execution and the events that report them (X1, X3)."""
 
 import asyncio
 import logging
@@ -32,7 +32,7 @@ def test_x1_table_has_every_status_and_only_the_moves_of_the_specification() -> 
 
 @pytest.mark.parametrize("current", Status)
 @pytest.mark.parametrize("target", Status)
-def test_x1_move_admits_what_the_table_has_and_nothing_else(current: Status, target: Status) -> None:
+def test_x1_move_admits_exactly_the_transitions_of_the_table(current: Status, target: Status) -> None:
     if target in TRANSITIONS[current]:
         assert move(current, target) is target
     else:
@@ -148,7 +148,7 @@ step = st.one_of(
 
 
 class Play:
-    """Handlers that do what they are told, and a runtime around them."""
+    """A runtime with handlers that the test controls."""
 
     def __init__(self) -> None:
         self.inboxes: dict[str, asyncio.Queue[str]] = {}
@@ -258,7 +258,7 @@ class Play:
 
 
 def no_faults(run: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run it, and see that the runtime had nothing to say against itself."""
+    """Run the state machine, and check that the runtime logged no error."""
     seen: list[str] = []
     handler = logging.Handler()
     handler.emit = lambda record: seen.append(record.getMessage())

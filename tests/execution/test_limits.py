@@ -1,4 +1,4 @@
-"""Who may run now, who waits, and in which order (X9)."""
+"""Slots: the calls that run, those that are queued, and their order (X9)."""
 
 import asyncio
 import sys
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Works:
-    """A tool whose calls end when they are told to, in the order in which they began."""
+    """A tool whose calls end when the test says so, in the order in which they began."""
 
     def __init__(self, name: str = "work", **options: Any) -> None:
         self.began: list[str] = []
@@ -184,7 +184,7 @@ async def test_x9_fair_between_users_also_where_a_tool_is_full() -> None:
 
 
 async def test_x9_one_user_cannot_fill_the_queue_for_the_others() -> None:
-    """However many users fill what they may, there is room for the next one."""
+    """Any number of users can fill their share of the queue, and the next user still has room."""
     works = Works()
     async with Harness(works.tool, limits=Limits(total=1, queue=100)) as harness:
         await call(harness.session, "first")
@@ -202,8 +202,8 @@ async def test_x9_one_user_cannot_fill_the_queue_for_the_others() -> None:
         assert (await harness.session.call("work", {"name": "w"})).queued
 
 
-async def test_x9_next_call_is_found_without_walking_over_those_who_cannot_run() -> None:
-    """Many sessions wait for a full tool, and many users have all their places: the others' calls do not pay for it."""
+async def test_x9_the_next_call_is_found_without_visiting_calls_that_cannot_run() -> None:
+    """Sessions that wait for a full tool and users without a free slot do not slow the calls of others down."""
     full, free, steps = Works("full", concurrency=1), Works("free"), 0
     limits = Limits(per_user=1, queue=100_000)
 
@@ -252,7 +252,7 @@ async def test_x9_order_within_a_session_is_that_of_the_calls() -> None:
         assert began == ["a", "b", "c", "d", "e"]
 
 
-async def test_x9_newcomer_overtakes_only_those_who_could_not_run() -> None:
+async def test_x9_a_new_call_overtakes_only_calls_that_cannot_run() -> None:
     works, free = Works(concurrency=1), Works("free")
     async with Harness(works.tool, free.tool, limits=Limits(total=2)) as harness:
         await call(harness.session, "a", "b")
@@ -287,7 +287,7 @@ async def test_x9_queued_call_is_promoted_after_its_budget() -> None:
 
 
 async def test_x9_many_queued_calls_that_fail_at_once_are_all_answered() -> None:
-    """Each frees its place in the moment it gets it: that must not pile up."""
+    """Each call frees its slot as soon as it gets it, which must not recurse."""
     works = Works(concurrency=1)
     async with Harness(works.tool, keep_executions=5_000) as harness:
         await call(harness.session, "first")
@@ -321,7 +321,7 @@ async def test_x9_long_queue_costs_no_more_per_call() -> None:
 # Calls of handlers
 
 
-async def test_x9_parents_do_not_starve_their_children() -> None:
+async def test_x9_parents_do_not_starve_their_nested_calls() -> None:
     @tool
     async def child(name: Annotated[str, "Which"]) -> str:
         """Answer after a while."""
@@ -339,8 +339,8 @@ async def test_x9_parents_do_not_starve_their_children() -> None:
         assert [(await each).value for each in calls] == ["a", "b", "c"]
 
 
-async def test_x9_queued_child_is_not_held_up_by_those_who_wait_for_its_parent() -> None:
-    """The child's tool is full; when it is free the child comes, though its session has no place for others."""
+async def test_x9_a_queued_nested_call_is_not_blocked_by_calls_that_wait_for_its_parent() -> None:
+    """A queued nested call starts when its tool is free, even if its session has no free slot."""
     go = asyncio.Event()
 
     @tool(concurrency=1, mode="background")
@@ -367,7 +367,7 @@ async def test_x9_queued_child_is_not_held_up_by_those_who_wait_for_its_parent()
         assert (await harness.session.result(waiting.execution_id)).value == "leaf"
 
 
-async def test_x9_tool_that_calls_itself_with_one_place_is_told_so() -> None:
+async def test_x9_a_tool_that_calls_itself_with_one_slot_is_refused() -> None:
     @tool(concurrency=1)
     async def again(ctx: ToolContext, depth: Annotated[int, "How deep"]) -> int:
         """Call itself."""
@@ -383,7 +383,7 @@ async def test_x9_tool_that_calls_itself_with_one_place_is_told_so() -> None:
         assert (await harness.session.call("again", {"depth": 0})).value == 0
 
 
-async def test_x9_tools_that_wait_for_each_others_places_are_told_so() -> None:
+async def test_x9_tools_that_wait_for_each_others_slots_are_refused() -> None:
     @tool(concurrency=1)
     async def left(ctx: ToolContext, then: Annotated[str, "What to call"]) -> str:
         """Wait, and call another."""
@@ -404,7 +404,7 @@ async def test_x9_tools_that_wait_for_each_others_places_are_told_so() -> None:
         assert harness.runtime.manager._slots._holders == {}
 
 
-async def test_x9_a_call_waits_for_a_place_that_its_caller_holds_if_there_is_another() -> None:
+async def test_x9_a_nested_call_waits_for_a_slot_that_another_call_will_release() -> None:
     @tool(concurrency=2)
     async def work(ctx: ToolContext, what: Annotated[str, "What to do"]) -> str:
         """Wait, or call itself."""
@@ -421,7 +421,7 @@ async def test_x9_a_call_waits_for_a_place_that_its_caller_holds_if_there_is_ano
         assert (await second).value == "end"
 
 
-async def test_x9_a_tool_that_is_lent_takes_nobody_elses_places() -> None:
+async def test_x9_a_session_tool_takes_no_slots_of_other_sessions() -> None:
     async with Harness() as harness:
         sessions = [harness.session, await harness.runtime.open("other", "tester")]
         waits = asyncio.Event()
@@ -444,7 +444,7 @@ async def test_x9_a_tool_that_is_lent_takes_nobody_elses_places() -> None:
         assert harness.runtime.manager._slots._holders == {}
 
 
-async def test_x9_places_are_given_back_however_it_ends() -> None:
+async def test_x9_slots_are_released_for_every_kind_of_end() -> None:
     @tool(concurrency=1)
     async def fails(how: Annotated[str, "How"]) -> int:
         """End in some way."""

@@ -78,7 +78,7 @@ async def test_m1_default_budget_is_ten_seconds() -> None:
 
 
 async def test_m1_call_that_ends_at_its_budget_is_not_promoted_twice() -> None:
-    """The end and the budget fall together: there is one answer, and it is true."""
+    """The call ends exactly at its budget: the caller gets one correct outcome."""
 
     @tool(inline_budget=5.0, total_timeout=5.0)
     async def slow() -> int:
@@ -141,7 +141,7 @@ async def test_m2_progress_is_seen_and_a_stop_is_heard_while_a_handler_never_wai
 
     @tool(mode="background")
     async def busy(ctx: ToolContext) -> None:
-        """Work, and only ever tell about it."""
+        """Report progress without ever waiting."""
         for step in range(1_000):
             await ctx.progress("working", step / 1_000)
 
@@ -192,7 +192,7 @@ async def test_m2_async_generator_yields_partial_results_and_the_last_is_the_res
         assert events == [("tool_partial", 0), ("tool_partial", 1), ("tool_partial", 2), ("tool_result", 3)]
 
 
-async def test_m2_what_a_generator_yields_is_told_at_once() -> None:
+async def test_m2_yielded_values_are_published_at_once() -> None:
     go = asyncio.Event()
 
     @tool
@@ -209,12 +209,12 @@ async def test_m2_what_a_generator_yields_is_told_at_once() -> None:
         assert [event.data["value"] for event in harness.events() if event.kind == "tool_partial"] == ["first"]
         go.set()
         assert (await harness.session.result(outcome.execution_id)).value == "third"
-        told = [(event.kind, event.data["value"]) for event in harness.events()[3:]]
-        assert told == [("tool_partial", "first"), ("tool_partial", "second"), ("tool_result", "third")]
+        reported = [(event.kind, event.data["value"]) for event in harness.events()[3:]]
+        assert reported == [("tool_partial", "first"), ("tool_partial", "second"), ("tool_result", "third")]
 
 
 @pytest.mark.parametrize("waits", [False, True])
-async def test_m2_what_a_generator_yields_before_it_fails_is_told(waits: bool) -> None:
+async def test_m2_values_yielded_before_a_failure_are_published(waits: bool) -> None:
     @tool
     async def breaks() -> AsyncIterator[str]:
         """Break after two parts."""
@@ -227,11 +227,11 @@ async def test_m2_what_a_generator_yields_before_it_fails_is_told(waits: bool) -
     async with Harness(breaks) as harness:
         outcome = await harness.session.call("breaks")
         assert (await harness.session.result(outcome.execution_id)).status == "failed"
-        told = [(event.kind, event.data.get("value")) for event in harness.events()[3:]]
-        assert told == [("tool_partial", "first"), ("tool_partial", "second"), ("tool_result", None)]
+        reported = [(event.kind, event.data.get("value")) for event in harness.events()[3:]]
+        assert reported == [("tool_partial", "first"), ("tool_partial", "second"), ("tool_result", None)]
 
 
-async def test_m2_a_last_value_with_clean_up_that_waits_is_told_and_is_the_result() -> None:
+async def test_m2_a_last_value_before_clean_up_that_waits_is_published_and_is_the_result() -> None:
     @tool
     async def cleaned() -> AsyncIterator[int]:
         """Clean up at the end."""
@@ -246,12 +246,12 @@ async def test_m2_a_last_value_with_clean_up_that_waits_is_told_and_is_the_resul
         assert harness.kinds()[3:] == ["tool_partial", "tool_result"]
 
 
-async def test_m2_a_part_that_cannot_be_told_fails_where_the_generator_waits() -> None:
+async def test_m2_a_partial_result_that_cannot_be_published_fails_where_the_generator_waits() -> None:
     steps: list[str] = []
 
     @tool
     async def odd() -> AsyncIterator[Any]:
-        """Yield what is not JSON."""
+        """Yield a value that is not JSON."""
         try:
             yield object()
             await asyncio.Event().wait()
@@ -267,7 +267,7 @@ async def test_m2_a_part_that_cannot_be_told_fails_where_the_generator_waits() -
         assert steps == ["clean"]
 
 
-async def test_m2_generator_may_wait_for_what_others_wait_for_too() -> None:
+async def test_m2_generator_may_await_a_future_that_others_await() -> None:
     shared = asyncio.get_running_loop().create_future()
 
     async def other() -> str:
@@ -352,7 +352,7 @@ async def test_m2_stages_and_messages_are_any_text() -> None:
         assert b"\n" not in event.encoded
 
 
-async def test_m6_progress_is_for_people_and_never_in_what_the_model_reads() -> None:
+async def test_m6_progress_is_never_part_of_the_model_messages() -> None:
     async with Harness(report) as harness:
         outcome = await harness.session.call("report")
         final = await harness.session.result(outcome.execution_id)

@@ -1,4 +1,4 @@
-"""Tools that call tools: one deadline, one end, honest errors."""
+"""Nested calls share the deadline and the end of their parent, and report their own errors."""
 
 import asyncio
 from typing import Annotated
@@ -70,7 +70,9 @@ async def test_x4_errors_of_a_nested_call_propagate() -> None:
     ids=["rate limited", "said to be retryable", "transient"],
 )
 @pytest.mark.parametrize("idempotent", [False, True])
-async def test_x5_what_an_inner_call_says_of_itself_lets_nothing_run_twice(error: ToolError, idempotent: bool) -> None:
+async def test_x5_a_retryable_error_of_a_nested_call_does_not_retry_the_parent(
+    error: ToolError, idempotent: bool
+) -> None:
     paid: list[int] = []
 
     @tool
@@ -92,7 +94,7 @@ async def test_x5_what_an_inner_call_says_of_itself_lets_nothing_run_twice(error
     assert len(paid) == (FIXED.max_attempts if idempotent else 1)
 
 
-async def test_x5_a_handler_sees_what_an_inner_call_said_and_may_decide_itself() -> None:
+async def test_x5_a_handler_sees_the_error_of_a_nested_call_and_may_handle_it() -> None:
     @tool
     async def refuse() -> None:
         """Refuse."""
@@ -111,11 +113,11 @@ async def test_x5_a_handler_sees_what_an_inner_call_said_and_may_decide_itself()
         assert (await harness.session.call("careful")).value == "rate_limited 3.0"
 
 
-async def test_x3_the_story_of_a_caller_begins_before_that_of_what_it_calls() -> None:
+async def test_x3_the_events_of_a_caller_come_before_those_of_its_nested_call() -> None:
     async with Harness(ask, double) as harness:
         await harness.session.call("ask", {"name": "double", "number": 1})
-        told = [(event.kind, event.data["tool"]) for event in harness.events()]
-    assert told[:4] == [
+        reported = [(event.kind, event.data["tool"]) for event in harness.events()]
+    assert reported[:4] == [
         ("tool_started", "ask"),
         ("tool_validating", "ask"),
         ("tool_executing", "ask"),
@@ -156,7 +158,7 @@ async def test_x8_another_attempt_begins_without_the_calls_of_the_one_before() -
         await asyncio.gather(*begun, return_exceptions=True)
 
 
-async def test_x9_a_loop_of_inner_calls_holds_nobody_up() -> None:
+async def test_x9_a_loop_of_nested_calls_yields_to_other_tasks() -> None:
     @tool
     async def loop(ctx: ToolContext) -> None:
         """Call again and again."""
@@ -262,7 +264,7 @@ async def test_x8_handler_that_gives_up_on_a_nested_call_cancels_it() -> None:
         assert [record.status for record in harness.session.executions()] == ["succeeded", "cancelled"]
 
 
-async def test_x8_nested_calls_that_nobody_awaits_end_with_their_parent() -> None:
+async def test_x8_nested_calls_that_are_not_awaited_end_with_their_parent() -> None:
     @tool
     async def hang() -> None:
         """Hang."""
@@ -286,7 +288,7 @@ async def test_x8_nested_calls_that_nobody_awaits_end_with_their_parent() -> Non
             await tasks[0]
 
 
-async def test_g6_nested_call_sees_only_what_the_session_sees() -> None:
+async def test_g6_nested_call_sees_only_the_tools_of_the_session() -> None:
     @tool(namespace="hidden")
     async def secret() -> int:
         """Be hidden."""

@@ -1,4 +1,4 @@
-"""There is one path for every call. The plain one that is measured has everything that any call has."""
+"""There is one path for every call: the plain call of the benchmark has all features of any other call."""
 
 import ast
 import asyncio
@@ -21,7 +21,7 @@ FIXED = RetryPolicy(max_attempts=2, base_delay=1.0, strategy="fixed")  # pyright
 
 
 class Plain:
-    """The tool of the benchmark: async, without a context, two numbers. What happens in it is decided outside."""
+    """The tool of the benchmark: async, without a context, two numbers. The test decides its behaviour."""
 
     def __init__(self) -> None:
         self.waits: asyncio.Event | None = None
@@ -39,7 +39,7 @@ class Plain:
 
 
 def calls_of(tree: ast.AST, *names: str) -> list[tuple[str, str]]:
-    """Every function that calls one of these attributes, with the attribute."""
+    """List the functions that use one of these attributes, each with the attribute."""
     found: list[tuple[str, str]] = []
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):

@@ -1,4 +1,4 @@
-"""What is known about an execution at each of its stages, and what nobody may see of it (X2)."""
+"""The record of an execution at each of its stages, without its secrets (X2)."""
 
 import asyncio
 import json

@@ -98,7 +98,7 @@ def test_x12_excerpt_keeps_head_and_tail(text: str, limit: int) -> None:
         assert f"{len(text) - limit:,} of {len(text):,}" in shown
 
 
-async def test_x12_result_that_is_not_what_was_promised_is_a_failure() -> None:
+async def test_x12_a_result_of_the_wrong_type_is_a_failure() -> None:
     @tool
     async def wrong(what: Annotated[str, "What"]) -> int:
         """Return something else."""

@@ -1,4 +1,4 @@
-"""When a failed attempt is made again, and how (X5)."""
+"""Retries of failed attempts: the decision, the delay and the arguments (X5)."""
 
 from typing import Annotated, Any
 
@@ -235,7 +235,7 @@ async def test_x5_each_attempt_has_fresh_arguments_and_the_same_key() -> None:
     async def place(
         ctx: ToolContext, order: Annotated[Order, "The order"], labels: Annotated[list[str], "Labels"]
     ) -> int:
-        """Place an order, and spoil what it was given."""
+        """Place an order, and change its arguments."""
         seen.append((ctx.attempt, ctx.idempotency_key, ctx.call_id, ctx.execution_id, [*order.lines], [*labels]))
         order.lines.append("more")
         labels.clear()

@@ -1,4 +1,4 @@
-"""Tasks of calls: what a coroutine sees in its first step is what it sees in any other."""
+"""Tasks of calls: a coroutine cannot distinguish its first step from later ones."""
 
 import asyncio
 import gc
@@ -24,7 +24,7 @@ Work = Coroutine[Any, Any, None]
 Begin = Callable[[Work], Awaitable["asyncio.Task[None]"]]
 
 DEPTH = 12
-"""How deep chains of calls are here."""
+"""The depth of the chains of calls."""
 
 place: ContextVar[str] = ContextVar("place", default="nowhere")
 
@@ -58,7 +58,7 @@ def this() -> asyncio.Task[Any]:
 
 @contextmanager
 def without_gc() -> Generator[None]:
-    """Only what nothing refers to any more is freed here, no cycles."""
+    """Disable the garbage collector, so that only reference counts free objects."""
     gc.collect()
     gc.disable()
     try:
@@ -93,7 +93,7 @@ async def test_the_current_task_is_a_real_one_and_stays_the_same(begin: Begin) -
     assert (task.done(), task.cancelled(), task.exception()) == (True, False, None)
 
 
-async def test_what_ends_in_its_first_step_is_done_after_it(begin: Begin) -> None:
+async def test_a_task_that_ends_in_its_first_step_is_done_after_it(begin: Begin) -> None:
     seen: list[Any] = []
 
     async def work() -> None:
@@ -132,7 +132,7 @@ async def test_an_error_that_ends_a_coroutine_in_its_first_step_ends_its_task_al
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-def test_what_ends_the_process_comes_through(error: type[BaseException]) -> None:
+def test_an_exception_that_ends_the_process_propagates(error: type[BaseException]) -> None:
     async def stop() -> None:
         raise error
 
@@ -190,7 +190,7 @@ async def test_start_outside_of_any_task() -> None:
         (lambda: asyncio.get_running_loop().create_future(), "yield was used instead of yield from"),
     ],
 )
-async def test_what_cannot_be_waited_for_is_told_to_the_coroutine(
+async def test_awaiting_an_invalid_object_raises_in_the_coroutine(
     begin: Begin, given: Callable[[], Any], message: str
 ) -> None:
     errors: list[str] = []
@@ -223,7 +223,7 @@ async def test_waiting_for_itself_is_an_error(begin: Begin) -> None:
 
 
 async def test_many_wait_for_one_future_in_the_same_turn(begin: Begin) -> None:
-    """A future that is on its way to a task is not one that nobody else may await."""
+    """Other tasks may await a future that a task already awaits."""
     future = asyncio.get_running_loop().create_future()
     got: list[int] = []
 
@@ -400,9 +400,7 @@ LIMITS = [
 
 
 @pytest.mark.parametrize("limited", LIMITS)
-async def test_limits_hit_the_coroutine_that_opened_them_and_nobody_else(
-    begin: Begin, limited: Callable[[], Work]
-) -> None:
+async def test_a_timeout_affects_only_the_coroutine_that_opened_it(begin: Begin, limited: Callable[[], Work]) -> None:
     steps: list[str] = []
 
     async def work() -> None:
@@ -424,7 +422,7 @@ async def test_limits_hit_the_coroutine_that_opened_them_and_nobody_else(
 
 
 @pytest.mark.parametrize("limited", LIMITS)
-async def test_limits_of_a_handler_hit_the_handler_and_nobody_else(limited: Callable[[], Work]) -> None:
+async def test_a_timeout_of_a_handler_affects_only_the_handler(limited: Callable[[], Work]) -> None:
     @tool
     async def inner() -> str:
         """Wait, with a limit."""
@@ -443,7 +441,7 @@ async def test_limits_of_a_handler_hit_the_handler_and_nobody_else(limited: Call
         assert this().cancelling() == 0
 
 
-async def test_limits_of_the_caller_hit_the_caller_alone() -> None:
+async def test_a_timeout_of_the_caller_affects_only_the_caller() -> None:
     go = asyncio.Event()
     steps: list[str] = []
 
@@ -475,7 +473,7 @@ async def test_limits_of_the_caller_hit_the_caller_alone() -> None:
         lambda: asyncio.TaskGroup(),
     ],
 )
-async def test_what_is_opened_and_closed_in_the_first_step_does_not_hit_the_next(
+async def test_a_scope_that_is_closed_in_the_first_step_does_not_affect_later_steps(
     begin: Begin, enter: Callable[[], Any]
 ) -> None:
     async def short() -> None:
@@ -566,7 +564,7 @@ MOMENTS = ["in the first step", "right after it", "while it waits"]
 
 
 class Waits:
-    """What a coroutine may wait for, and how that fares."""
+    """The awaitables of a coroutine, and their outcomes."""
 
     def __init__(self) -> None:
         self.future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -609,10 +607,10 @@ WAITS = [
 @pytest.mark.parametrize("message", [None, "enough"])
 @pytest.mark.parametrize("wait", WAITS)
 @pytest.mark.parametrize("moment", MOMENTS)
-async def test_x8_a_cancelled_coroutine_is_told_once_where_it_waits(
+async def test_x8_a_cancelled_coroutine_is_cancelled_once_where_it_waits(
     begin: Begin, moment: str, wait: Callable[[Waits], Work], message: str | None
 ) -> None:
-    told: list[tuple[Any, ...]] = []
+    raised: list[tuple[Any, ...]] = []
     waits = Waits()
     cancel = partial(asyncio.Task[None].cancel, msg=message)
 
@@ -622,10 +620,10 @@ async def test_x8_a_cancelled_coroutine_is_told_once_where_it_waits(
         try:
             await wait(waits)
         except asyncio.CancelledError as error:
-            told.append(error.args)
+            raised.append(error.args)
         assert this().cancelling() == 1
-        await asyncio.sleep(0)  # it is not told again
-        told.append(("went on",))
+        await asyncio.sleep(0)  # it is not cancelled again
+        raised.append(("went on",))
 
     task = await begin(work())
     if moment == "right after it":
@@ -635,8 +633,8 @@ async def test_x8_a_cancelled_coroutine_is_told_once_where_it_waits(
         cancel(task)
     await task
     if wait is not Waits.on_a_scope:  # where AnyIO speaks
-        assert told[0] == (() if message is None else (message,))
-    assert len(told) == 2
+        assert raised[0] == (() if message is None else (message,))
+    assert len(raised) == 2
     if wait is Waits.on_a_future:
         assert waits.future.cancelled()
     if wait in (Waits.on_a_task, Waits.on_several):
@@ -672,19 +670,19 @@ async def test_x8_a_coroutine_that_lets_itself_be_cancelled_ends_as_a_cancelled_
 
 async def test_x8_a_coroutine_whose_future_was_done_is_cancelled_all_the_same(begin: Begin) -> None:
     future = asyncio.get_running_loop().create_future()
-    told: list[str] = []
+    raised: list[str] = []
 
     async def work() -> None:
         try:
             await future
         except asyncio.CancelledError:
-            told.append("cancelled")
+            raised.append("cancelled")
 
     task = await begin(work())
     future.set_result(None)
     task.cancel()
     await task
-    assert told == ["cancelled"]
+    assert raised == ["cancelled"]
 
 
 async def test_x8_a_coroutine_that_cancels_itself_and_ends(begin: Begin) -> None:
@@ -700,21 +698,21 @@ async def test_x8_a_coroutine_that_cancels_itself_and_ends(begin: Begin) -> None
 
 
 async def test_x8_a_cancelled_coroutine_may_go_on_and_be_cancelled_again(begin: Begin) -> None:
-    told: list[int] = []
+    raised: list[int] = []
 
     async def work() -> None:
         for number in range(3):
             try:
                 await for_ever()
             except asyncio.CancelledError:
-                told.append(number)
+                raised.append(number)
 
     task = await begin(work())
     for number in range(3):
         task.cancel()
-        task.cancel()  # of which it is told once
+        task.cancel()  # which is raised once
         await settle(3)
-        assert told == [*range(number + 1)]
+        assert raised == [*range(number + 1)]
     await task
     assert task.cancelling() == 6
 
@@ -742,7 +740,7 @@ async def test_x8_a_child_that_is_waited_for_may_ignore_its_cancellation(begin: 
 
 
 @pytest.mark.skipif(sys.version_info < (3, 13), reason="before, a request to cancel could not be taken back")
-async def test_x8_a_cancellation_that_is_taken_back_in_the_first_step_is_not_told(begin: Begin) -> None:
+async def test_x8_a_cancellation_that_is_undone_in_the_first_step_is_not_raised(begin: Begin) -> None:
     steps: list[str] = []
 
     async def work() -> None:
@@ -841,7 +839,7 @@ async def test_a_loop_whose_tasks_begin_at_once(begin: Begin) -> None:
 
 @pytest.mark.parametrize("how", ["returns", "fails", "is failed", "is cancelled", "is cancelled at once", "ignores it"])
 async def test_nothing_of_a_coroutine_outlives_it(begin: Begin, how: str) -> None:
-    """Not in a cycle of an error and the frames of its traceback, which only the garbage collector would free."""
+    """There is no cycle of an error and its traceback, which only the garbage collector would free."""
 
     async def work(thing: Thing) -> None:
         try:
@@ -937,7 +935,7 @@ async def test_a_record_of_a_failure_keeps_nothing_of_the_caller(turns: int) -> 
         assert harness.session.executions()[0].error is not None
 
 
-async def test_what_was_waited_for_is_not_kept(begin: Begin) -> None:
+async def test_an_awaited_future_is_not_kept(begin: Begin) -> None:
     go = asyncio.Event()
 
     async def work(future: asyncio.Future[Thing]) -> None:
@@ -958,7 +956,7 @@ async def test_what_was_waited_for_is_not_kept(begin: Begin) -> None:
         await task
 
 
-async def test_an_error_that_was_dealt_with_is_not_seen_by_what_follows(begin: Begin) -> None:
+async def test_a_handled_error_is_not_the_context_of_later_errors(begin: Begin) -> None:
     found: list[Any] = []
 
     async def work() -> None:

@@ -1,4 +1,4 @@
-"""Handlers that are not async run in a bounded number of threads, and stall nobody (X11)."""
+"""Handlers that are not async run in a bounded number of threads, and do not block other calls (X11)."""
 
 import asyncio
 import threading
@@ -52,7 +52,7 @@ async def test_x11_sync_handlers_are_bounded_and_do_not_block_the_loop() -> None
         assert most == 3
 
 
-async def test_x11_threads_that_nobody_waits_for_keep_their_place_until_they_end() -> None:
+async def test_x11_abandoned_threads_count_until_they_end() -> None:
     go, entered = threading.Event(), threading.Event()
     count = 0
 
@@ -82,7 +82,7 @@ async def test_x11_threads_that_nobody_waits_for_keep_their_place_until_they_end
         assert harness.runtime.manager._runner.threads.busy == 0
 
 
-async def test_x11_place_is_given_back_when_the_function_fails_or_never_runs() -> None:
+async def test_x11_a_thread_is_released_when_the_function_fails_or_never_runs() -> None:
     threads = Threads(1)
 
     def fail() -> None:
@@ -151,7 +151,7 @@ async def test_x11_one_user_cannot_take_all_threads_and_free_ones_go_to_each_use
                 each.set()
 
 
-async def test_x11_one_who_stops_waiting_for_a_thread_leaves_no_trace() -> None:
+async def test_x11_a_caller_that_stops_waiting_for_a_thread_leaves_the_queue() -> None:
     threads, go = Threads(1), threading.Event()
     holds = asyncio.ensure_future(threads.run(lambda: go.wait(10), "ann"))
     await settle()

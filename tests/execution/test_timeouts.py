@@ -95,7 +95,7 @@ async def test_x7_total_timeout_within_a_delay_and_within_the_queue() -> None:
 
     @tool(total_timeout=3.0, concurrency=1)
     async def one() -> int:
-        """One at a time, which never ends."""
+        """Run alone, and never end."""
         await harness.clock.sleep(2.5)
         await asyncio.Event().wait()
         return 1
@@ -162,7 +162,7 @@ async def test_x7_deadline_is_in_the_context() -> None:
 async def test_x7_value_returned_after_the_timeout_is_discarded() -> None:
     @tool(timeout=5.0)
     async def stubborn() -> str:
-        """Return although it was told to stop."""
+        """Return despite the cancellation."""
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
@@ -178,7 +178,7 @@ async def test_x7_value_returned_after_the_timeout_is_discarded() -> None:
 
 
 @pytest.mark.parametrize("limit", ["timeout", "total_timeout"])
-async def test_x7_who_lets_nobody_look_at_the_time_is_too_late_all_the_same(limit: str) -> None:
+async def test_x7_a_handler_that_blocks_the_loop_past_its_deadline_fails(limit: str) -> None:
     options: Any = {limit: 1.0}
     async with Harness() as harness:
 

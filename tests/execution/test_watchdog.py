@@ -1,4 +1,4 @@
-"""A handler that has blocked the event loop is named, in the log and to the people who waited."""
+"""A handler that has blocked the event loop is named in the log and on the boards of its sessions (X11)."""
 
 import asyncio
 import functools
@@ -37,11 +37,11 @@ async def test_x11_handler_that_blocks_the_loop_is_named(caplog: pytest.LogCaptu
         assert event.data["tool"] == "rude"
         assert 0.1 < event.data["seconds"] < 2
         assert "The tool rude blocked everything for" in event.data["message"]
-        assert other.board.last_seq == 0, "nobody else's business"
+        assert other.board.last_seq == 0, "other sessions are not notified"
     assert "the handler of rude has blocked the event loop" in caplog.text
 
 
-async def test_x11_handlers_that_wait_are_not_accused(caplog: pytest.LogCaptureFixture) -> None:
+async def test_x11_handlers_that_wait_are_not_reported(caplog: pytest.LogCaptureFixture) -> None:
     async with Runtime([rude, polite], blocked_after=0.1) as runtime:
         session = await runtime.open("s", "u")
         assert (await session.call("polite")).value == "done"
@@ -112,7 +112,7 @@ BLOCKING = {
 
 
 @pytest.mark.parametrize("handler", BLOCKING.values(), ids=BLOCKING)
-async def test_x11_however_a_handler_is_made_it_is_named(handler: Any, caplog: pytest.LogCaptureFixture) -> None:
+async def test_x11_a_blocking_handler_of_any_form_is_named(handler: Any, caplog: pytest.LogCaptureFixture) -> None:
     culprit = tool(name="culprit", description="Block.")(handler)
     bystander = tool(name="bystander", description="Wait.", mode="background")(decorated(idle))
     async with Runtime([culprit, bystander], blocked_after=0.1) as runtime:

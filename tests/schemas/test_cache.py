@@ -63,7 +63,7 @@ def test_s6_a_tool_registered_for_dialects_is_ready(generated: list[str]) -> Non
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_s6_schema_returns_a_copy_of_ones_own(dialect: str) -> None:
+def test_s6_schema_returns_a_copy(dialect: str) -> None:
     made = make("act")
     before = made.schema(dialect)
     _spoil(made.schema(dialect))

@@ -1,4 +1,4 @@
-"""S2 and S3: the default form, with everything that is easily mistaken on the way to it."""
+"""S2 and S3: the default form, and the schemas that are easily mistaken for others."""
 
 import time
 from dataclasses import dataclass, field
@@ -465,7 +465,7 @@ def test_s3_names_that_a_reference_must_escape(cleaned: Any) -> None:
         ({"items": "string"}, "it has 'string' instead of a schema"),
     ],
 )
-def test_s2_what_is_no_schema_is_refused(schema: Any, message: str) -> None:
+def test_s2_an_invalid_schema_is_refused(schema: Any, message: str) -> None:
     with pytest.raises(SchemaError) as caught:
         clean(schema)
     assert message in str(caught.value)
@@ -497,7 +497,7 @@ def test_s2_ten_thousand_references_in_a_row_are_refused_without_a_crash() -> No
         clean({"$ref": "#/$defs/0", "$defs": {**chain, "10000": {"type": "string"}}})
 
 
-def test_s2_a_deep_schema_within_the_limit_is_taken(cleaned: Any) -> None:
+def test_s2_a_deep_schema_within_the_limit_is_accepted(cleaned: Any) -> None:
     schema: dict[str, Any] = {"type": "string"}
     for _ in range(MAX_DEPTH - 1):
         schema = {"type": "array", "items": schema}

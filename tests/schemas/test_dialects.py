@@ -1,4 +1,4 @@
-"""S1, S2 and S3: what each dialect wraps, what it loosens, and what it refuses with which path."""
+"""S1, S2 and S3: the form of each dialect, the constraints that it loosens, and the types that it refuses by path."""
 
 from enum import IntEnum
 from typing import Annotated, Any, Literal
@@ -460,7 +460,7 @@ def test_s3_mcp_keeps_definitions_of_a_wrapped_output_at_the_root() -> None:
     assert output["$defs"].keys() == {"Node"}
 
 
-def test_s1_mcp_does_not_wrap_objects_and_leaves_out_what_is_not_known() -> None:
+def test_s1_mcp_does_not_wrap_objects_and_leaves_out_unknown_annotations() -> None:
     assert taking(int, output=Item).schema("mcp")["outputSchema"]["properties"].keys() == {"sku", "count"}
     assert taking(int, output=dict[str, int]).schema("mcp")["outputSchema"] == {
         "type": "object",
@@ -469,7 +469,7 @@ def test_s1_mcp_does_not_wrap_objects_and_leaves_out_what_is_not_known() -> None
     assert "outputSchema" not in taking(int, output=Any).schema("mcp")
 
 
-def test_s2_a_dynamic_tool_speaks_every_dialect() -> None:
+def test_s2_a_dynamic_tool_has_a_schema_in_every_dialect() -> None:
     async def handler(arguments: dict[str, Any]) -> None: ...
 
     schema = {"properties": {"a": {"type": ["string", "null"], "description": "A"}}, "required": ["a"]}

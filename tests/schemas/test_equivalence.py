@@ -31,7 +31,7 @@ QUICK = settings(
 )
 LONG = settings(QUICK, max_examples=2000)
 MUTATIONS = 8
-"""How many broken values are tried on each model."""
+"""The number of invalid values per model."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Annotated
 import pytest
 
 from callboard import Limits, Runtime, tool
-from callboard.execution.admission import MOST_INTERRUPTIONS
+from callboard.execution.admission import MAX_INTERRUPTIONS
 from callboard.sessions.session import live_session
 from callboard.storage.change import Change, ExecutionWrite
 from callboard.storage.rows import SessionRow
@@ -72,7 +72,7 @@ async def test_e5_call_that_ends_its_process_repeatedly_is_not_restarted_forever
         async with Runtime([dig], store=sqlite_url) as runtime:
             outcome = await (await runtime.open("s1", "ann")).call("dig")
             await begun.wait()
-        for _ in range(MOST_INTERRUPTIONS - 1):
+        for _ in range(MAX_INTERRUPTIONS - 1):
             begun.clear()
             async with Runtime([dig], store=sqlite_url) as runtime:
                 session = await runtime.open("s1", "ann")
@@ -84,7 +84,7 @@ async def test_e5_call_that_ends_its_process_repeatedly_is_not_restarted_forever
             result = await ended(session, outcome.execution_id)
             assert result.error is not None
             assert (result.status, result.error.category) == ("failed", "interrupted")
-            assert f"started {MOST_INTERRUPTIONS} times" in result.error.message
+            assert f"started {MAX_INTERRUPTIONS} times" in result.error.message
             assert not begun.is_set()
 
 

@@ -114,7 +114,7 @@ def registry() -> Registry:
 
 
 async def refused(registry: Registry, name: str, arguments: Any) -> ToolError:
-    """The error of a call that must be refused as invalid, after which the process must be as well as before."""
+    """Return the error of a call with invalid arguments, and check that the registry still works."""
     with pytest.raises(ToolError) as caught:
         await (registry.call_json if isinstance(arguments, str | bytes) else registry.call)(name, arguments)
     error = caught.value
@@ -141,7 +141,7 @@ async def refused(registry: Registry, name: str, arguments: Any) -> ToolError:
 # T5: wrong, missing and undeclared
 
 
-async def test_t5_a_wrong_type_says_where_what_and_what_was_received(registry: Registry) -> None:
+async def test_t5_a_wrong_type_is_reported_with_path_expectation_and_received_value(registry: Registry) -> None:
     error = await refused(registry, "weather", {"hours": "soon", "place": 5})
     assert error.details == [
         {
@@ -273,7 +273,7 @@ async def test_t5_a_python_number_that_is_not_finite_is_refused(
 @pytest.mark.parametrize(
     "text", ['{"value": "NaN"}', '{"value": "1e999"}', '{"value": 1e308}', '{"value": "e999: Infinity"}']
 )
-async def test_t5_what_only_looks_infinite_is_taken(registry: Registry, text: str) -> None:
+async def test_t5_a_text_that_looks_infinite_is_accepted(registry: Registry, text: str) -> None:
     assert await registry.call_json("anything", text) is not None
     assert await registry.call("anything", json.loads(text)) == json.loads(text)["value"]
 
@@ -567,7 +567,7 @@ async def test_t5_the_same_key_in_different_objects_is_no_duplicate(registry: Re
         ("dynamic", {"n": None, "list": '["1"]'}, {"list": [1]}),
     ],
 )
-async def test_t6_common_mistakes_are_put_right(registry: Registry, name: str, arguments: Any, expected: Any) -> None:
+async def test_t6_common_mistakes_are_repaired(registry: Registry, name: str, arguments: Any, expected: Any) -> None:
     value = await registry.call(name, arguments)
     if expected is not None:
         assert value == expected
@@ -594,7 +594,7 @@ async def test_t6_arguments_that_are_wholly_a_json_text_are_read(registry: Regis
         ("dynamic", {"n": None}),
     ],
 )
-async def test_t6_lax_false_puts_nothing_right(name: str, arguments: Any) -> None:
+async def test_t6_lax_false_repairs_nothing(name: str, arguments: Any) -> None:
     strict = {
         "weather": tool(lax=False)(of(weather)),
         "nested": tool(lax=False)(of(nested)),
@@ -631,7 +631,7 @@ async def test_t6_a_text_stays_a_text_where_one_is_wanted(registry: Registry) ->
         ("dynamic", {"o": "[1]"}, "o"),
     ],
 )
-async def test_t6_what_cannot_be_put_right_is_reported_as_it_was_sent(
+async def test_t6_arguments_that_cannot_be_repaired_are_reported_as_they_were_sent(
     registry: Registry, name: str, arguments: Any, path: str
 ) -> None:
     error = await refused(registry, name, arguments)

@@ -1,4 +1,4 @@
-"""Tools that come as data behave like typed ones, and schemas that a stranger wrote do no harm (T5)."""
+"""Tools that come as data behave like typed ones, and schemas from an untrusted source do no harm (T5)."""
 
 import json
 import queue
@@ -320,7 +320,7 @@ def looping(definitions: dict[str, Any]) -> dict[str, Any]:
     ],
 )
 async def test_t5_a_schema_that_is_only_itself_does_not_hang(schema: dict[str, Any]) -> None:
-    """It is refused, or a tool made of it can be called; neither takes for ever."""
+    """A schema is refused, or its tool can be called; neither takes long."""
     try:
         registry = made(schema)
     except (RegistrationError, SchemaError) as error:

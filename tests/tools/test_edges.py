@@ -1,4 +1,4 @@
-"""Where the parts meet: what each of them gets right alone and could get wrong together."""
+"""Combinations of features that work alone and could fail together."""
 
 import asyncio
 import types
@@ -65,7 +65,7 @@ async def test_t5_a_key_given_twice_is_found_beside_a_default_that_is_a_model() 
 
 
 @pytest.mark.parametrize("amount", ['"NaN"', '"inf"', "NaN", "1e999"])
-async def test_t5_what_is_not_a_number_does_not_enter_through_a_model(amount: str) -> None:
+async def test_t5_a_number_that_is_not_finite_is_refused_in_a_model(amount: str) -> None:
     error = await refused(Registry([price]), "price", f'{{"of":[{{"amount":{amount}}}]}}')
     assert error.category == "validation"
 
@@ -217,7 +217,7 @@ def test_t2_a_text_is_not_a_list_of_texts(options: Any) -> None:
 
 
 @pytest.mark.parametrize("ending", [SystemExit, asyncio.CancelledError])
-async def test_x4_how_a_handler_ends_is_not_how_its_caller_ends(ending: type[BaseException]) -> None:
+async def test_x4_the_end_of_a_handler_does_not_end_its_caller(ending: type[BaseException]) -> None:
     @tool
     async def leave() -> None:
         """Leave."""
@@ -238,7 +238,7 @@ async def test_x4_a_rule_that_gives_nothing_does_not_hide_the_failure() -> None:
     assert (error.category, error.report) == ("unknown", "LookupError: gone")
 
 
-async def test_m2_a_generator_is_closed_when_a_partial_result_cannot_be_told() -> None:
+async def test_m2_a_generator_is_closed_when_a_partial_result_cannot_be_published() -> None:
     closed: list[bool] = []
 
     @tool

@@ -447,7 +447,7 @@ async def test_t7_the_context_is_found_by_its_annotation_and_never_in_the_schema
 
 
 @pytest.mark.parametrize("name", ["session_id", "user_id", "call_id", "ctx", "context", "idempotency_key", "_reporter"])
-async def test_t7_a_model_cannot_send_what_the_context_says(name: str) -> None:
+async def test_t7_a_model_cannot_send_the_fields_of_the_context(name: str) -> None:
     registry = Registry([whoami])
     assert await registry.call("whoami", {"note": "x"}) == ["whoami", None, None, None, None, 1, None]
     with pytest.raises(ToolError) as caught:
@@ -712,7 +712,7 @@ async def test_t2_refuses_an_async_gate_because_it_would_always_look_open() -> N
     assert "cannot be an async function" in await refused(google, gate=gate)
 
 
-async def test_t1_refuses_what_is_not_callable() -> None:
+async def test_t1_refuses_an_object_that_is_not_callable() -> None:
     assert "decorates a function or a class, not int" in await refused(3, name="three", description="d")
 
     class Idle:

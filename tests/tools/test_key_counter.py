@@ -195,7 +195,7 @@ def cases(draw: st.DrawFn, shapes: st.SearchStrategy[Shape]) -> Case:
 
 
 class Writer:
-    """Writes data as JSON text, and spoils the one place with the number `at` that `fits`."""
+    """Writes data as JSON text, and changes the location with the number `at` that `fits`."""
 
     def __init__(self, fits: Callable[[Any], bool], spoil: Callable[[list[str]], list[str]], at: int = -1) -> None:
         self.fits, self.spoil, self.at = fits, spoil, at
@@ -236,7 +236,7 @@ def spoilt(
     fits: Callable[[Any], bool],
     spoil: Callable[[list[str]], list[str]],
 ) -> str:
-    """The text of data with one place spoilt, any of those that fit."""
+    """Draw the text of data with one changed location of those that fit."""
     whole = Writer(fits, spoil)
     whole.text(data)
     assume(whole.places)
@@ -257,7 +257,7 @@ def test_t5_a_types_function_counts_the_keys_of_the_document(case: Case) -> None
 
 @given(cases(models(floats | floats.map(nullable) | known, least=2)), st.data())
 @few
-def test_t5_a_strict_validator_refuses_what_is_no_finite_number(case: Case, data: st.DataObject) -> None:
+def test_t5_a_strict_validator_refuses_numbers_that_are_not_finite(case: Case, data: st.DataObject) -> None:
     token = data.draw(st.sampled_from(NO_NUMBERS))
     text = spoilt(data.draw, case.data, lambda value: isinstance(value, float), lambda _: [token])
     adapter = TypeAdapter[Any](case.kind)
@@ -297,7 +297,7 @@ def test_t5_a_type_of_too_many_levels_is_walked_instead() -> None:
     assert "finite" in refused(arguments, f'{{"held": {"[" * 30}NaN{"]" * 30}}}')
 
 
-def test_t5_what_is_ignored_must_not_be_too_deep_either() -> None:
+def test_t5_ignored_properties_must_not_be_too_deep_either() -> None:
     arguments = arguments_of(create_model("Holder", __config__=ConfigDict(extra="ignore"), held=(int, ...)))
     for _ in range(2):
         arguments.parse("read", f'{{"held": 1, "other": {"[" * 180}{"]" * 180}}}'.encode())
@@ -336,7 +336,7 @@ def test_t5_a_key_given_twice_is_refused_wherever_it_stands(case: Case, data: st
 
 @given(cases(models(every, least=1)), st.data())
 @few
-def test_t5_what_is_no_finite_number_is_refused_wherever_it_stands(case: Case, data: st.DataObject) -> None:
+def test_t5_a_number_that_is_not_finite_is_refused_at_every_location(case: Case, data: st.DataObject) -> None:
     arguments = arguments_of(case.kind)
     arguments.parse("read", json.dumps(case.data).encode())
     token = data.draw(st.sampled_from(NO_NUMBERS))
@@ -347,7 +347,7 @@ def test_t5_what_is_no_finite_number_is_refused_wherever_it_stands(case: Case, d
 
 @given(cases(models(every)), st.data())
 @few
-def test_t5_what_is_ignored_is_looked_at_too(case: Case, data: st.DataObject) -> None:
+def test_t5_ignored_properties_are_checked_too(case: Case, data: st.DataObject) -> None:
     arguments = arguments_of(case.kind)
     arguments.parse("read", json.dumps(case.data).encode())
     ignored = data.draw(st.sampled_from(['{"a":1,"a":1}', "[NaN]", '{"a":[{"b":1e999}]}']))
@@ -398,7 +398,7 @@ class Optional(BaseModel):
 
 
 class Filled(BaseModel):
-    """What is filled in has keys of its own, which came from no text."""
+    """A default that is a model has keys that are not in the document."""
 
     a: int
     sub: Sub = Sub(x=1)
@@ -488,14 +488,14 @@ TWICE: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("kind", "documents"), GOOD)
-def test_t5_documents_of_types_that_people_write_are_taken(kind: Any, documents: list[str]) -> None:
+def test_t5_documents_of_common_types_are_accepted(kind: Any, documents: list[str]) -> None:
     arguments = arguments_of(kind)
     for document in [*documents, *documents]:
         assert arguments.parse("read", document.encode()) == TypeAdapter(kind).validate_json(document)
 
 
 @pytest.mark.parametrize(("kind", "document"), TWICE)
-def test_t5_keys_given_twice_in_types_that_people_write_are_refused(kind: Any, document: str) -> None:
+def test_t5_duplicate_keys_in_common_types_are_refused(kind: Any, document: str) -> None:
     first, later = arguments_of(kind), arguments_of(kind)
     assert "twice" in refused(first, document)
     for each in next(documents for known, documents in GOOD if known is kind):
@@ -505,9 +505,7 @@ def test_t5_keys_given_twice_in_types_that_people_write_are_refused(kind: Any, d
 
 @pytest.mark.parametrize("token", NO_NUMBERS)
 @pytest.mark.parametrize(("kind", "documents"), GOOD)
-def test_t5_what_is_no_number_in_types_that_people_write_is_refused(
-    kind: Any, documents: list[str], token: str
-) -> None:
+def test_t5_a_number_that_is_not_finite_is_refused_in_common_types(kind: Any, documents: list[str], token: str) -> None:
     arguments = arguments_of(kind)
     for document in documents:
         arguments.parse("read", document.encode())
@@ -616,7 +614,7 @@ class Shared(BaseModel):
 
 
 class ByName(BaseModel):
-    """With either the alias of the one or the name of the other a key fills both."""
+    """A key that is the alias of one field and the name of the other fills both."""
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -660,5 +658,5 @@ def test_t5_fields_that_no_key_was_given_for_hide_none_that_was_given_twice(kind
 
 
 @pytest.mark.parametrize(("kind", "document"), [(Written, '{"a":NaN}'), (Bounded, '{"bound":Infinity}')])
-def test_t5_what_is_no_number_is_refused_whatever_is_made_of_it(kind: Any, document: str) -> None:
+def test_t5_a_number_that_is_not_finite_is_refused_for_every_type(kind: Any, document: str) -> None:
     refused(arguments_of(kind), document)

@@ -21,7 +21,7 @@ def test_x6_the_defaults_of_a_breaker_policy() -> None:
     assert (policy.scope, policy.target, policy.hide_when_open) == ("tool", None, False)
 
 
-def test_x5_words_are_taken_for_strategies_and_categories() -> None:
+def test_x5_strategies_and_categories_may_be_strings() -> None:
     policy = RetryPolicy(strategy="linear", retry_on=["timeout"])  # type: ignore[arg-type]
     assert (policy.strategy, policy.retry_on) == (BackoffStrategy.LINEAR, frozenset({ErrorCategory.TIMEOUT}))
 

@@ -1,4 +1,4 @@
-"""The registry: names, changes, statistics, snapshots, the manifest, and who sees what (G1 to G6, T4)."""
+"""The registry: names, changes, statistics, snapshots, the manifest, and the view of a session (G1 to G6, T4)."""
 
 import asyncio
 import dataclasses
@@ -174,7 +174,7 @@ async def test_g1_an_unknown_tool_is_not_found_and_its_name_is_cut() -> None:
     assert len(caught.value.message) < 300
 
 
-def test_g1_a_dialect_that_every_tool_must_speak_refuses_at_registration() -> None:
+def test_g1_a_tool_that_a_required_dialect_cannot_express_is_refused_at_registration() -> None:
     class Item(BaseModel):
         a: Annotated[int, Field(description="A")]
 
@@ -194,12 +194,12 @@ def test_g1_a_dialect_that_every_tool_must_speak_refuses_at_registration() -> No
 
 
 async def settle() -> None:
-    """Let the loop deliver what is due."""
+    """Let the loop deliver pending changes."""
     for _ in range(3):
         await anyio.lowlevel.checkpoint()
 
 
-async def test_g2_changes_are_told_in_order_with_the_names() -> None:
+async def test_g2_changes_are_delivered_in_order_with_the_names() -> None:
     registry = Registry([named("a")])
     changes: list[Change] = []
     with registry.subscribe(changes.append):
@@ -229,7 +229,7 @@ async def test_g2_a_refused_registration_is_no_change() -> None:
     assert changes == []
 
 
-async def test_g2_a_subscriber_that_fails_harms_nobody(caplog: pytest.LogCaptureFixture) -> None:
+async def test_g2_a_failing_subscriber_does_not_affect_others(caplog: pytest.LogCaptureFixture) -> None:
     registry = Registry()
     received: list[str | None] = []
 
@@ -253,7 +253,7 @@ async def test_g2_a_subscriber_that_fails_harms_nobody(caplog: pytest.LogCapture
     assert len([record for record in caplog.records if record.name == "callboard.registry"]) == 4
 
 
-async def test_g2_a_slow_subscriber_blocks_nobody_and_is_cancelled_when_it_is_closed() -> None:
+async def test_g2_a_slow_subscriber_does_not_block_and_is_cancelled_when_it_is_closed() -> None:
     registry = Registry()
     started, ended = anyio.Event(), anyio.Event()
     fast: list[str | None] = []
@@ -276,7 +276,7 @@ async def test_g2_a_slow_subscriber_blocks_nobody_and_is_cancelled_when_it_is_cl
         await ended.wait()
 
 
-async def test_g2_a_closed_subscription_is_told_nothing_more() -> None:
+async def test_g2_a_closed_subscription_receives_nothing_more() -> None:
     registry = Registry()
     received: list[str | None] = []
     with registry.subscribe(lambda change: received.append(change.name)) as subscription:
@@ -290,7 +290,7 @@ async def test_g2_a_closed_subscription_is_told_nothing_more() -> None:
     subscription.close()  # harmless
 
 
-async def test_g2_a_change_made_in_another_thread_is_told_on_the_loop_of_the_subscriber() -> None:
+async def test_g2_a_change_from_another_thread_is_delivered_on_the_loop_of_the_subscriber() -> None:
     registry = Registry()
     received = anyio.Event()
     loops: list[Any] = []
@@ -306,7 +306,7 @@ async def test_g2_a_change_made_in_another_thread_is_told_on_the_loop_of_the_sub
     assert loops == [asyncio.get_running_loop()]
 
 
-def test_g2_outside_of_a_loop_a_subscriber_is_told_at_once() -> None:
+def test_g2_outside_of_a_loop_a_subscriber_is_called_at_once() -> None:
     registry = Registry()
     received: list[str | None] = []
 
@@ -547,7 +547,7 @@ def test_g6_the_reserved_namespace_is_refused_to_others() -> None:
         Registry([named("task_list", namespace="callboard")])
 
 
-def test_g6_a_session_sees_its_namespaces_its_channel_and_what_it_is_allowed() -> None:
+def test_g6_a_session_sees_its_namespaces_its_channel_and_its_allowed_tools() -> None:
     registry = Registry(
         [
             named("a", namespace="n"),

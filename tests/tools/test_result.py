@@ -229,7 +229,7 @@ async def test_t5_a_result_that_not_every_reader_reads_alike_is_an_execution_err
     ],
     ids=lambda value: type(value).__name__,
 )
-async def test_t5_what_only_looks_unreadable_is_a_result(value: Any, kind: Any) -> None:
+async def test_t5_a_text_that_looks_unreadable_is_accepted_as_a_result(value: Any, kind: Any) -> None:
     written = await Registry([returning(value, kind)]).call_json("read", b"{}")
     assert from_json(written) == json.loads(written) == TypeAdapter(Any).dump_python(value, mode="json")
 
@@ -338,7 +338,7 @@ def objects(levels: int) -> Any:
 
 
 def hidden(levels: int) -> Any:
-    """The brackets in its strings close what is open, if they are taken for brackets."""
+    """Brackets in strings would close open levels if they were counted."""
     value: Any = 1
     for _ in range(levels):
         value = ["]", value, "["]
@@ -505,5 +505,5 @@ class Shown(BaseModel):
         (Constants, True),
     ],
 )
-def test_t5_where_the_type_says_how_deep_a_result_is_nobody_looks(kind: Any, open_: bool) -> None:
+def test_t5_the_depth_of_a_result_is_not_checked_where_its_type_bounds_it(kind: Any, open_: bool) -> None:
     assert Result(kind, TypeAdapter(kind))._unbounded is open_

@@ -129,7 +129,7 @@ async def test_t8_transforms_compose_and_the_tools_inside_are_unchanged(local: L
     assert list(local.tools()) == [look, change]
 
 
-async def test_t8_a_transform_enters_leaves_and_follows_what_it_wraps() -> None:
+async def test_t8_a_transform_enters_leaves_and_follows_its_inner_toolset() -> None:
     remote = Remote([look])
     shown = prefixed(namespaced(remote, "remote"), "r_")
     assert names(shown) == []
@@ -146,7 +146,7 @@ async def test_t8_a_transform_enters_leaves_and_follows_what_it_wraps() -> None:
     assert not remote.entered
 
 
-async def test_t8_a_transform_tells_the_inner_toolset_of_an_error() -> None:
+async def test_t8_a_transform_passes_an_error_to_the_inner_toolset() -> None:
     remote = Remote([look])
     with pytest.raises(RuntimeError, match="in the block"):
         async with allowed(remote, ["look"]):

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, Self
 
-from ..budget import LARGE, Budget
+from ..budget import LARGE, Budget, MemoryAccount
 from ..errors import CallboardError
 from .event import Event, Events
 
@@ -54,12 +54,12 @@ class Board:
     """
 
     __slots__ = (
+        "_account",
         "_archive",
         "_ended",
         "_first",
         "_flushing",
         "_followers",
-        "_holding",
         "_limit",
         "_lines",
         "_listeners",
@@ -88,7 +88,7 @@ class Board:
         self._listeners: list[Callable[[bytes], Any]] = []
         self._followers = 0
         self._flushing = False
-        self._holding = (budget or Budget()).holding(user_id, self._shed)
+        self._account = MemoryAccount(budget or Budget(), user_id, self._evict)
 
     @property
     def last_seq(self) -> int:
@@ -115,7 +115,7 @@ class Board:
         Only the first (arguments) and the last (a result) can be large. A board in memory ignores the subject.
         """
         if events and (len(events[-1]) > LARGE or len(events[0]) > LARGE):
-            self._holding.add(_large(events))
+            self._account.add(_large(events))
         lines = self._lines
         lines.extend(events)
         if len(lines) > self._limit:
@@ -158,14 +158,14 @@ class Board:
 
     def restart(self, after: int) -> None:
         """Drop all events, and continue after a number."""
-        self._holding.free(self._holding.kept)
+        self._account.remove(self._account.kept)
         self._lines = []
         self._first = after + 1
 
     def end(self) -> None:
         """End the board of a deleted session: waiting readers return."""
         self._ended = True
-        self._holding.close()
+        self._account.close()
         self._notify()
 
     def drop_archived(self) -> None:
@@ -273,12 +273,12 @@ class Board:
     def _drop_oldest(self, count: int | None = None) -> None:
         """Drop the oldest events: that many, or all beyond the retention."""
         count = len(self._lines) - self._retention if count is None else count
-        if self._holding.kept:
-            self._holding.free(_large(self._lines[:count]))
+        if self._account.kept:
+            self._account.remove(_large(self._lines[:count]))
         del self._lines[:count]
         self._first += count
 
-    def _shed(self, size: int) -> None:
+    def _evict(self, size: int) -> None:
         """Drop the oldest events until that many bytes are free, after delivering them."""
         self._flush()
         freed = count = 0

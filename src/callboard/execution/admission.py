@@ -1,10 +1,11 @@
-"""How executions begin: they are made and indexed, get a slot, have their arguments validated, and their task starts.
+"""The beginning of executions: they are indexed, get a slot, have their arguments validated, and their task starts.
 
 Until then an execution is reported only if it waits: for its slot, or in the first step of its task.
 """
 
 import asyncio
 import secrets
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ..budget import LARGE
@@ -15,15 +16,16 @@ from ..tools.definition import Tool
 from ..tools.policies import RetryPolicy
 from ..tools.registry import Registry
 from ..types import Mode
-from .execution import ID_PREFIX, Execution
+from .execution import ID_PREFIX, Execution, Priority
 from .failures import interrupted, presentable, timed_out
 from .finishing import Finishing
 from .index import ExecutionIndex
 from .lifecycle import Status
+from .lifecycle_events import retrying_event
 from .limits import SlotLimiter
 from .masking import shown_document
 from .observer import Observer
-from .reporting import Reporting
+from .reporting import report
 from .runner import Runner
 from .scope import SessionScope
 from .stopping import Stopping
@@ -34,8 +36,8 @@ _BACKGROUND = Mode.BACKGROUND
 
 _LINE_FEED, _CARRIAGE_RETURN = b"\n\r"
 
-MOST_INTERRUPTIONS = 10
-"""How often a call is started again after its process died: the call itself may be the cause."""
+MAX_INTERRUPTIONS = 10
+"""The deaths of its process after which a call is not started again: the call itself may be the cause."""
 
 
 class CallScope(SessionScope[Execution], Protocol):
@@ -49,46 +51,41 @@ class CallScope(SessionScope[Execution], Protocol):
         ...
 
 
+@dataclass(eq=False, repr=False)
 class Admission:
     """Makes executions and starts them."""
 
-    loop: asyncio.AbstractEventLoop
+    _registry: Registry
+    _clock: Clock
+    _millisecond_clock: MillisecondClock
+    _slots: SlotLimiter
+    _runner: Runner
+    _finishing: Finishing
+    _stopping: Stopping
+    _live: dict[str, Execution]
+    _observers: list[Observer]
+    _retry: RetryPolicy
+    loop: asyncio.AbstractEventLoop = field(init=False)
     """The loop of all tasks, set when the manager is entered."""
+    count: int = field(default=0, init=False)
+    """The number of executions made so far."""
 
-    def __init__(
-        self,
-        registry: Registry,
-        clock: Clock,
-        clock_ms: MillisecondClock,
-        slots: SlotLimiter,
-        runner: Runner,
-        reporting: Reporting,
-        finishing: Finishing,
-        stopping: Stopping,
-        live: dict[str, Execution],
-        observers: list[Observer],
-        retry: RetryPolicy,
-    ) -> None:
-        self._registry = registry
-        self._size = registry.argument_size
-        self._harmless = self._size.unchecked_bytes
-        self._max_held = registry.settings.max_user_bytes
-        self._clock = clock
-        self._monotonic = clock.monotonic  # looked up once: it is on the path of every call
-        self._millisecond_clock = clock_ms
-        self._slots = slots
-        self._runner = runner
-        self._reporting = reporting
-        self._finishing = finishing
-        self._stopping = stopping
-        self._live = live
-        self._observers = observers
-        self._max_attempts = retry.max_attempts
+    def __post_init__(self) -> None:
+        self._size = self._registry.argument_size
+        self._unchecked_bytes = self._size.unchecked_bytes
+        self._max_held = self._registry.settings.max_user_bytes
+        self._monotonic = self._clock.monotonic  # looked up once: it is on the path of every call
         self._prefix = f"{ID_PREFIX}{secrets.token_hex(6)}-"
-        self.count = 0
-        """The number of executions made so far."""
 
-    def new(self, scope: CallScope, tool: Tool, name: str, document: bytes, call_id: str | None) -> Execution:
+    def new(
+        self,
+        scope: CallScope,
+        tool: Tool,
+        name: str,
+        document: bytes,
+        call_id: str | None,
+        priority: Priority = Priority.NORMAL,
+    ) -> Execution:
         """Make an execution and add it to its session's index."""
         self.count = count = self.count + 1
         execution_id = f"{self._prefix}{count}"
@@ -96,21 +93,17 @@ class Admission:
         if now >= clock_ms.until:
             clock_ms.turn(now)
         at = clock_ms.at + (now - clock_ms.since)
-        attempts = self._max_attempts if tool.retry is None else tool.retry.max_attempts
-        execution = Execution(execution_id, call_id or execution_id, tool, name, scope, document, now, at, attempts)
-        index = scope.index
-        entries = index.entries
-        entries.append(execution)
-        if call_id is not None:
-            index.calls[call_id] = execution
-        if len(entries) > index.limit:
-            index.forget()
+        attempts = (tool.retry or self._retry).max_attempts
+        execution = Execution(
+            execution_id, call_id or execution_id, tool, name, scope, document, now, at, attempts, priority
+        )
+        scope.index.add(execution)
         return execution
 
-    def take_back(self, execution: Execution) -> None:
+    def add_recovered(self, execution: Execution) -> None:
         """Add an execution that another process began to its session's index."""
         scope: Any = execution.scope
-        scope.index.take_back(execution)
+        scope.index.add_recovered(execution)
         if len(execution.document) > LARGE:
             execution.hold_arguments()
         self._live[execution.id] = execution
@@ -120,7 +113,7 @@ class Admission:
         self._keep_live(execution)
         display_arguments = shown_document(execution.tool, execution.document, self._size)
         execution.accept(self._clock.time(), display_arguments)
-        self._reporting.report(execution)
+        report(execution)
 
     def begin(self, execution: Execution) -> None:
         """Start an execution, or queue it until it has a slot; then this is called again."""
@@ -145,7 +138,7 @@ class Admission:
                     self._finishing.fail(execution, error)
                     return
             try:
-                if len(document) > self._harmless:
+                if len(document) > self._unchecked_bytes:
                     self._size.check(document)
                 arguments = tool.arguments.parse(tool.name, document)
             except BaseException as error:  # a validator may raise anything
@@ -164,7 +157,7 @@ class Admission:
                 execution.run_in(task)
                 self._keep_live(execution)
                 if execution.attempt or background:  # else the task reports in its first step
-                    self._reporting.report(execution)
+                    report(execution)
             elif not task.done():  # it was stopped before it first waited
                 self._finishing.abandon(task)
                 task.cancel()
@@ -173,7 +166,7 @@ class Admission:
 
     def resume(self, execution: Execution) -> None:
         """Continue an execution of a process that died, if that is safe."""
-        self.take_back(execution)
+        self.add_recovered(execution)
         if execution.deadline is not None:
             if execution.deadline <= self._clock.monotonic():
                 self._finishing.fail(execution, timed_out(execution.name, retryable=False))
@@ -193,9 +186,9 @@ class Admission:
                 failure, error_json = presentable(interrupted())
                 times = 1 + sum(error.category is failure.category for error in execution.errors)
                 execution.wait_for_retry(failure, None)
-                if times >= MOST_INTERRUPTIONS:
+                if times >= MAX_INTERRUPTIONS:
                     raise interrupted(times)
-                self._reporting.retrying(execution, error_json, 0.0)
+                report(execution, retrying_event(execution, self._clock.time(), error_json, 0.0))
         except Exception as error:
             self._finishing.fail(execution, self._registry.errors.translate(error))
             return

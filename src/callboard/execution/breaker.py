@@ -22,7 +22,7 @@ COUNTED = frozenset(
 
 
 class BreakerState(StrEnum):
-    """Which calls are let through."""
+    """The calls that a breaker lets through."""
 
     CLOSED = "closed"
     """All of them."""

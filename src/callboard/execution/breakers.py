@@ -19,9 +19,9 @@ from .execution import Execution, Scope
 
 log = logging.getLogger("callboard.execution")
 
-MOST = 10_000
+MAX_SCOPED = 10_000
 """The most breakers of users, sessions and targets that are kept. A dropped breaker is closed."""
-LONGEST_TARGET = 256
+MAX_TARGET = 256
 """The most characters of a target; a longer one is replaced by its hash."""
 
 BreakerKey: TypeAlias = tuple[str, str, str, str]
@@ -40,13 +40,12 @@ class Breakers:
         """The breakers of users, sessions and targets, the most recently used last."""
         self._numbers: Counter[str] = Counter()
         """The number of breakers of each tool that has any."""
-        self.remember = default.target is not None
+        self.in_use = default.target is not None
         """Whether `admit` and `succeeded` must be called. False without any breaker, so that calls cost nothing."""
         self._timers: dict[BreakerKey, Timer] = {}
         """The timers of tools' own open breakers, until the next probe."""
 
     def close(self) -> None:
-        """Stop all timers."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
@@ -70,27 +69,25 @@ class Breakers:
             return
         if (breaker := self._find(key := self._key(execution))) is not None:
             seconds = breaker.admit(execution.id, self._clock.monotonic())
-            self._publish(key, execution.tool, breaker)
+            self._publish(key, execution.tool, breaker.state)
             if seconds is not None:
                 raise BreakerOpen(execution.name, seconds, execution.target)
 
     def succeeded(self, execution: Execution) -> None:
-        """Count a success."""
         if execution.tool.name not in self._numbers:
             return
         if (breaker := self._find(key := self._key(execution))) is not None:
             breaker.succeeded(execution.id)
-            self._publish(key, execution.tool, breaker)
+            self._publish(key, execution.tool, breaker.state)
             if breaker.pristine:
                 self._drop(key)
 
     def failed(self, execution: Execution, failure: ToolError) -> None:
-        """Count a failure."""
         key, tool = self._key(execution), execution.tool
         breaker = self._find(key) or self._make(key, self._policy(tool))
         before = breaker.state
         breaker.failed(execution.id, failure.category, self._clock.monotonic())
-        self._publish(key, tool, breaker)
+        self._publish(key, tool, breaker.state)
         if breaker.state is BreakerState.OPEN and before is not BreakerState.OPEN and key in self._of_tools:
             # A tool that is hidden while its breaker is open is not called, so a timer must end the open state.
             if (timer := self._timers.get(key)) is not None:
@@ -125,8 +122,8 @@ class Breakers:
         else:
             self._scoped[key] = breaker
         self._numbers[key[0]] += 1
-        self.remember = True
-        if len(self._scoped) > MOST:
+        self.in_use = True
+        if len(self._scoped) > MAX_SCOPED:
             self._drop(next(iter(self._scoped)))
         return breaker
 
@@ -136,13 +133,13 @@ class Breakers:
         self._numbers[key[0]] -= 1
         if not self._numbers[key[0]]:
             del self._numbers[key[0]]
-        self.remember = bool(self._numbers) or self._default.target is not None
+        self.in_use = bool(self._numbers) or self._default.target is not None
 
     def _recover(self, key: BreakerKey, tool: Tool, breaker: Breaker) -> None:
         """Show in the statistics that the recovery time is over and the next call is a probe."""
         del self._timers[key]
         if breaker.state is BreakerState.OPEN and not breaker.refused_for(self._clock.monotonic()):
-            self._publish(key, tool, breaker, BreakerState.HALF_OPEN)
+            self._publish(key, tool, BreakerState.HALF_OPEN)
 
     def _key(self, execution: Execution) -> BreakerKey:
         return _key(execution.tool, self._policy(execution.tool), execution.scope, execution.target)
@@ -150,10 +147,10 @@ class Breakers:
     def _policy(self, tool: Tool) -> BreakerPolicy:
         return tool.breaker or self._default
 
-    def _publish(self, key: BreakerKey, tool: Tool, breaker: Breaker, state: BreakerState | None = None) -> None:
+    def _publish(self, key: BreakerKey, tool: Tool, state: BreakerState) -> None:
         """Set the state in the tool's statistics, only for the tool's own breaker."""
         if _is_of_tool(key) and self._registry.get(tool.name) is tool:
-            self._registry.counters_of(tool).breaker = (state or breaker.state).value
+            self._registry.counters_of(tool).breaker = state.value
 
 
 def _key(tool: Tool, policy: BreakerPolicy, scope: Scope, target: str | None) -> BreakerKey:
@@ -176,6 +173,6 @@ def _target(policy: BreakerPolicy, execution: Execution) -> str | None:
     except Exception:
         log.exception("the target function of %s's breaker failed; the call counts for its user", execution.name)
         return None
-    if target is None or len(target) <= LONGEST_TARGET:
+    if target is None or len(target) <= MAX_TARGET:
         return target
     return hashlib.sha256(target.encode(errors="replace")).hexdigest()

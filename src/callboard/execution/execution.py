@@ -59,16 +59,16 @@ class Execution(TimeLimits, OptionalState):
     queued: float
     queued_at: float
     max_attempts: int = 1
+    priority: Priority = _NORMAL
     extras: Extras | None = field(default=None, init=False)
     status: Status = field(default=_PENDING, init=False)
-    priority: Priority = field(default=_NORMAL, init=False)
     attempt: int = field(default=0, init=False)
     has_slot: bool = field(default=False, init=False)
     """Whether it holds a slot of the limiter."""
     phase: Phase = field(default=_NEW, init=False)
-    """How far it has begun."""
+    """The last phase that it has reached."""
     reported_phase: Phase = field(default=_NEW, init=False)
-    """How much of that its events have reported."""
+    """The last phase that its events have reported."""
     at: float | None = field(default=None, init=False)
     """When it reached its phase, if that is later than the call."""
     event_ids: bytes = field(default=b"", init=False)
@@ -83,7 +83,7 @@ class Execution(TimeLimits, OptionalState):
     task: asyncio.Task[None] | None = field(default=None, init=False)
     stop_reason: ToolError | None = field(default=None, init=False)
     """Why the current attempt was asked to stop."""
-    late: bool = field(default=False, init=False)
+    delivers_late: bool = field(default=False, init=False)
     """Whether its caller does not wait, so that its result is kept until it is taken."""
     promoted: bool = field(default=False, init=False)
     """Whether its caller stopped waiting because the inline budget was used up."""
@@ -107,7 +107,7 @@ class Execution(TimeLimits, OptionalState):
         self.status, self.priority = Status(row.status), Priority(row.priority)
         self.display_arguments = row.display_arguments
         self.phase = self.reported_phase = _CALLED if self.status is _PENDING else _VALIDATED
-        self.late = row.kind != WORKER and row.parent_id is None
+        self.delivers_late = row.kind != WORKER and row.parent_id is None
         self.attempt, self.max_attempts = row.attempt, row.max_attempts
         if self.tool.total_timeout is not None:
             self.set_timeout(self.tool.total_timeout)
@@ -120,20 +120,14 @@ class Execution(TimeLimits, OptionalState):
             fingerprint=row.fingerprint,
         )
 
-    def answer_request(self, priority: Priority) -> None:
+    def mark_worker(self) -> None:
         """Make this the execution of a worker, which answers a user's request."""
-        self.priority, self._set().kind = priority, WORKER
-
-    def set_priority(self, priority: Priority) -> None:
-        self.priority = priority
+        self._set().kind = WORKER
 
     def set_timeout(self, seconds: float) -> None:
         """Set the deadline, unless it has an earlier one."""
         limit = self.queued + seconds
         self.deadline = limit if self.deadline is None else min(limit, self.deadline)
-
-    def set_parent(self, parent: "Execution") -> None:
-        self.parent = parent
 
     def adopt(self, child: "Execution") -> None:
         """Make another execution a nested call of this one: it must end before this one's deadlines."""
@@ -242,10 +236,6 @@ class Execution(TimeLimits, OptionalState):
             self.stop_reason = reason
         return False
 
-    def force_stop(self, reason: ToolError) -> None:
-        """Set why it ends now, whatever it does."""
-        self.stop_reason = reason
-
     # Callers
 
     async def released(self) -> None:
@@ -265,14 +255,14 @@ class Execution(TimeLimits, OptionalState):
             if not future.done():
                 future.set_result(None)
 
-    def let_caller_go(self) -> None:
+    def deliver_late(self) -> None:
         """Keep its result until it is taken, since its caller does not wait."""
-        self.late = True
+        self.delivers_late = True
 
     def promote(self) -> None:
         """Resume its callers although it goes on: its result comes late."""
         self.budget_at = None
-        self.promoted = self.late = True
+        self.promoted = self.delivers_late = True
         self.release_waiters()
 
     # Reporting and storing

@@ -101,7 +101,6 @@ class OptionalState:
         return self.extras
 
     def set_target(self, target: str | None) -> None:
-        """Set the key of the attempt's breaker."""
         self._set().target = target
 
     def set_request(self, request: RequestRow | None) -> None:

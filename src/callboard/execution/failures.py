@@ -77,20 +77,16 @@ _OUTSIDE = {
 
 def conflict(known: Execution, name: str) -> Outcome:
     """Return the outcome of a call whose id was used for another call."""
-    error = call_id_conflict(known.call_id, known.name)
+    error = CallIdConflict(known.call_id, known.name)
     return Outcome(OutcomeStatus.FAILED, known.id, known.call_id, name, None, error)
 
 
 class CallIdConflict(ToolError):
-    """A call id was used for another call."""
+    """A call has an id that was used for another call."""
 
-
-def call_id_conflict(call_id: str, name: str) -> CallIdConflict:
-    """Return the failure of a call whose id was used for another call."""
-    return CallIdConflict(
-        f"The call id {call_id!r} was used before, for {name} with other arguments. Use a new id.",
-        category=ErrorCategory.VALIDATION,
-    )
+    def __init__(self, call_id: str, name: str) -> None:
+        message = f"The call id {call_id!r} was used before, for {name} with other arguments. Use a new id."
+        super().__init__(message, category=ErrorCategory.VALIDATION)
 
 
 def presentable(error: ToolError) -> tuple[ToolError, bytes]:

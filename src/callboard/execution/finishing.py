@@ -6,6 +6,7 @@ An execution ends once. A later end has no effect. Why it ends is decided above:
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from ..budget import LARGE
@@ -24,31 +25,23 @@ from .observer import Observer
 log = logging.getLogger("callboard.execution")
 
 
+@dataclass(eq=False, repr=False)
 class Finishing:
     """Ends executions, and releases what they hold."""
 
-    def __init__(
-        self,
-        registry: Registry,
-        clock: Clock,
-        clock_ms: MillisecondClock,
-        breakers: Breakers,
-        slots: SlotLimiter,
-        live: dict[str, Execution],
-        observers: list[Observer],
-        cancel: Callable[[Execution], object],
-    ) -> None:
-        self._registry = registry
-        self._counters = registry.counters_by_name
-        self._clock = clock
-        self._monotonic = clock.monotonic  # looked up once: it is on the path of every call
-        self._millisecond_clock = clock_ms
-        self._breakers = breakers
-        self._slots = slots
-        self._live = live
-        self._observers = observers
-        self._cancel = cancel
-        """Cancels the nested calls of an execution that has ended."""
+    _registry: Registry
+    _clock: Clock
+    _millisecond_clock: MillisecondClock
+    _breakers: Breakers
+    _slots: SlotLimiter
+    _live: dict[str, Execution]
+    _observers: list[Observer]
+    _cancel: Callable[[Execution], object]
+    """Cancels the nested calls of an execution that has ended."""
+
+    def __post_init__(self) -> None:
+        self._counters = self._registry.counters_by_name
+        self._monotonic = self._clock.monotonic  # looked up once: it is on the path of every call
         self._abandoned: set[asyncio.Task[None]] = set()
 
     def succeed(self, execution: Execution, result_json: bytes) -> None:
@@ -62,15 +55,15 @@ class Finishing:
         index = execution.scope.index
         index.ended(execution)
         if len(result_json) > LARGE:
-            index.weigh(execution)
+            index.count_bytes(execution)
         was_reported = execution.reported_phase
         try:
-            if self._observers or execution.late:
+            if self._observers or execution.delivers_late:
                 self._notify(execution)
             execution.scope.append_events(success_events(execution, clock_ms, result_json), execution)
             if (counters := self._counters.get(execution.tool.name)) is not None:  # else the tool was removed
                 counters.ended(now - (now if execution.started is None else execution.started))
-            if self._breakers.remember:
+            if self._breakers.in_use:
                 self._breakers.succeeded(execution)
         finally:
             if was_reported or execution.extras is not None:
@@ -125,10 +118,10 @@ class Finishing:
         execution.scope.append_events((), execution)
         self.disown(execution)
 
-    def miss(self, execution: Execution) -> None:
+    def caller_left(self, execution: Execution) -> None:
         """Note that a caller stopped waiting. Without another caller, the result is kept until it is taken."""
-        if not (execution.waiters or execution.late or execution.lost):
-            execution.let_caller_go()
+        if not (execution.waiters or execution.delivers_late or execution.lost):
+            execution.deliver_late()
             if execution.ended is not None:
                 execution.scope.add_late_result(execution)
 
@@ -141,14 +134,14 @@ class Finishing:
         """Notify observers of the end, and the session of a late result, before the terminal event is appended."""
         for observer in self._observers:
             observer.ended(execution)
-        if execution.late:
+        if execution.delivers_late:
             execution.scope.add_late_result(execution)
 
     def _release(self, execution: Execution) -> None:
         """Release everything that an execution held, whatever failed before, so that no caller waits forever."""
         self._live.pop(execution.id, None)
         if execution.release_arguments() and not execution.lost:
-            execution.scope.index.weigh(execution)
+            execution.scope.index.count_bytes(execution)
         if execution.waiters is not None:
             execution.release_waiters()
         for child in execution.children or ():

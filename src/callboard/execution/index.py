@@ -4,7 +4,7 @@ from collections.abc import Callable, Container, Mapping
 from sys import getsizeof
 from typing import Any
 
-from ..budget import LARGE, Budget, Holding
+from ..budget import LARGE, Budget, MemoryAccount
 from .execution import ID_PREFIX, Execution
 
 _SLACK = 64
@@ -14,24 +14,22 @@ _SLACK = 64
 class ExecutionIndex:
     """Executions in the order of their calls. Live ones, those with late results and the newest `retain` are kept.
 
-    With a budget, finished ones with large arguments or results are bounded by their bytes too. With a store, only
-    their arguments and results are dropped; without one they are dropped themselves, even with late results.
-
-    After appending to `entries`, call `forget` if there are more than `limit`. Most executions are never looked up, so
-    the table of ids is filled on the first look-up.
+    Finished ones with large arguments or results are bounded by their bytes too. With a store, only their arguments and
+    results are dropped; without one they are dropped themselves, even with late results. Most executions are never
+    looked up, so the table of ids is filled on the first look-up.
     """
 
     __slots__ = (
+        "_account",
+        "_by_call",
         "_by_id",
-        "_holding",
         "_large",
+        "_limit",
         "_slack",
         "_stored",
-        "calls",
         "dropped",
         "entries",
         "finished",
-        "limit",
         "retain",
         "waiting",
     )
@@ -48,13 +46,13 @@ class ExecutionIndex:
         self.dropped: Callable[[str], Any] = str
         """Called with the id of an execution that was dropped with its late result."""
         self._slack = min(retain, _SLACK)
-        self.limit = retain + self._slack
-        self.calls: dict[str, Execution] = {}
+        self._limit = retain + self._slack
+        self._by_call: dict[str, Execution] = {}
         """The executions whose callers chose an id, by that id."""
         self._stored = stored
         self._large: dict[str, tuple[Execution, int]] = {}
         """Finished executions with large arguments or results and their bytes, in the order of their ends."""
-        self._holding: Holding | None = None if budget is None else budget.holding(user_id, self._shed)
+        self._account = MemoryAccount(budget or Budget(), user_id, self._evict)
 
     @property
     def by_id(self) -> Mapping[str, Execution]:
@@ -70,33 +68,38 @@ class ExecutionIndex:
         self.finished = 0
         self.entries.clear()
         self._by_id.clear()
-        self.calls.clear()
+        self._by_call.clear()
         self._large.clear()
-        if self._holding is not None:
-            self._holding.free(self._holding.kept)
+        self._account.remove(self._account.kept)
 
     def close(self) -> None:
         """Stop counting bytes, since the session is deleted."""
-        if self._holding is not None:
-            self._holding.close()
+        self._account.close()
 
-    def weigh(self, execution: Execution) -> None:
+    def add(self, execution: Execution) -> None:
+        """Add an execution that this process begins."""
+        self.entries.append(execution)
+        if execution.call_id is not execution.id:
+            self._by_call[execution.call_id] = execution
+        if len(self.entries) > self._limit:
+            self.forget()
+
+    def count_bytes(self, execution: Execution) -> None:
         """Count the large arguments and result of an execution that has ended and, with a store, is stored."""
-        if self._holding is None or execution.id in self._large or (self._stored and not execution.settled):
+        if execution.id in self._large or (self._stored and not execution.settled):
             return
-        size = _weight(execution)
-        if size:
-            self._holding.add(size)
+        if size := _bytes_of(execution):
+            self._account.add(size)
             self._large[execution.id] = execution, size
 
-    def take_back(self, execution: Execution) -> None:
+    def add_recovered(self, execution: Execution) -> None:
         """Add an execution that another process began. It replaces an older one of the same id."""
         if (known := self.by_id.get(execution.id)) is None:
             self.entries.append(execution)
         else:
             self.finished -= known.ended is not None
             self.entries[self.entries.index(known)] = self._by_id[execution.id] = execution
-        self.calls[execution.call_id] = execution
+        self._by_call[execution.call_id] = execution
 
     def ended(self, execution: Execution) -> None:
         """Count an execution that has ended, if it is in the index: one of another process may not be."""
@@ -108,7 +111,7 @@ class ExecutionIndex:
 
         A lost one is not returned: only the store knows what another process did with it.
         """
-        known = self.calls.get(call_id)
+        known = self._by_call.get(call_id)
         if known is None and call_id.startswith(ID_PREFIX):  # the form of an execution's own id
             known = self.by_id.get(call_id)
         return None if known is None or known.lost else known
@@ -130,16 +133,16 @@ class ExecutionIndex:
                 kept.append(each)
                 continue
             surplus -= 1
-            if each.late and each.id in self.waiting:
+            if each.delivers_late and each.id in self.waiting:
                 kept.append(each)
             elif self._by_id or self._large or each.call_id is not each.id:  # else it is in no table
                 self._drop(each)
         self.finished -= visited - len(kept)
         self.entries[:visited] = kept
         # The more were kept, the longer it takes until they are visited again.
-        self.limit = len(self.entries) + max(self._slack, len(kept) // 8)
+        self._limit = len(self.entries) + max(self._slack, len(kept) // 8)
 
-    def _shed(self, size: int) -> None:
+    def _evict(self, size: int) -> None:
         """Drop the large executions that ended first until so many bytes are free."""
         freed = 0
         while freed < size and self._large:
@@ -149,29 +152,28 @@ class ExecutionIndex:
                 execution.unload()
             else:
                 self._remove(execution)
-        if freed and self._holding is not None:
-            self._holding.free(freed)
+        self._account.remove(freed)
 
     def _remove(self, execution: Execution) -> None:
         self.entries.remove(execution)
         self.finished -= 1
         self._drop(execution)
-        if execution.late:
+        if execution.delivers_late:
             self.dropped(execution.id)
 
     def _drop(self, execution: Execution) -> None:
-        if self._large and (known := self._large.pop(execution.id, None)) is not None and self._holding is not None:
-            self._holding.free(known[1])
+        if (known := self._large.pop(execution.id, None)) is not None:
+            self._account.remove(known[1])
         if self._by_id.get(execution.id) is execution:
             del self._by_id[execution.id]
-        if self.calls.get(execution.call_id) is execution:
-            del self.calls[execution.call_id]
+        if self._by_call.get(execution.call_id) is execution:
+            del self._by_call[execution.call_id]
 
     def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + sum(map(getsizeof, (self.entries, self._by_id, self.calls)))
+        return object.__sizeof__(self) + sum(map(getsizeof, (self.entries, self._by_id, self._by_call)))
 
 
-def _weight(execution: Execution) -> int:
+def _bytes_of(execution: Execution) -> int:
     """Return the bytes of its arguments and its result, each only if it is large."""
     shown = execution.display_arguments if execution.display_arguments is not execution.document else b""
     parts = (execution.document, shown, execution.result_json or b"")

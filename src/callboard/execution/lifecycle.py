@@ -65,7 +65,7 @@ def move(current: Status, target: Status) -> Status:
 
 
 class Phase(IntEnum):
-    """How far an execution has begun. Each phase but the first has an event."""
+    """The steps in which an execution begins. Each of them but the first has an event."""
 
     NEW = 0
     CALLED = 1

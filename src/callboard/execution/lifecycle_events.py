@@ -13,7 +13,7 @@ from .execution import Execution
 from .lifecycle import Phase
 
 _join = b"".join
-_CALLED, _VALIDATED, _EXECUTING = Phase.CALLED, Phase.VALIDATED, Phase.EXECUTING
+_NEW, _VALIDATED, _EXECUTING = Phase.NEW, Phase.VALIDATED, Phase.EXECUTING
 _STARTED_HEAD, _VALIDATING_HEAD = b'{"kind":"tool_started","at":"', b'{"kind":"tool_validating","at":"'
 _EXECUTING_HEAD, _RESULT_HEAD = b'{"kind":"tool_executing","at":"', b'{"kind":"tool_result","at":"'
 
@@ -21,17 +21,18 @@ _EXECUTING_HEAD, _RESULT_HEAD = b'{"kind":"tool_executing","at":"', b'{"kind":"t
 def opening_events(execution: Execution) -> tuple[bytes, ...]:
     """Return the first events that are not reported yet, and mark them as reported."""
     reported, phase = execution.reported_phase, execution.phase
-    if reported == phase:
+    if reported is phase:
         return ()
     execution.mark_reported()
-    begun = iso_time(execution.at or execution.queued_at) + event_ids(execution)
+    time_and_ids = iso_time(execution.at or execution.queued_at) + event_ids(execution)
     events: list[bytes] = []
-    if reported < _CALLED:
-        events.append(_join((_STARTED_HEAD, begun, b',"arguments":', execution.display_arguments, b"}}")))
+    if reported is _NEW:
+        events.append(_join((_STARTED_HEAD, time_and_ids, b',"arguments":', execution.display_arguments, b"}}")))
     if reported < _VALIDATED <= phase:
-        events.append(_join((_VALIDATING_HEAD, begun, b"}}")))
-    if phase == _EXECUTING:
-        events.append(_join((_EXECUTING_HEAD, begun, _attempt(execution.attempt, execution.max_attempts), b"}}")))
+        events.append(_join((_VALIDATING_HEAD, time_and_ids, b"}}")))
+    if phase is _EXECUTING:
+        attempt = _attempt(execution.attempt, execution.max_attempts)
+        events.append(_join((_EXECUTING_HEAD, time_and_ids, attempt, b"}}")))
     return tuple(events)
 
 
@@ -45,19 +46,19 @@ def success_events(execution: Execution, clock_ms: MillisecondClock, result_json
     execution_id, at = execution.id, clock_ms.text
     if not execution.event_ids and execution.call_id is execution_id:
         ids = f'","data":{{"execution_id":"{execution_id}","call_id":"{execution_id}",{execution.tool.label}'
-        now_and_ids = f"{at}{ids}".encode()
+        time_and_ids = f"{at}{ids}".encode()
     else:
-        now_and_ids = at.encode() + (execution.event_ids or _encode_ids(execution))
-    end = _join((_RESULT_HEAD, now_and_ids, b',"status":"succeeded","value":', result_json, b"}}"))
-    if execution.reported_phase:
-        return (*opening_events(execution), end)
-    same_millisecond = execution.queued >= clock_ms.since
-    begun = now_and_ids if same_millisecond else iso_time(execution.queued_at) + now_and_ids[len(at) :]
+        time_and_ids = at.encode() + (execution.event_ids or _encode_ids(execution))
+    end = _join((_RESULT_HEAD, time_and_ids, b',"status":"succeeded","value":', result_json, b"}}"))
+    if execution.reported_phase is not _NEW:
+        return (end,) if execution.reported_phase is execution.phase else (*opening_events(execution), end)
+    if execution.queued < clock_ms.since:  # it was called in an earlier millisecond
+        time_and_ids = iso_time(execution.queued_at) + time_and_ids[len(at) :]
     maximum = execution.max_attempts
     return (
-        _join((_STARTED_HEAD, begun, b',"arguments":', execution.display_arguments, b"}}")),
-        _join((_VALIDATING_HEAD, begun, b"}}")),
-        _join((_EXECUTING_HEAD, begun, _FIRST[maximum] if maximum < 10 else _first_of(maximum))),
+        _join((_STARTED_HEAD, time_and_ids, b',"arguments":', execution.display_arguments, b"}}")),
+        _join((_VALIDATING_HEAD, time_and_ids, b"}}")),
+        _join((_EXECUTING_HEAD, time_and_ids, _FIRST[maximum] if maximum < 10 else _first_of(maximum))),
         end,
     )
 

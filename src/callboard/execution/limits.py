@@ -24,7 +24,7 @@ class LimitsError(CallboardError, ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How many executions and threads may run at once in this process."""
+    """Limits on the executions and threads that run at once in this process."""
 
     total: int = 4_096
     """Executions that run at once."""
@@ -62,7 +62,6 @@ class _ToolQueue(NamedTuple):
 
 _QueueKey = _ToolQueue | None
 """None is the queue of all tools without a limit."""
-_NOWHERE = _ToolQueue(("", None), nested=False)
 
 
 def _queue_of(execution: Execution) -> _QueueKey:
@@ -81,12 +80,14 @@ class SlotLimiter:
         self._per_user = limits.per_user
         self._limit = limits.queue
         self._start = start
-        self._running = 0
+        self.running = 0
+        """The number of executions that hold a slot."""
         self._holders: dict[ToolKey, dict[str, Execution]] = {}
         """The executions that hold slots of tools with limits of their own."""
         self._held: dict[str, ToolKey] = {}
         """The tool whose slot an execution holds, even if the tool is replaced meanwhile."""
-        self._queued = 0
+        self.queued = 0
+        """The number of queued executions."""
         self._arrivals = self._slots_given = 0
         """The number of calls that were queued so far, and of those that got a slot."""
         self._queues: dict[_QueueKey, FairQueue] = {}
@@ -104,26 +105,16 @@ class SlotLimiter:
         """Stop giving slots; calls are refused from now on."""
         self._closed, self._total = True, 0
 
-    @property
-    def queued(self) -> int:
-        """The number of queued executions."""
-        return self._queued
-
-    @property
-    def running(self) -> int:
-        """The number of executions that hold a slot."""
-        return self._running
-
     def acquire(self, execution: Execution) -> bool:
         """Take a slot (True) or queue the execution (False). Raises `ToolError` (resource) if the queue is full.
 
         A nested call runs on its parent's slot, so that parents cannot starve their own nested calls.
         """
-        if execution.tool.concurrency is None and execution.parent is None and not self._queued:  # nearly every call
+        if execution.tool.concurrency is None and execution.parent is None and not self.queued:  # nearly every call
             scope = execution.scope
             user = scope.user
-            if self._running < self._total and scope.running < self._per_session and user.running < self._per_user:
-                self._running += 1
+            if self.running < self._total and scope.running < self._per_session and user.running < self._per_user:
+                self.running += 1
                 scope.running += 1
                 user.running += 1
                 execution.take_slot()
@@ -152,7 +143,7 @@ class SlotLimiter:
             queue = self._queues[key] = FairQueue() if nested else FairQueue(self._per_user, self._per_session)
         queue.add(self._arrivals, execution)
         self._queue_keys[execution.id] = key
-        self._queued += 1
+        self.queued += 1
         execution.scope.user.queued += 1
 
     def release(self, execution: Execution) -> None:
@@ -160,34 +151,33 @@ class SlotLimiter:
         execution.release_slot()
         if execution.parent is None:
             scope = execution.scope
-            self._running -= 1
+            self.running -= 1
             scope.running -= 1
             scope.user.running -= 1
         if execution.tool.concurrency is not None:
             self._release_tool_slot(execution)
-        if self._queued:
+        if self.queued:
             for queue in self._queues.values():
                 queue.restore(execution.scope)
             self._start_queued()
 
-    def withdraw(self, execution: Execution) -> bool:
-        """Remove an execution from the queue. False if it is not queued."""
-        if (key := self._queue_keys.pop(execution.id, _NOWHERE)) is _NOWHERE:
-            return False
-        self._queues[key].remove(execution)
-        self._count_dequeued(key, execution)
-        return True
+    def withdraw(self, execution: Execution) -> None:
+        """Remove an execution from the queue, if it is queued."""
+        if execution.id in self._queue_keys:
+            self._queues[self._queue_keys[execution.id]].remove(execution)
+            self._count_dequeued(execution)
 
-    def _count_dequeued(self, key: "_QueueKey", execution: Execution) -> None:
+    def _count_dequeued(self, execution: Execution) -> None:
+        key = self._queue_keys.pop(execution.id)
         if not self._queues[key]:
             del self._queues[key]
-        self._queued -= 1
+        self.queued -= 1
         execution.scope.user.queued -= 1
 
     def _refuse_if_full(self, execution: Execution) -> None:
-        left, waiting = self._limit - self._queued, execution.scope.user.queued
+        left, waiting = self._limit - self.queued, execution.scope.user.queued
         if left <= 0:
-            message = f"The system is busy: {self._queued:,} calls are queued."
+            message = f"The system is busy: {self.queued:,} calls are queued."
         elif waiting >= left:
             message = f"The system is busy: {waiting:,} calls of this user are queued, which is the user's share."
         else:
@@ -202,7 +192,7 @@ class SlotLimiter:
         if execution.parent is not None:
             return True
         scope = execution.scope
-        return self._running < self._total and scope.running < self._per_session and scope.user.running < self._per_user
+        return self.running < self._total and scope.running < self._per_session and scope.user.running < self._per_user
 
     def _tool_has_slot(self, execution: Execution) -> bool:
         limit = execution.tool.concurrency
@@ -212,7 +202,7 @@ class SlotLimiter:
         """Take a slot even if none is free, as for an execution that had one before."""
         execution.take_slot()
         if execution.parent is None:
-            self._running += 1
+            self.running += 1
             execution.scope.running += 1
             execution.scope.user.running += 1
         if execution.tool.concurrency is not None:
@@ -231,9 +221,8 @@ class SlotLimiter:
         self._admitting = True
         try:
             while (execution := self._next()) is not None:
-                key = self._queue_keys.pop(execution.id)
-                self._queues[key].take(execution)
-                self._count_dequeued(key, execution)
+                self._queues[self._queue_keys[execution.id]].take(execution)
+                self._count_dequeued(execution)
                 self._slots_given += 1
                 execution.scope.user.served = self._slots_given
                 self.take(execution)
@@ -245,7 +234,7 @@ class SlotLimiter:
         """Return the queued call whose turn it is, of those that can start now."""
         best: tuple[int, int, int] | None = None
         chosen: Queued | None = None
-        full = self._running >= self._total
+        full = self.running >= self._total
         for key, queue in self._queues.items():
             if full and not (key is not None and key.nested):
                 continue

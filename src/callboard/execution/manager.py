@@ -33,14 +33,14 @@ from .lifecycle import Status
 from .limits import Limits, SlotLimiter
 from .observer import Observer
 from .outcome import Outcome, OutcomeStatus
-from .reporting import AttemptReporter, Reporting
+from .reporting import report
 from .runner import Runner
 from .stopping import Stopping
 from .storing import fingerprint_of
 from .threads import Threads
 
 # Looking a member up in its enumeration costs more than comparing with it.
-_INLINE, _HUMAN, _NORMAL = Mode.INLINE, Mode.HUMAN, Priority.NORMAL
+_INLINE, _HUMAN = Mode.INLINE, Mode.HUMAN
 _VALIDATING, _SUCCEEDED = Status.VALIDATING, Status.SUCCEEDED
 
 STREAK = 64
@@ -82,16 +82,15 @@ class ExecutionManager:
         live, observers = self._live, self._observers
         self._breakers = breakers = Breakers(breaker or BreakerPolicy(), registry, clock)
         self._slots = slots = SlotLimiter(self._limits, self.begin)
-        self._reporting = reporting = Reporting(clock)
         self._finishing = finishing = Finishing(
             registry, clock, clock_ms, breakers, slots, live, observers, self.cancel
         )
         self._stopping = stopping = Stopping(clock, breakers, slots, finishing, live, grace)
         self._runner = runner = Runner(
-            registry, clock, breakers, slots, reporting, finishing, stopping, observers, retry, chance, self._reporter
+            registry, clock, breakers, slots, finishing, stopping, observers, retry, chance, self.nested
         )
         self._admission = Admission(
-            registry, clock, clock_ms, slots, runner, reporting, finishing, stopping, live, observers, retry
+            registry, clock, clock_ms, slots, runner, finishing, stopping, live, observers, retry
         )
         self._new, self._begin = self._admission.new, self._admission.begin  # looked up once: on every call's path
         self._yield_at = STREAK
@@ -169,13 +168,11 @@ class ExecutionManager:
             if known.name == tool.name and _has_arguments(known, document):
                 return await self._outcome(scope, known, again=True)
             return conflict(known, tool.name)
-        execution = self._new(scope, tool, tool.name, document, call_id)
-        if priority is not _NORMAL:
-            execution.set_priority(priority)
+        execution = self._new(scope, tool, tool.name, document, call_id, priority)
         self._begin(execution)
         if execution.ended is None:
             if tool.mode is not _INLINE:
-                execution.let_caller_go()
+                execution.deliver_late()
         elif execution.status is _SUCCEEDED and not scope.durable and self._admission.count < self._yield_at:
             return execution.outcome()
         return await self._outcome(scope, execution)
@@ -209,7 +206,7 @@ class ExecutionManager:
                     return await scope.stored_outcome(execution)
         except BaseException:  # the caller was cancelled, or does not wait for the store any longer
             if not again or execution.ended is None:
-                self._finishing.miss(execution)
+                self._finishing.caller_left(execution)
             raise
         return outcome
 
@@ -228,7 +225,7 @@ class ExecutionManager:
             return known.outcome() if known.tool is NO_TOOL and known.name == name else conflict(known, name)
         execution = self._new(scope, NO_TOOL, name, b"null", call_id)
         if parent is not None:
-            execution.set_parent(parent)
+            parent.adopt(execution)
         self.unknown += 1
         for observer in self._observers:
             observer.called(execution)
@@ -250,7 +247,7 @@ class ExecutionManager:
         scope: Any = parent.scope
         document = encode(arguments)
         if parent.reported_phase < parent.phase:  # the parent's events come before those of its nested calls
-            self._reporting.report(parent)
+            report(parent)
         try:
             tool = scope.find(name)
         except ToolError as error:
@@ -280,8 +277,8 @@ class ExecutionManager:
         self, scope: CallScope, worker: Tool, document: bytes, request_id: str, priority: Priority
     ) -> Execution:
         """Make the execution that answers a user's request, without starting it."""
-        execution = self._new(scope, worker, worker.name, document, request_id)
-        execution.answer_request(priority)
+        execution = self._new(scope, worker, worker.name, document, request_id, priority)
+        execution.mark_worker()
         return execution
 
     def begin(self, execution: Execution) -> None:
@@ -312,12 +309,12 @@ class ExecutionManager:
 
     def interrupt(self, execution: Execution) -> None:
         """End an execution of a process that died, since it is not known how far it got."""
-        self._admission.take_back(execution)
+        self._admission.add_recovered(execution)
         self._finishing.fail(execution, interrupted())
 
     def hides(self, scope: Scope, tool: Tool) -> bool:
         """Return whether a tool's breaker is open and its policy hides the tool meanwhile."""
-        return self._breakers.remember and self._breakers.hides(tool, scope)
+        return self._breakers.in_use and self._breakers.hides(tool, scope)
 
     def refusing_breakers(self) -> Mapping[str, int]:
         """Return the number of breakers of each tool that refuse calls now."""
@@ -326,9 +323,6 @@ class ExecutionManager:
     def forget(self, scope: Scope) -> None:
         """Drop the breakers of a session that has ended."""
         self._breakers.forget(scope)
-
-    def _reporter(self, execution: Execution) -> AttemptReporter:
-        return AttemptReporter(self._reporting, self._clock, self.nested, execution)
 
 
 def _has_arguments(known: Execution, document: bytes) -> bool:
@@ -340,5 +334,6 @@ def _has_arguments(known: Execution, document: bytes) -> bool:
 
 def _can_be_left(execution: Execution) -> bool:
     """Return whether another process can continue an execution: no caller waits here, and it may run again."""
-    may_run = execution.tool.idempotent or not execution.attempt
-    return execution.stored and execution.late and may_run and execution.parent is None and not execution.stop_reason
+    if execution.parent is not None or execution.stop_reason is not None:
+        return False
+    return execution.stored and execution.delivers_late and (execution.tool.idempotent or not execution.attempt)

@@ -13,7 +13,7 @@ QUEUED = "queued"
 
 
 MAX_REPR = 1_000
-"""How many characters of a value `repr(outcome)` shows."""
+"""The most characters of a value that `repr(outcome)` shows."""
 
 
 class OutcomeStatus(StrEnum):

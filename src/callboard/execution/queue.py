@@ -4,6 +4,7 @@ Finding the next call takes constant time. A user or a session that uses all its
 comes, and returns when it frees a slot.
 """
 
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .execution import Execution, Priority, Scope
@@ -17,32 +18,28 @@ class Queued(NamedTuple):
     execution: Execution
 
 
+@dataclass(slots=True, eq=False)
 class _SessionQueue:
     """The calls of one session and one priority, in order of arrival."""
 
-    __slots__ = ("calls", "listed", "scope", "users")
-
-    def __init__(self, scope: Scope, users: "_UserQueue") -> None:
-        self.scope = scope
-        self.users = users
-        self.calls: dict[str, Queued] = {}
-        self.listed = False
-        """Whether it is in the rotation of its user."""
+    scope: Scope
+    users: "_UserQueue"
+    calls: dict[str, Queued] = field(default_factory=dict[str, Queued])
+    listed: bool = False
+    """Whether it is in the rotation of its user."""
 
 
+@dataclass(slots=True, eq=False)
 class _UserQueue:
     """The sessions of one user with calls of one priority."""
 
-    __slots__ = ("listed", "sessions", "size", "user")
-
-    def __init__(self, user: UserUsage) -> None:
-        self.user = user
-        self.sessions: dict[str, _SessionQueue] = {}
-        """The sessions in the rotation, the next one first."""
-        self.size = 0
-        """The number of its sessions, in the rotation or not."""
-        self.listed = False
-        """Whether it is in the rotation of the users."""
+    user: UserUsage
+    sessions: dict[str, _SessionQueue] = field(default_factory=dict[str, _SessionQueue])
+    """The sessions in the rotation, the next one first."""
+    size: int = 0
+    """The number of its sessions, in the rotation or not."""
+    listed: bool = False
+    """Whether it is in the rotation of the users."""
 
 
 class FairQueue:
@@ -65,7 +62,6 @@ class FairQueue:
         return bool(self._sessions)
 
     def add(self, number: int, execution: Execution) -> None:
-        """Add a call."""
         priority, scope = execution.priority, execution.scope
         if (session := self._sessions.get((priority, scope.id))) is None:
             if (users := self._users.get((priority, scope.user_id))) is None:
@@ -75,22 +71,21 @@ class FairQueue:
             self._list(priority, session)
         session.calls[execution.id] = Queued(number, execution)
 
-    def remove(self, execution: Execution) -> bool:
-        """Remove a call. False if it is not in the queue."""
+    def remove(self, execution: Execution) -> None:
+        """Remove a call that is in the queue."""
         priority, scope = execution.priority, execution.scope
-        session = self._sessions.get((priority, scope.id))
-        if session is None or session.calls.pop(execution.id, None) is None:
-            return False
-        if not session.calls:
-            del self._sessions[priority, scope.id]
-            users = session.users
-            users.size -= 1
-            users.sessions.pop(scope.id, None)
-            if not users.sessions and users.listed:
-                self._unlist(priority, users)
-            if not users.size:
-                del self._users[priority, scope.user_id]
-        return True
+        session = self._sessions[priority, scope.id]
+        del session.calls[execution.id]
+        if session.calls:
+            return
+        del self._sessions[priority, scope.id]
+        users = session.users
+        users.size -= 1
+        users.sessions.pop(scope.id, None)
+        if not users.sessions and users.listed:
+            self._unlist(priority, users)
+        if not users.size:
+            del self._users[priority, scope.user_id]
 
     def take(self, execution: Execution) -> None:
         """Remove the call whose turn it is, and move its user and session to the end of the rotation."""

@@ -6,12 +6,13 @@ An attempt is admitted by the breaker and stored before the handler is entered. 
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from ..clock import Clock
 from ..errors import ErrorCategory, ToolError
-from ..tools.context import Reporter, ToolContext
+from ..tools.context import ToolContext
 from ..tools.handler import HandlerKind
 from ..tools.policies import RetryPolicy
 from ..tools.registry import Registry
@@ -21,10 +22,11 @@ from .execution import Execution
 from .failures import NestedFailure, detach, presentable
 from .finishing import Finishing
 from .lifecycle import Status
+from .lifecycle_events import retrying_event
 from .limits import SlotLimiter
 from .masking import shown_document
 from .observer import Observer
-from .reporting import Reporting
+from .reporting import AttemptReporter, NestedCall, report
 from .retry import decide, remaining_delay
 from .stopping import Stopping
 from .threads import Threads
@@ -33,40 +35,22 @@ from .threads import Threads
 _HUMAN, _CANCELLED = Mode.HUMAN, ErrorCategory.CANCELLED
 
 
+@dataclass(eq=False, repr=False)
 class Runner:
     """Carries out executions that have a slot and validated arguments."""
 
-    threads: Threads
+    _registry: Registry
+    _clock: Clock
+    _breakers: Breakers
+    _slots: SlotLimiter
+    _finishing: Finishing
+    _stopping: Stopping
+    _observers: list[Observer]
+    _retry: RetryPolicy
+    _chance: Callable[[], float]
+    _nested: NestedCall
+    threads: Threads = field(init=False)
     """The threads of handlers that are not async, made when the manager is entered."""
-
-    def __init__(
-        self,
-        registry: Registry,
-        clock: Clock,
-        breakers: Breakers,
-        slots: SlotLimiter,
-        reporting: Reporting,
-        finishing: Finishing,
-        stopping: Stopping,
-        observers: list[Observer],
-        retry: RetryPolicy,
-        chance: Callable[[], float],
-        reporter: Callable[[Execution], Reporter],
-    ) -> None:
-        self._registry = registry
-        self._size = registry.argument_size
-        self._clock = clock
-        self._breakers = breakers
-        self._slots = slots
-        self._reporting = reporting
-        self._finishing = finishing
-        self._stopping = stopping
-        self._observers = observers
-        self._succeed = finishing.succeed
-        self._retry = retry
-        self._chance = chance
-        self._reporter = reporter
-        """Makes the reporter of an attempt's context."""
 
     async def carry_out(self, execution: Execution, delay: float = 0.0) -> None:
         """Make attempts, with the delays before and between them, until the execution ends."""
@@ -84,12 +68,12 @@ class Runner:
                     for observer in self._observers:
                         observer.attempting(execution)
                 try:
-                    if tool.breaker is not None or self._breakers.remember:
+                    if tool.breaker is not None or self._breakers.in_use:
                         self._breakers.admit(execution)
                     execution.execute()
                     if direct is not None and not execution.reported_phase and not execution.scope.durable:
                         if execution.task is not None:
-                            self._reporting.report(execution)
+                            report(execution)
                         value = await direct(**execution.arguments)
                     else:
                         value = await self._run(execution)
@@ -100,7 +84,7 @@ class Runner:
                 except BaseException as error:
                     failure = self._failed(execution, error)
                 else:
-                    self._succeed(execution, result_json)
+                    self._finishing.succeed(execution, result_json)
                     return
                 if execution.ended is not None:
                     return
@@ -136,10 +120,12 @@ class Runner:
         if decision.error is not None:
             self._finishing.fail(execution, decision.error)
         elif tool.handler is None:
-            self._succeed(execution, tool.result.write(execution.name, decision.value))
+            self._finishing.succeed(execution, tool.result.write(execution.name, decision.value))
         else:
             if decision.document is not None:
-                execution.edit_arguments(decision.document, shown_document(tool, decision.document, self._size))
+                execution.edit_arguments(
+                    decision.document, shown_document(tool, decision.document, self._registry.argument_size)
+                )
                 execution.set_arguments(tool.arguments.parse(execution.name, execution.document))
             self._slots.take(execution)
             return True
@@ -152,7 +138,7 @@ class Runner:
         if execution.task is not None:
             if execution.reported_phase:
                 execution.report_again(self._clock.time())
-            self._reporting.report(execution)
+            report(execution)
         tool, handler = execution.tool, execution.tool.handler
         if handler is None:
             raise ToolError(f"The tool {tool.name} has no handler.", category=ErrorCategory.CONFIGURATION)
@@ -179,7 +165,7 @@ class Runner:
         store decides which process runs it. The other process's task is cancelled while it waits here.
         """
         if execution.reported_phase < execution.phase:
-            self._reporting.report(execution)
+            report(execution)
         if not execution.tool.idempotent or (execution.attempt == 1 and execution.call_id != execution.id):
             await execution.scope.settle()
 
@@ -206,7 +192,7 @@ class Runner:
         failure, error_json = presentable(failure)
         detach(failure)
         execution.wait_for_retry(failure, self._clock.time() + seconds)
-        self._reporting.retrying(execution, error_json, seconds)
+        report(execution, retrying_event(execution, self._clock.time(), error_json, seconds))
         self._registry.counters_of(execution.tool).retries += 1
         await self._clock.sleep(seconds)
         execution.end_delay()
@@ -222,5 +208,5 @@ class Runner:
             attempt=execution.attempt,
             idempotency_key=execution.id,
             client=execution.scope.client,
-            reporter=self._reporter(execution),
+            reporter=AttemptReporter(execution, self._clock, self._nested),
         )

@@ -30,13 +30,13 @@ class FinishedExecutions(Protocol[ExecutionT_contra]):
         """Count an execution that has ended, so that retention can drop it."""
         ...
 
-    def weigh(self, execution: ExecutionT_contra) -> None:
+    def count_bytes(self, execution: ExecutionT_contra) -> None:
         """Count the large arguments or result of an execution that has ended."""
         ...
 
 
 class SessionScope(Protocol[ExecutionT_contra]):
-    """What the execution manager needs of a session."""
+    """A session, as the parts of the execution manager see it."""
 
     @property
     def id(self) -> str: ...

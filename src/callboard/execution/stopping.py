@@ -4,6 +4,7 @@ A handler is cancelled once and may clean up for the grace time. After that its 
 """
 
 import logging
+from dataclasses import dataclass
 
 from ..clock import Clock
 from ..errors import ErrorCategory, ToolError
@@ -19,25 +20,19 @@ from .time_limits import Due
 log = logging.getLogger("callboard.execution")
 
 
+@dataclass(eq=False, repr=False)
 class Stopping:
     """Asks executions to stop, and watches the time limits of all live executions."""
 
-    def __init__(
-        self,
-        clock: Clock,
-        breakers: Breakers,
-        slots: SlotLimiter,
-        finishing: Finishing,
-        live: dict[str, Execution],
-        grace: float,
-    ) -> None:
-        self._clock = clock
-        self._breakers = breakers
-        self._slots = slots
-        self._finishing = finishing
-        self._live = live
-        self._grace = grace
-        self.deadlines = Deadlines(clock, live.values(), self._due)
+    _clock: Clock
+    _breakers: Breakers
+    _slots: SlotLimiter
+    _finishing: Finishing
+    _live: dict[str, Execution]
+    _grace: float
+
+    def __post_init__(self) -> None:
+        self.deadlines = Deadlines(self._clock, self._live.values(), self._due)
 
     def cancel(self, execution: Execution) -> bool:
         """Cancel an execution. False if it has ended."""
@@ -67,9 +62,8 @@ class Stopping:
         if execution.ended is None:
             self._live[execution.id] = execution
             task = execution.task
-            execution.force_stop(reason)
             self._slots.withdraw(execution)
-            self.end_stopped(execution)
+            self.end_stopped(execution, reason)
             if task is not None:
                 self._finishing.abandon(task)
                 task.cancel()
@@ -81,9 +75,9 @@ class Stopping:
             self._finishing.abandon(execution.task)
         self.end_stopped(execution)
 
-    def end_stopped(self, execution: Execution) -> None:
-        """End an execution with the reason why it was stopped."""
-        reason, entered = execution.stop_reason or cancelled(), execution.status is Status.EXECUTING
+    def end_stopped(self, execution: Execution, reason: ToolError | None = None) -> None:
+        """End an execution with a reason, by default the one why it was stopped."""
+        reason, entered = reason or execution.stop_reason or cancelled(), execution.status is Status.EXECUTING
         status = Status.CANCELLED if reason.category is ErrorCategory.CANCELLED else Status.FAILED
         self._finishing.fail(execution, reason, status)
         if entered:

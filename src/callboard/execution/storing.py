@@ -58,7 +58,7 @@ def row_of(execution: Execution, owner: str | None) -> ExecutionRow:
         errors=to_json([_written(error) for error in execution.errors], inf_nan_mode="null"),
         value=execution.result_json,
         error=None if execution.error is None else to_json(_written(execution.error), inf_nan_mode="null"),
-        late=execution.late,
+        late=execution.delivers_late,
         parent_id=execution.parent_id,
         queued_at=execution.queued_at,
         started_at=None if execution.started is None else start + execution.started,

@@ -1,19 +1,19 @@
 """The time limits of one execution, as plain fields: one timer watches those of all executions (see `deadlines`)."""
 
 from dataclasses import dataclass, field
-from enum import Enum, auto
+from enum import StrEnum
 
 
-class Due(Enum):
-    """A time limit of an execution that has passed."""
+class Due(StrEnum):
+    """A time limit of an execution that has passed. Its value is the field of `TimeLimits` with the time."""
 
-    FORCED = auto()
+    FORCED = "forced_at"
     """The grace time of a handler that was cancelled."""
-    TOTAL = auto()
+    TOTAL = "deadline"
     """The deadline of the whole execution."""
-    ATTEMPT = auto()
+    ATTEMPT = "attempt_deadline"
     """The deadline of the current attempt."""
-    BUDGET = auto()
+    BUDGET = "budget_at"
     """The inline budget, for which the caller waits."""
 
 
@@ -38,19 +38,9 @@ class TimeLimits:
 
     def take_due(self, now: float) -> list[Due]:
         """Return the time limits that have passed, and clear them."""
-        due: list[Due] = []
-        if _passed(self.forced_at, now):
-            due.append(Due.FORCED)
-            self.forced_at = None
-        if _passed(self.deadline, now):
-            due.append(Due.TOTAL)
-            self.deadline = None
-        if _passed(self.attempt_deadline, now):
-            due.append(Due.ATTEMPT)
-            self.attempt_deadline = None
-        if _passed(self.budget_at, now):
-            due.append(Due.BUDGET)
-            self.budget_at = None
+        due = [limit for limit in Due if (when := getattr(self, limit)) is not None and when <= now]
+        for limit in due:
+            setattr(self, limit, None)
         return due
 
     def remaining(self, now: float) -> float | None:
@@ -64,7 +54,3 @@ class TimeLimits:
     def force_at(self, when: float) -> None:
         """Set when a handler that ignores its cancellation is given up."""
         self.forced_at = when
-
-
-def _passed(when: float | None, now: float) -> bool:
-    return when is not None and when <= now

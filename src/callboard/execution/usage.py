@@ -1,30 +1,29 @@
-"""What one user uses of this process: slots, room in the queue, memory, open requests.
+"""The resources of this process that one user takes up: slots, room in the queue, memory, open requests.
 
 All sessions of a user share one `UserUsage`, in which the slot limiter, the memory budget and the requests count.
 """
 
+from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
 
+@dataclass(slots=True, weakref_slot=True, eq=False)
 class UserUsage:
     """The counters of one user."""
 
-    __slots__ = ("__weakref__", "arguments", "queued", "requests", "running", "served", "sessions", "user_id")
-
-    def __init__(self, user_id: str) -> None:
-        self.user_id = user_id
-        self.running = 0
-        """Executions that hold a slot."""
-        self.queued = 0
-        """Executions that wait for a slot."""
-        self.served = 0
-        """The number of the last slot that the queue gave to this user: the lower, the longer ago."""
-        self.requests = 0
-        """Executions that wait for a person."""
-        self.sessions: dict[str, None] = {}
-        """The ids of its sessions in memory, oldest first."""
-        self.arguments = 0
-        """Bytes of the large arguments of executions that have not ended."""
+    user_id: str
+    running: int = 0
+    """Executions that hold a slot."""
+    queued: int = 0
+    """Executions that wait for a slot."""
+    served: int = 0
+    """The number of the last slot that the queue gave to this user: the lower, the longer ago."""
+    requests: int = 0
+    """Executions that wait for a person."""
+    sessions: dict[str, None] = field(default_factory=dict[str, None])
+    """The ids of its sessions in memory, oldest first."""
+    arguments: int = 0
+    """Bytes of the large arguments of executions that have not ended."""
 
 
 class Usage:

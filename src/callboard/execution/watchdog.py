@@ -6,14 +6,15 @@ is measured per call.
 """
 
 import asyncio
+import gc
 import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from types import CodeType, FrameType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from ..tools.definition import Tool
 from ..tools.histogram import Histogram
@@ -26,8 +27,8 @@ AnyTask = asyncio.Task[Any]
 MAX_DEPTH = 100
 """The most decorators that are unwrapped to find a handler: a decorator may wrap itself."""
 
-MOST_AWAITED = 10_000
-"""The most futures that are followed from a handler: two may await each other."""
+MAX_AWAITED = 10_000
+"""The most awaitables that are followed from a handler: two tasks may await each other."""
 
 log = logging.getLogger("callboard.watchdog")
 
@@ -122,16 +123,32 @@ def _by_frame(live: Sequence[Execution], frame: FrameType | None, task: AnyTask 
 
 
 def _by_task(live: Sequence[Execution], task: AnyTask | None) -> str | None:
-    """Find the tool by the futures that its handler awaits."""
-    for each in live:
-        awaited: list[Any] = [each.task]
-        for future in awaited:  # it grows during the loop
-            if future is task is not None:
-                return each.tool.name
-            below = getattr(future, "_fut_waiter", None)
-            if below is not None and len(awaited) < MOST_AWAITED:
-                awaited += [below, *getattr(below, "_children", ())]
+    """Find the tool whose handler awaits a task, directly or through other tasks."""
+    for execution in live:
+        awaited: list[Any] = [execution.task]
+        for each in awaited:  # it grows during the loop
+            if each is task is not None:
+                return execution.tool.name
+            if len(awaited) < MAX_AWAITED:
+                awaited += _awaited_by(each)
     return None
+
+
+def _awaited_by(awaitable: Any) -> list[Any]:
+    """Return what a suspended awaitable waits for: a task for its coroutine, and a coroutine for another or a future.
+
+    No function of asyncio returns the future that a task awaits, so the garbage collector is asked what the innermost
+    awaitable refers to: the future, or a list of the futures that were gathered.
+    """
+    if isinstance(awaitable, asyncio.Task):
+        return [cast("AnyTask", awaitable).get_coro()]
+    for attribute in ("cr_await", "ag_await", "gi_yieldfrom"):
+        if hasattr(awaitable, attribute):
+            return [getattr(awaitable, attribute)]
+    found = gc.get_referents(awaitable)
+    found += gc.get_referents(*(each for each in found if isinstance(each, dict)))
+    found += gc.get_referents(*(each for each in found if isinstance(each, list)))
+    return [each for each in found if isinstance(each, Awaitable | Iterator | AsyncIterator)]
 
 
 def _codes(tool: Tool) -> list[CodeType]:

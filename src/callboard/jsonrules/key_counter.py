@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, cast
 Counter = Callable[[Any], int]
 
 _PLAIN = frozenset({"str", "int", "bool", "none", "literal", "enum", "float"})
-_MOST = 400
+_MAX_PARTS = 400
 """Records and lists that a type may consist of. A record used in several fields counts once for each."""
-_DEEPEST = 15
+_MAX_NESTING = 15
 """Nesting of loops and conditions in a generated function. Python allows 20."""
 
 
@@ -78,7 +78,7 @@ class _Writer:
         if schema["type"] in _PLAIN:
             return _NONE
         self._parts += 1
-        if depth > _DEEPEST or self._parts > _MOST:
+        if depth > _MAX_NESTING or self._parts > _MAX_PARTS:
             raise _Unknown
         match schema["type"]:
             case "definitions":

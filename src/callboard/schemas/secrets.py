@@ -7,31 +7,22 @@ as a whole.
 from typing import Any, cast
 
 from ..types import JSONSchema
-from .walk import as_schema, children
+from .walk import as_schema, descendants
 
 MASK = "********"
 
 
 def has_secrets(schema: JSONSchema) -> bool:
     """Whether any field below a cleaned schema is secret."""
-    pending = [schema]
-    for current in pending:
-        if current.get("writeOnly"):
-            return True
-        pending.extend(child for _, child in children(current))
-    return False
+    return any(each.get("writeOnly") for each in descendants(schema))
 
 
 def public_names(schema: JSONSchema) -> frozenset[str] | None:
     """Return the property names that may be displayed, or None if no object has secret keys and every name may be."""
-    names: set[str] = set()
-    secret = False
-    pending = [schema]
-    for current in pending:
-        names |= (as_schema(current.get("properties")) or {}).keys()
-        secret = secret or _may_hold_secrets(as_schema(current.get("propertyNames")) or {})
-        pending.extend(child for _, child in children(current))
-    return frozenset(names) if secret else None
+    schemas = list(descendants(schema))
+    if not any(_may_hold_secrets(as_schema(each.get("propertyNames")) or {}) for each in schemas):
+        return None
+    return frozenset(name for each in schemas for name in as_schema(each.get("properties")) or {})
 
 
 def masked(value: Any, schema: JSONSchema) -> Any:
@@ -78,9 +69,4 @@ _OF_LISTS = frozenset({"items", "prefixItems"})
 
 def _may_hold_secrets(schema: JSONSchema) -> bool:
     """Whether a field below is secret, or is a reference, which may lead to one."""
-    pending = [schema]
-    for current in pending:
-        if current.get("writeOnly") or "$ref" in current:
-            return True
-        pending.extend(child for _, child in children(current))
-    return False
+    return any(each.get("writeOnly") or "$ref" in each for each in descendants(schema))

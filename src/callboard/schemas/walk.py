@@ -73,6 +73,14 @@ def array_items(schema: JSONSchema) -> JSONSchema:
     return kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
 
 
+def descendants(schema: JSONSchema) -> Iterator[JSONSchema]:
+    """Yield a schema and every schema below it."""
+    pending = [schema]
+    for current in pending:  # it grows during the walk
+        yield current
+        pending.extend(child for _, child in children(current))
+
+
 def children(schema: JSONSchema) -> Iterator[tuple[str, JSONSchema]]:
     """Yield every direct sub-schema with the path from its parent: `.name`, `[]`, or an empty string."""
     for keyword, value in schema.items():

@@ -16,7 +16,7 @@ from ..events.board import Board
 from ..events.kinds import EventKind
 from ..execution.admission import CallScope
 from ..execution.execution import Execution
-from ..execution.failures import call_id_conflict
+from ..execution.failures import CallIdConflict
 from ..execution.index import ExecutionIndex
 from ..execution.lifecycle import Status
 from ..execution.manager import ExecutionManager
@@ -187,9 +187,9 @@ class Calls:
             return None
         fingerprint = execution.fingerprint or fingerprint_of(execution.document)
         if (row.tool, row.fingerprint) != (execution.name, fingerprint):
-            error = call_id_conflict(row.call_id, row.tool)
+            error = CallIdConflict(row.call_id, row.tool)
             return Outcome(OutcomeStatus.FAILED, row.id, row.call_id, execution.name, None, error)
-        if row.completed_at is None and not execution.late:
+        if row.completed_at is None and not execution.delivers_late:
             return await self.result(row.id, execution.tool.inline_budget)
         return await self._outcome(row)
 

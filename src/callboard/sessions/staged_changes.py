@@ -54,7 +54,7 @@ class StagedEvents:
         for execution in self.executions:
             if not execution.settled and rows[execution].completed_at is not None:
                 execution.mark_settled()
-                execution.scope.index.weigh(execution)
+                execution.scope.index.count_bytes(execution)
 
     def to_change(self, session_id: str, owner: str) -> Change:
         """Return the change that writes all of it."""

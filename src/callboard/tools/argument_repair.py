@@ -25,7 +25,7 @@ class InvalidLocation(NamedTuple):
 
 
 def repair_arguments(arguments: Any, locations: Iterable[InvalidLocation], schema: JSONSchema, *, lax: bool) -> Any:
-    """Return a repaired copy of the arguments, or None if nothing could be repaired.
+    """Repair arguments in place and return them, or None if nothing could be repaired.
 
     A root that is itself a JSON text is decoded. The cleaned schema distinguishes declared properties, which may be
     dropped, from the keys of an open object, which may not. Without `lax`, only missing nullable properties are added.
@@ -33,7 +33,7 @@ def repair_arguments(arguments: Any, locations: Iterable[InvalidLocation], schem
     if isinstance(arguments, str):
         return _parsed(arguments) if lax else None
     changed = False
-    root: list[Any] = [_copy(arguments)]
+    root: list[Any] = [arguments]
     for at in locations:
         changed = _repair(root, at, schema, lax) or changed
     return root[0] if changed else None
@@ -102,12 +102,4 @@ def _parsed(text: str) -> Any:
     except ValueError:
         return None
     check_keys_and_numbers(text.encode())
-    return value
-
-
-def _copy(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _copy(child) for key, child in cast(dict[Any, Any], value).items()}
-    if isinstance(value, list):
-        return [_copy(child) for child in cast(list[Any], value)]
     return value

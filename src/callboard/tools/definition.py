@@ -3,6 +3,7 @@
 `@tool` and `dynamic_tool` make one; a transform derives one from another.
 """
 
+import copy
 import re
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -104,9 +105,12 @@ class Tool(Generic[P, R]):
         if not self.description.strip():
             raise RegistrationError(f"The tool {self.name} has no description. Add a docstring or description=.")
         check_gate(self.gate)
-        object.__setattr__(self, "mode", Mode(self.mode))
-        object.__setattr__(self, "logout", Logout(self.logout))
-        object.__setattr__(self, "wake", Wake(self.wake))
+        try:
+            object.__setattr__(self, "mode", Mode(self.mode))
+            object.__setattr__(self, "logout", Logout(self.logout))
+            object.__setattr__(self, "wake", Wake(self.wake))
+        except ValueError as error:
+            raise RegistrationError(f"{error}. Values: {', '.join([*Mode, *Logout, *Wake])}.") from None
         bare = self.mode is not Mode.HUMAN and self.timeout is None and self.total_timeout is None
         direct = self.handler.direct if bare and self.handler is not None and self.lifetime is None else None
         object.__setattr__(self, "direct", direct)
@@ -173,7 +177,7 @@ class Tool(Generic[P, R]):
 
     def schema(self, name: str = "claude") -> JSONSchema:
         """Return a copy of the schema in a dialect. Raises `SchemaError` for a type that it cannot express."""
-        return _copy(self.shared_schema(name))
+        return copy.deepcopy(self.shared_schema(name))
 
     def render(self, value: JSON, channel: str | None = None) -> str:
         """Render a result as text for a channel. Without a renderer, a string stays as it is and others become JSON."""
@@ -199,11 +203,3 @@ def _object(schema: JSONSchema, closed: bool) -> JSONSchema:
     """Complete an input schema to the object form that every provider requires, also without properties."""
     made: JSONSchema = {"type": "object", "properties": {}, **schema}
     return {**made, "additionalProperties": False} if closed and "unevaluatedProperties" not in made else made
-
-
-def _copy(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _copy(child) for key, child in cast(dict[str, Any], value).items()}
-    if isinstance(value, list):
-        return [_copy(child) for child in cast(list[Any], value)]
-    return value

@@ -98,11 +98,6 @@ def issubclass_safe(value: Any, parent: type) -> bool:
     return isinstance(value, type) and issubclass(value, parent)
 
 
-@lru_cache(maxsize=4096)
-def _fields(cls: Any) -> tuple[tuple[str, Any, bool], ...]:
-    return _find_fields(cls)
-
-
 def _find_fields(cls: Any) -> tuple[tuple[str, Any, bool], ...]:
     """List the properties of a class: name in the schema, type, and whether it has a description."""
     if issubclass_safe(cls, BaseModel):
@@ -119,6 +114,9 @@ def _find_fields(cls: Any) -> tuple[tuple[str, Any, bool], ...]:
             for name, hint in ((name, _bare(hints[name])) for name in names)
         )
     return ()
+
+
+_fields = lru_cache(maxsize=4096)(_find_fields)
 
 
 def _hints(cls: Any) -> dict[str, Any]:

@@ -61,12 +61,6 @@ class Options(Policy, total=False):
 def policy(options: Policy) -> dict[str, Any]:
     """Convert options to fields of a `Tool`. Raises `RegistrationError` for an invalid value."""
     made: dict[str, Any] = dict(options)
-    try:
-        made["mode"] = Mode(options.get("mode", Mode.INLINE))
-        made["logout"] = Logout(options.get("logout", Logout.FINISH_FIRST))
-        made["wake"] = Wake(options.get("wake", Wake.WAKE))
-    except ValueError as error:
-        raise RegistrationError(f"{error}. Values: {', '.join([*Mode, *Logout, *Wake])}.") from None
     if (asks := options.get("asks", "human_request")) not in ("human_request", "wallet_tx_request"):
         raise RegistrationError(f"asks is {asks!r}; it must be 'human_request' or 'wallet_tx_request'.")
     for name in ("tags", "channels"):
@@ -168,8 +162,7 @@ def _make(function: Any, options: Options, scope: Mapping[str, Any], *, origin: 
         given.setdefault("mode", Mode.BACKGROUND)
     if answer is not None:
         given.setdefault("mode", Mode.HUMAN)
-    fields = policy(cast(Policy, given))
-    if answer is not None and fields["mode"] is not Mode.HUMAN:
+    if answer is not None and given["mode"] != Mode.HUMAN:
         raise RegistrationError(f"The tool {name} has answer=, which asks a person: its mode must be 'human'.")
     return Tool(
         name=name,
@@ -179,7 +172,7 @@ def _make(function: Any, options: Options, scope: Mapping[str, Any], *, origin: 
         handler=signature.handler(flatten=flatten) if answer is None else None,
         answer=answer,
         origin=origin,
-        **fields,
+        **policy(cast(Policy, given)),
     )
 
 

@@ -20,7 +20,6 @@ class Histogram:
         """The sum of all values."""
 
     def add(self, value: float) -> None:
-        """Count one value."""
         self._counts[bisect_left(self.bounds, value)] += 1
         self.total += value
 

@@ -9,7 +9,7 @@ from ..errors import CallboardError, ErrorCategory
 
 
 class BackoffStrategy(StrEnum):
-    """How the delay grows between attempts. `max_delay` caps all of them."""
+    """The growth of the delay between attempts. `max_delay` caps every delay."""
 
     FIXED = "fixed"
     """Always the base delay."""
@@ -32,7 +32,7 @@ DEFAULT_RETRY_ON = frozenset({ErrorCategory.TRANSIENT, ErrorCategory.TIMEOUT, Er
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often and after which delay a failed attempt is retried."""
+    """The number of attempts, and the delays between them."""
 
     max_attempts: int = 3
     base_delay: float = 1.0

@@ -34,7 +34,6 @@ from .snapshot import Snapshot
 from .stats import Statistics, ToolStats
 from .subscription import Change, ChangeKind, Subscription
 from .toolset import Toolset
-from .toolset_sync import ToolsetSync
 from .view import View
 
 log = logging.getLogger("callboard.tools")
@@ -69,7 +68,8 @@ class Registry:
         self._stats: dict[str, ToolStats] = {}
         self._subscribers: list[Subscription] = []
         self._lifetimes = LifetimeManager()
-        self._toolset_syncs: list[ToolsetSync] = []
+        self._toolsets: list[tuple[Toolset, Callable[[], None]]] = []
+        """Included toolsets, each with the function that brings the registry up to date with it."""
         self._entered = AsyncExitStack()
         self._threads: CapacityLimiter | None = None
         for given in tools:
@@ -111,7 +111,22 @@ class Registry:
 
     def include(self, toolset: Toolset, *, strict: bool | None = None) -> None:
         """Add the tools of a toolset and keep them in sync. It is entered and left with the registry."""
-        self._toolset_syncs.append(ToolsetSync(toolset, self, strict=strict))
+        names: set[str] = set()
+
+        def sync() -> None:
+            tools = {tool.name: tool for tool in toolset.tools()}
+            for name in names - tools.keys():
+                if name in self:
+                    self.unregister(name)
+            for name, tool in tools.items():
+                if self.get(name) is not tool:
+                    self.register(tool, replace=name in names, strict=strict)
+            names.clear()
+            names.update(tools)
+
+        sync()
+        toolset.on_change(sync)
+        self._toolsets.append((toolset, sync))
 
     def unregister(self, name: str) -> Tool:
         """Remove a tool and its statistics. Raises `ToolError` (not_found)."""
@@ -277,9 +292,9 @@ class Registry:
         await self._lifetimes.__aenter__()
         try:
             async with AsyncExitStack() as stack:
-                for each in self._toolset_syncs:
-                    await stack.enter_async_context(each.toolset)
-                    each.sync()
+                for toolset, sync in self._toolsets:
+                    await stack.enter_async_context(toolset)
+                    sync()
                 self._entered = stack.pop_all()
         except BaseException as error:
             await self._lifetimes.__aexit__(type(error), error, error.__traceback__)

@@ -89,7 +89,7 @@ class Result:
 
     def _check(self, tool: str, written: bytes) -> None:
         if self._unbounded and len(written) > _FLAT and exceeds_depth(written, MAX_DEPTH):
-            raise _too_deep(tool)
+            raise ToolError(f"The tool {tool} failed: its result is nested too deeply.", report=f"{tool}: {_DEPTH}")
         check_readability(written)
 
     def encode(self, value: Any) -> bytes:
@@ -102,10 +102,6 @@ class Result:
         except (PydanticSerializationError, RecursionError, ValueError) as error:
             raise ToolError("A partial result cannot be written as JSON.", report=str(error)) from error
         return written
-
-    def data(self, tool: str, value: Any) -> Any:
-        """Convert a value to JSON data."""
-        return from_json(self.write(tool, value))
 
     def schema(self) -> JSONSchema | None:
         """Return the JSON schema of the output, not yet cleaned, or None if none is declared."""
@@ -152,10 +148,6 @@ def _traits_of(adapter: TypeAdapter[Any]) -> _Traits:
 
 
 _DEPTH = f"the result is nested more than {MAX_DEPTH} levels deep"
-
-
-def _too_deep(tool: str) -> ToolError:
-    return ToolError(f"The tool {tool} failed: its result is nested too deeply.", report=f"{tool}: {_DEPTH}")
 
 
 def _wrong_type(tool: str, problems: str) -> ToolError:

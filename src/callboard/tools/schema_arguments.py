@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NoReturn, cast
 
-from pydantic_core import from_json, to_json
+from pydantic_core import from_json
 
 from ..errors import MissingExtraError, RegistrationError
 from ..jsonrules.duplicate_keys import check_keys_and_numbers
@@ -97,8 +97,8 @@ class SchemaArguments:
 
 
 def _literals(value: Any, locations: list[InvalidLocation]) -> Any:
-    """Return a copy with numbers and booleans decoded from strings, or None if there are none."""
-    root: list[Any] = [from_json(to_json(value))]
+    """Decode numbers and booleans from strings in place and return the value, or None if there are none."""
+    root: list[Any] = [value]
     changed = False
     for at in locations:
         parent, key = root, cast("int | str", 0)
