@@ -10,7 +10,6 @@ import httpx2
 import pytest
 
 from callboard.server import lingering
-from callboard.server.connection import Connection
 from callboard.server.lingering import Linger, LingeringConnections
 from callboard.server.request_bodies import RequestBodies
 from callboard.testing import ManualClock
@@ -110,10 +109,10 @@ async def test_h5_discarding_a_body_is_bounded(
     monkeypatch.setattr(lingering, name, value)
     async with connected(plain) as (_, writer):
         writer.write(head(10**12))
-        await until(lambda: len(Connection.lingering) == 1)
+        await until(lambda: len(plain.services.lingering) == 1)
         with pytest.raises(ConnectionError):
             await send_for_ever(writer)
-    assert len(Connection.lingering) == 0
+    assert len(plain.services.lingering) == 0
 
 
 async def test_h5_a_user_who_lingers_often_does_not_end_the_lingering_of_others() -> None:

@@ -14,6 +14,7 @@ from ..runtime import Runtime
 from ..sessions.ids import SessionIdInvalid, SessionNotFound, check_id
 from ..sessions.live_session import LiveSession
 from .byte_budget import MIB, ByteBudget
+from .lingering import LingeringConnections
 from .problems import draining, not_found
 from .request_bodies import RequestBodies
 from .streams import Streams
@@ -39,6 +40,8 @@ class AppServices:
     """The large responses that are being sent."""
     query_slots: UserSlots = field(default_factory=UserSlots)
     """Limits the expensive queries that run at once for a user."""
+    lingering: LingeringConnections = field(default_factory=LingeringConnections)
+    """Connections that discard the rest of a request's body."""
 
     @property
     def held(self) -> int:

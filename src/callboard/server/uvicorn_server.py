@@ -7,6 +7,8 @@ last event, and then shuts down like uvicorn. Recovery continues turns that take
 import asyncio
 import os
 import socket
+from functools import partial
+from typing import cast
 
 import uvicorn
 from starlette.applications import Starlette
@@ -55,9 +57,10 @@ class Server(uvicorn.Server):
 
 def create_server(app: Starlette, *, grace: float = 10.0) -> Server:
     """Create the server of an app of `create_app`. Run it with `await server.serve(sockets=[listen(host, port)])`."""
+    services: AppServices = app.state.services
     config = uvicorn.Config(
         app,
-        http=Connection,
+        http=cast("type[asyncio.Protocol]", partial(Connection, lingering=services.lingering)),
         ws="none",
         log_config=None,
         access_log=False,
@@ -67,7 +70,7 @@ def create_server(app: Starlette, *, grace: float = 10.0) -> Server:
         timeout_graceful_shutdown=max(1, round(grace)),
         lifespan="on",
     )
-    return Server(config, app.state.services, grace)
+    return Server(config, services, grace)
 
 
 def listen(host: str, port: int) -> socket.socket:
