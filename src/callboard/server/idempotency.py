@@ -14,7 +14,7 @@ from pydantic_core import from_json, to_json
 from ..errors import CallboardError
 from ..execution.storing import fingerprint_of
 from ..protocols.problem import Problem
-from ..sessions.ids import MAX_ID, is_call_id
+from ..sessions.ids import MAX_ID, is_valid_id
 from ..storage.errors import AlreadyWritten, IdempotencyConflict, StoreError
 from ..storage.idempotency_records import IdempotencyRecords
 from ..storage.rows import IdempotencyRow
@@ -31,11 +31,11 @@ def idempotency_key(call: ApiCall[Any, Any], given: str | None = None, field: st
     if len(sent) > 1:
         raise _invalid("Idempotency-Key was sent more than once.")
     key = _unquoted(sent[0]) if sent else None
-    if key is not None and not is_call_id(key):
+    if key is not None and not is_valid_id(key):
         raise _invalid(f"Idempotency-Key must have 1 to {MAX_ID} printable characters.")
     if given is None:
         return key
-    if not is_call_id(given):
+    if not is_valid_id(given):
         raise Problem(422, "invalid", "Not valid", f"{field} must have 1 to {MAX_ID} printable characters.")
     if key not in (None, given):
         raise Problem(422, "invalid", "Not valid", f"Idempotency-Key and {field} differ. Send one of them.")
