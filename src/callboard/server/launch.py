@@ -4,7 +4,7 @@ import asyncio
 import signal
 import socket
 from collections.abc import Callable, Generator, Iterable
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Any, Self
@@ -22,8 +22,7 @@ from .app import create_app
 from .app_services import AppServices
 from .gc_tuning import rare_collections
 from .heap import trimmed_heap
-from .identity import PUBLIC, IdentityConfig, guard, may_listen
-from .page_assets import page_routes
+from .identity import IdentityConfig, guard, may_listen
 from .revision_watch import stop_when_migrated
 from .uvicorn_server import Server, create_server, listen
 
@@ -67,7 +66,7 @@ async def _serve(options: LaunchOptions, listening: Callable[[str, bool], Any]) 
     if options.no_auth:
         config = replace(config, insecure=True)
     runtime = Runtime(options.tools, model=options.model, store=options.store, workers=options.workers)
-    with _closing(listen(options.host, options.port)) as made, _Signals() as signals:
+    with closing(listen(options.host, options.port)) as made, _Signals() as signals:
         async with runtime:
             keys = bool(await runtime.store.keys(limit=1))
             if not may_listen(options.host, config, keys=keys):
@@ -76,10 +75,9 @@ async def _serve(options: LaunchOptions, listening: Callable[[str, bool], Any]) 
                     "reaches it could use it. Create a key first (callboard keys create --user NAME), listen on "
                     "127.0.0.1, or allow unauthenticated access with --no-auth."
                 )
-            public = PUBLIC | {route.path for route in page_routes()}
 
             def guarded(app: ASGIApp) -> ASGIApp:
-                return guard(app, config, runtime.store, clock=runtime.clock, public=public)
+                return guard(app, config, runtime.store, clock=runtime.clock)
 
             with measure(runtime) as metrics, _observed(runtime, options.log_owners):
                 app = create_app(runtime, guard=guarded, metrics=metrics.render)
@@ -115,14 +113,6 @@ def _observed(runtime: Runtime, log_owners: bool) -> Generator[None]:
         if log_owners:
             stack.callback(attach_log_context(runtime))
         yield
-
-
-@contextmanager
-def _closing(made: socket.socket) -> Generator[socket.socket]:
-    try:
-        yield made
-    finally:
-        made.close()
 
 
 class _Signals:

@@ -66,7 +66,7 @@ def test_what_is_empty_is_not_set() -> None:
         ({"CALLBOARD_JWKS": "keys.json"}, "jwt_audience must name the accepted audiences"),
         ({"CALLBOARD_JWKS": "http://issuer.example/keys", "CALLBOARD_JWT_AUDIENCE": "a"}, "begins with https://"),
         ({"CALLBOARD_JWKS": "ftp://issuer.example/keys", "CALLBOARD_JWT_AUDIENCE": "a"}, "begins with https://"),
-        ({"CALLBOARD_RATE_LIMIT": "many"}, "CALLBOARD_RATE_LIMIT is 'many'; use a whole number."),
+        ({"CALLBOARD_RATE_LIMIT": "many"}, "CALLBOARD_RATE_LIMIT is 'many'; it must be a whole number."),
         ({"CALLBOARD_RATE_LIMIT": "-1"}, "The setting rate_limit is -1; it must be at least 0."),
         ({"CALLBOARD_RATE_BURST": "0"}, "rate_burst is 0"),
         ({"CALLBOARD_JWT_LEEWAY": "3600"}, "at most 300"),

@@ -17,13 +17,11 @@ from ag_ui.core import (
     UserMessage,
 )
 
+from ...sessions.ids import MAX_ID, is_valid_id
 from ...tools.context import ClientContext
 from .client_context import client_context, wanted_messages
 from .run_refused import RunRefused
 from .thread_messages import ThreadMessage, ToolCall
-
-MAX_ID = 200
-"""Characters of an id that a client chooses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +52,7 @@ class RunRequest:
 def parse_run_request(given: RunAgentInput) -> RunRequest:
     """Validate the input of a run. Raises `RunRefused`."""
     for name, value in (("threadId", given.thread_id), ("runId", given.run_id)):
-        if not (0 < len(value) <= MAX_ID and value.isprintable()):
+        if not is_valid_id(value):
             raise RunRefused(f"{name} must have 1 to {MAX_ID} printable characters.")
     reading = _MessageParser()
     for message in given.messages:

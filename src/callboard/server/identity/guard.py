@@ -4,8 +4,6 @@ It checks, in this order, the host name (which prevents DNS rebinding), the orig
 rate limit. See `identity/__init__.py` for its use.
 """
 
-from collections.abc import Collection
-
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...clock import Clock, SystemClock
@@ -25,37 +23,28 @@ from .request_headers import host_of, is_cross_site, is_forwarded, origin_of, si
 
 PROBES = frozenset({"/healthz", "/readyz"})
 """Paths of health checks, which any client may read under any host name."""
-PUBLIC = frozenset({"/", "/app.js", "/style.css", "/openapi.json"})
-"""Paths that any client may read, beside all files of the page."""
 METRICS = "/metrics"
 
 _SAFE = frozenset({"GET", "HEAD"})
 
 
 def guard(
-    app: ASGIApp,
-    config: IdentityConfig,
-    store: KeyRecords | None = None,
-    *,
-    clock: Clock | None = None,
-    public: Collection[str] = (),
+    app: ASGIApp, config: IdentityConfig, store: KeyRecords | None = None, *, clock: Clock | None = None
 ) -> "Guard":
-    """Wrap an application so that it receives only admitted requests. `public` are more paths without credentials."""
-    page = {route.path for route in page_routes()}
-    return Guard(app, config, store, clock or SystemClock(), PUBLIC | page | set(public))
+    """Wrap an application so that it receives only admitted requests."""
+    return Guard(app, config, store, clock or SystemClock())
 
 
 class Guard:
     """See `guard`."""
 
-    def __init__(
-        self, app: ASGIApp, config: IdentityConfig, store: KeyRecords | None, clock: Clock, public: frozenset[str]
-    ) -> None:
+    def __init__(self, app: ASGIApp, config: IdentityConfig, store: KeyRecords | None, clock: Clock) -> None:
         self._app = app
         self._config = config
         self._clock = clock
         self._authenticator = Authenticator(config, store, clock)
-        self._public = public
+        self._public = {"/openapi.json", *(route.path for route in page_routes())}
+        """Paths that any client may read."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":

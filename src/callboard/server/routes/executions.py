@@ -7,10 +7,11 @@ from ...execution.failures import CallIdConflict
 from ...execution.record import ExecutionRecord
 from ...execution.storing import record_of
 from ...sessions.calls import BriefRecord
+from ...sessions.ids import is_valid_id
 from ...sessions.live_session import LiveSession
 from ...storage.errors import IdempotencyConflict
 from ...storage.rows import IdempotencyRow
-from ..app_services import AppServices, is_id
+from ..app_services import AppServices
 from ..endpoint import LARGE_BODY, WRITES, ApiCall, Nothing, endpoint
 from ..idempotency import idempotency_key, idempotency_row, run_once, stored_answer
 from ..models import (
@@ -72,7 +73,7 @@ async def cancel_execution(call: ApiCall[SessionRef, Nothing]) -> Cancelled:
     """Cancel an execution."""
     found = await call.services.find(call.body.session_id, call.user_id)
     execution_id = call.path["execution_id"]
-    if not is_id(execution_id):
+    if not is_valid_id(execution_id):
         raise not_found("execution")
 
     async def stop(row: IdempotencyRow | None) -> Cancelled:
@@ -92,7 +93,7 @@ def _weight(each: BriefRecord) -> int:
 
 async def _record(services: AppServices, session: LiveSession, execution_id: str) -> ExecutionRecord:
     """Return the record of an execution, including finished ones and those of other processes."""
-    if not is_id(execution_id):
+    if not is_valid_id(execution_id):
         raise not_found("execution")
     if session.durable:
         await session.settle()

@@ -1,8 +1,8 @@
 """Requests to people, and their answers."""
 
+from ...sessions.ids import is_valid_id
 from ...storage.brief import Brief
 from ...storage.rows import IdempotencyRow, RequestRow
-from ..app_services import is_id
 from ..endpoint import LARGE_BODY, WRITES, ApiCall, Nothing, endpoint
 from ..idempotency import idempotency_key, idempotency_row, run_once, stored_seq
 from ..models import AnswerRequest, Queued, RequestInfo, RequestList, RequestsQuery, SessionRef
@@ -40,7 +40,7 @@ async def get_request(call: ApiCall[Nothing, SessionRef]) -> RequestInfo:
     session = await call.services.find(call.query.session_id, call.user_id)
     await session.settle()
     request_id = call.path["request_id"]
-    row = await call.services.runtime.store.request(request_id) if is_id(request_id) else None
+    row = await call.services.runtime.store.request(request_id) if is_valid_id(request_id) else None
     if row is None or (row.session_id, row.user_id, row.status) != (session.id, session.user_id, "open"):
         raise not_found("request")
     return request_info(row)
@@ -55,7 +55,7 @@ async def answer_request(call: ApiCall[AnswerRequest, Nothing]) -> Queued:
     """Answer a request. An answer with the `arguments_hash` of another request is refused."""
     found = await call.services.find(call.body.session_id, call.user_id)
     request_id = call.path["request_id"]
-    if not is_id(request_id):
+    if not is_valid_id(request_id):
         raise not_found("request")
 
     async def close(row: IdempotencyRow | None) -> Queued:
