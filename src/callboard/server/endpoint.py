@@ -20,7 +20,6 @@ from ..jsonrules.value_count import MAX_VALUES
 from ..protocols.problem import MAX_ERRORS, Problem, invalid, media_type_not_json
 from .app_services import AppServices
 from .json_response import JSON, JsonResponse
-from .problems import too_many_errors
 
 MAX_DEPTH = 100
 """Nesting levels of arrays and objects in a body."""
@@ -189,7 +188,7 @@ def _refusal(model: type[BaseModel], content: bytes, error: ValidationError) -> 
     except ValidationError as fewer:
         if fewer.error_count() <= MANY_ERRORS:
             return invalid(fewer, "body")
-    return too_many_errors("body")
+    return Problem(422, "invalid", "Not valid", "The body has too many errors to list.")
 
 
 def _query(model: type[Q], query: bytes) -> Q:

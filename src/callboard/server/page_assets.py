@@ -14,9 +14,6 @@ TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".svg": "image/svg+xml",
-    ".ico": "image/x-icon",
-    ".png": "image/png",
-    ".woff2": "font/woff2",
 }
 
 
@@ -32,21 +29,16 @@ class Asset(NamedTuple):
 def page_routes() -> list[Route]:
     """Create a route for each file of the page; `index.html` is also at `/`."""
     found = {f"/{name}": asset for name, asset in _assets().items()}
-    if "/index.html" in found:
-        found["/"] = found["/index.html"]
+    found["/"] = found["/index.html"]
     return [Route(path, _served(asset), methods=["GET"], name=path) for path, asset in found.items()]
 
 
 def _assets() -> dict[str, Asset]:
-    folder = resources.files("callboard.server").joinpath("page")
-    if not folder.is_dir():
-        return {}
     found: dict[str, Asset] = {}
-    for file in folder.iterdir():
-        ending = f".{file.name.rpartition('.')[2]}"
-        if ending in TYPES and file.is_file():
+    for file in resources.files("callboard.server").joinpath("page").iterdir():
+        if (media_type := TYPES.get(f".{file.name.rpartition('.')[2]}")) is not None:
             content = file.read_bytes()
-            found[file.name] = Asset(content, TYPES[ending], f'"{hashlib.sha256(content).hexdigest()[:32]}"')
+            found[file.name] = Asset(content, media_type, f'"{hashlib.sha256(content).hexdigest()[:32]}"')
     return found
 
 

@@ -98,17 +98,9 @@ async def _deleted(services: AppServices, session: LiveSession) -> bool:
 
 
 def _live(session: LiveSession) -> SessionInfo:
-    view = session.toolbox.view
-    return SessionInfo(
-        session_id=session.id,
-        open=session.open,
-        namespaces=None if view.namespaces is None else sorted(view.namespaces),
-        channel=view.channel,
-        tools=[tool.name for tool in session.tools()],
-        created_at=datetime.fromtimestamp(session.created_at, UTC),
-        last_seq=session.board.last_seq,
-        has_pending_work=session.has_pending_work,
-    )
+    info = _stored(session.row())
+    info.last_seq, info.has_pending_work = session.board.last_seq, session.has_pending_work
+    return info
 
 
 def _stored(row: SessionRow) -> SessionInfo:
