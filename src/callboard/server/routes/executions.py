@@ -13,7 +13,7 @@ from ...storage.errors import IdempotencyConflict
 from ...storage.rows import IdempotencyRow
 from ..app_services import AppServices
 from ..endpoint import LARGE_BODY, WRITES, ApiCall, Nothing, endpoint
-from ..idempotency import idempotency_key, idempotency_row, run_once, stored_answer
+from ..idempotency import idempotency_key, run_once, stored_answer
 from ..models import (
     Cancelled,
     ExecutionInfo,
@@ -83,7 +83,7 @@ async def cancel_execution(call: ApiCall[SessionRef, Nothing]) -> Cancelled:
     async def again(row: IdempotencyRow) -> Cancelled:
         return Cancelled(cancelled=stored_answer(row).get("cancelled") is True)
 
-    return await run_once(call, found.id, idempotency_row(call, idempotency_key(call)), stop, again)
+    return await run_once(call, found.id, idempotency_key(call), stop, again)
 
 
 def _weight(each: BriefRecord) -> int:

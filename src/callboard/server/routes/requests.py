@@ -4,7 +4,7 @@ from ...sessions.ids import is_valid_id
 from ...storage.brief import Brief
 from ...storage.rows import IdempotencyRow, RequestRow
 from ..endpoint import LARGE_BODY, WRITES, ApiCall, Nothing, endpoint
-from ..idempotency import idempotency_key, idempotency_row, run_once, stored_seq
+from ..idempotency import idempotency_key, queued_again, run_once
 from ..models import AnswerRequest, Queued, RequestInfo, RequestList, RequestsQuery, SessionRef
 from ..paging import MAX_FIELD, read_page
 from ..problems import not_found
@@ -63,10 +63,7 @@ async def answer_request(call: ApiCall[AnswerRequest, Nothing]) -> Queued:
         seen = call.body.arguments_hash
         return Queued(seq=await session.answer(request_id, call.body.answer, arguments_hash=seen, idempotency=row))
 
-    async def again(row: IdempotencyRow) -> Queued:
-        return Queued(seq=stored_seq(row))
-
-    return await run_once(call, found.id, idempotency_row(call, idempotency_key(call)), close, again)
+    return await run_once(call, found.id, idempotency_key(call), close, queued_again)
 
 
 ENDPOINTS = [

@@ -9,7 +9,7 @@ from ...sessions.live_session import LiveSession
 from ...storage.rows import IdempotencyRow, SessionRow
 from ..app_services import AppServices
 from ..endpoint import WRITES, ApiCall, Nothing, endpoint
-from ..idempotency import derived_id, idempotency_key, idempotency_row, run_once
+from ..idempotency import derived_id, idempotency_key, run_once
 from ..models import CreateSession, Deleted, LogoutSession, SessionInfo, SessionList, SessionsQuery
 
 
@@ -30,7 +30,7 @@ async def create_session(call: ApiCall[CreateSession, Nothing]) -> SessionInfo:
     async def again(row: IdempotencyRow) -> SessionInfo:
         return _live(await call.services.find(session_id, call.user_id))
 
-    return await run_once(call, session_id, idempotency_row(call, key), enter, again)
+    return await run_once(call, session_id, key, enter, again)
 
 
 async def list_sessions(call: ApiCall[Nothing, SessionsQuery]) -> SessionList:
@@ -60,7 +60,7 @@ async def log_out(call: ApiCall[LogoutSession, Nothing]) -> SessionInfo:
     async def again(row: IdempotencyRow) -> SessionInfo:
         return _live(await call.services.find(session.id, call.user_id))
 
-    return await run_once(call, session.id, idempotency_row(call, idempotency_key(call)), leave, again)
+    return await run_once(call, session.id, idempotency_key(call), leave, again)
 
 
 async def restore_session(call: ApiCall[Nothing, Nothing]) -> SessionInfo:
@@ -76,7 +76,7 @@ async def restore_session(call: ApiCall[Nothing, Nothing]) -> SessionInfo:
     async def again(row: IdempotencyRow) -> SessionInfo:
         return _live(await call.services.find(found.id, call.user_id))
 
-    return await run_once(call, found.id, idempotency_row(call, idempotency_key(call)), enter, again)
+    return await run_once(call, found.id, idempotency_key(call), enter, again)
 
 
 async def delete_session(call: ApiCall[Nothing, Nothing]) -> Deleted:
