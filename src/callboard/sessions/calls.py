@@ -3,7 +3,7 @@
 Calls are started by the execution manager. Those of this process are in the session's index, all others in the store.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import NamedTuple, Protocol
@@ -191,6 +191,15 @@ class Calls:
     async def stored_call(self, call_id: str) -> ExecutionRow | None:
         """The stored execution of a caller's id, or of a request's."""
         return await self._store.execution_of_call(self._session_id, call_id)
+
+    async def call_ids(self, execution_ids: Collection[str]) -> dict[str, str]:
+        """Return the callers' ids of executions, without unknown ones. It takes at most one query."""
+        known = self._index.by_id
+        found = {each: known[each].call_id for each in execution_ids if each in known}
+        if self._ledger.durable and (missing := [each for each in execution_ids if each not in found]):
+            rows = await self._store.executions(self._session_id, ids=missing, limit=len(missing))
+            found |= {row.id: row.call_id for row in rows}
+        return found
 
     async def _row(self, execution_id: str) -> ExecutionRow:
         row = await self._store.execution(self._session_id, execution_id) if self._ledger.durable else None
