@@ -84,6 +84,8 @@ async def test_x6_breaker_of_one_user_does_not_pause_fetches_of_others(
                     fetched = await call(each, session, "http_fetch", url=f"{node.url}/healthz")
                     assert fetched["status"] == "succeeded", fetched["error"]
                 again = await call(victim, "bystander", "http_fetch", url=refusing)
-                assert "does not accept the connection" in again["error"]["message"], "the breaker of the host is the attacker's own"
+                assert "does not accept the connection" in again["error"]["message"], (
+                    "the breaker of the host is the attacker's own"
+                )
             report("a refusing host", shared_url, seen, memory=node.peak())
             seen.unharmed()

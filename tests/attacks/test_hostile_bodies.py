@@ -79,5 +79,7 @@ async def test_h5_hostile_bodies_affect_no_other_user(node: Node, users: Users, 
 
 
 @pytest.mark.slow
-async def test_h5_many_concurrent_hostile_bodies_affect_no_other_user(node: Node, users: Users, shared_url: str) -> None:
+async def test_h5_many_concurrent_hostile_bodies_affect_no_other_user(
+    node: Node, users: Users, shared_url: str
+) -> None:
     await check_attack(node, users, shared_url, rounds=10, at_once=20)

@@ -31,7 +31,9 @@ async def attack(node: Node, users: Users, store: str, *, results: int, most: fl
         seen.unharmed()
 
 
-async def test_e6_many_large_results_of_one_session_stay_within_the_limit(start_node: StartNode, users: Users, shared_url: str) -> None:
+async def test_e6_many_large_results_of_one_session_stay_within_the_limit(
+    start_node: StartNode, users: Users, shared_url: str
+) -> None:
     node = start_node(CALLBOARD_RATE_LIMIT="0", CALLBOARD_MAX_SESSION_BYTES="4000000")
     async with users.victim.client(node) as client:
         assert (await client.post("/api/sessions", json={"session_id": "bystander"})).status_code == 201
@@ -39,5 +41,7 @@ async def test_e6_many_large_results_of_one_session_stay_within_the_limit(start_
 
 
 @pytest.mark.slow
-async def test_e6_400_large_results_of_one_session_stay_within_the_limit(node: Node, users: Users, shared_url: str) -> None:
+async def test_e6_400_large_results_of_one_session_stay_within_the_limit(
+    node: Node, users: Users, shared_url: str
+) -> None:
     await attack(node, users, shared_url, results=400, most=130)

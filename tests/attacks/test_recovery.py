@@ -91,7 +91,9 @@ async def test_e5_open_approvals_of_one_user_delay_no_other_user(
     node.stop(signal.SIGKILL)
     start = seconds_to_start(dying)
     assert start < usual_start + LONGER
-    assert start < START or usual_start > START - LONGER, "unless a server without approvals takes as long on this machine"
+    assert start < START or usual_start > START - LONGER, (
+        "unless a server without approvals takes as long on this machine"
+    )
     async with users.attacker.client(dying) as attacker, users.victim.client(dying) as victim:
         again = await until_runs(victim, running, 3)
         assert again < PROMPT

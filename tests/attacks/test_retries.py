@@ -20,7 +20,9 @@ pytestmark = pytest.mark.anyio
 FEW, MANY = 40, 1_000
 
 
-async def send_until_accepted(clients: list[httpx2.AsyncClient], path: str, body: dict[str, Any], key: str) -> httpx2.Response:
+async def send_until_accepted(
+    clients: list[httpx2.AsyncClient], path: str, body: dict[str, Any], key: str
+) -> httpx2.Response:
     """Send a request under a key to the servers in turn, until one accepts it."""
     async with asyncio.timeout(DEADLINE):
         for turn in range(10_000):
@@ -69,7 +71,9 @@ async def test_h6_repeated_messages_are_accepted_once_if_a_server_is_killed(
         inputs = await user_inputs(other, "mine")
         assert Counter(event["data"]["text"] for event in inputs) == {f"message {n}": 1 for n in range(count)}
         by_text = {event["data"]["text"]: event["seq"] for event in inputs}
-        assert numbers == [by_text[f"message {n}"] for n in range(count)], "each response has the number of its own event"
+        assert numbers == [by_text[f"message {n}"] for n in range(count)], (
+            "each response has the number of its own event"
+        )
     assert not seen.failures
     report("a server is killed while messages are sent and repeated", shared_url, seen, messages=count)
 

@@ -39,7 +39,9 @@ async def test_h1_pipelined_requests_are_answered_in_order(plain: Served) -> Non
     assert re.findall(rb"HTTP/1\.1 (\d+)", said) == [b"200", b"201", b"200", b"201", b"200"]
 
 
-async def test_h5_connection_of_a_refused_client_is_closed_after_a_while(plain: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_h5_connection_of_a_refused_client_is_closed_after_a_while(
+    plain: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(lingering, "IDLE", 0.1)
     before = len(plain.server.server_state.connections)
     reader, writer = await asyncio.open_connection("127.0.0.1", plain.port)
@@ -96,4 +98,6 @@ async def test_h3_run_may_have_a_larger_body_than_other_requests(plain: Served) 
 async def test_h1_small_responses_are_sent_without_delay(plain: Served) -> None:
     accepted = [server.sockets[0] for server in plain.server.servers]
     assert accepted
-    assert all(each.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for each in accepted), "connections inherit the option"
+    assert all(each.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for each in accepted), (
+        "connections inherit the option"
+    )

@@ -9,7 +9,9 @@ from tests.server.conftest import Served, take
 pytestmark = pytest.mark.anyio
 
 
-async def request_all(served: Served, session_id: str, execution: str, request: str, user: str) -> list[tuple[int, Any]]:
+async def request_all(
+    served: Served, session_id: str, execution: str, request: str, user: str
+) -> list[tuple[int, Any]]:
     """Send a request to every route that names a resource, as a user. Returns the responses."""
     of = {"session_id": session_id}
     event = {"kind": "user_request", "request_kind": "echo", "payload": {"payload": "hi"}}

@@ -1,4 +1,4 @@
-"""The files of the page: they work under a strict policy, load nothing from elsewhere, and never turn data into markup."""
+"""The files of the page: they work under a strict policy, load nothing else, and never turn data into markup."""
 
 import json
 import re

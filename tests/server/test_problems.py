@@ -58,9 +58,7 @@ async def test_h6_unknown_paths_and_methods_are_problems(plain: Served) -> None:
         (b'{"session_id":"s","message":"x"}', "application/json", (404, "session_not_found")),
     ],
 )
-async def test_h6_invalid_bodies_are_problems(
-    plain: Served, body: bytes, kind: str, expected: tuple[int, str]
-) -> None:
+async def test_h6_invalid_bodies_are_problems(plain: Served, body: bytes, kind: str, expected: tuple[int, str]) -> None:
     headers = {"content-type": kind} if kind else {}
     assert problem(await plain.client.post("/api/chat", content=body, headers=headers)) == expected
 
@@ -89,9 +87,7 @@ async def test_h6_invalid_queries_are_problems(plain: Served, query: str) -> Non
     assert problem(await plain.get(f"/api/state?{query}")) == (422, "invalid")
 
 
-async def test_h6_unavailable_store_is_a_temporary_problem(
-    plain: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_h6_unavailable_store_is_a_temporary_problem(plain: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     async def gone(*args: Any, **options: Any) -> Any:
         raise StoreUnavailable("postgresql://user:secret@db.internal is not reached")
 

@@ -80,9 +80,7 @@ async def test_h2_stream_without_a_cursor_starts_with_a_snapshot(served: Served)
         ({"family": "other"}, 422, "invalid"),
     ],
 )
-async def test_h2_invalid_cursors_are_refused(
-    plain: Served, params: dict[str, Any], status: int, code: str
-) -> None:
+async def test_h2_invalid_cursors_are_refused(plain: Served, params: dict[str, Any], status: int, code: str) -> None:
     await opened(plain, "bad", notices=5)
     query = {"session_id": "bad", **params}
     last = query.pop("last_event_id", None)
@@ -210,7 +208,9 @@ async def test_b8_a_new_reader_beside_a_stalled_one_of_a_closed_fanout_gets_new_
         stalled = Reader(EventStream(served.services, live_session(session), 1, None), never, 1)
         with served.services.streams.reading(live_session(session), stalled):
             (line,) = (await store.events("cut", 0, 1)).lines
-            await store.commit([Change("cut", events=[line] * 29)])  # as another process does, without a notification in time
+            await store.commit(
+                [Change("cut", events=[line] * 29)]
+            )  # as another process does, without a notification in time
             await store.trim("cut", keep=10, before=0.0)
             session.board.refresh()
             await until(lambda: stalled._final_event == "goodbye")

@@ -46,7 +46,10 @@ OnEvent = Callable[[str, dict[str, Any]], object]
 
 
 def chromium() -> str:
-    """Return the program: from `CHROMIUM`, from the path, or from Debian's package, which root installs. Raises `Unavailable`."""
+    """Return the program, from `CHROMIUM` or the path. Root installs Debian's package if there is none.
+
+    Raises `Unavailable`.
+    """
     if named := os.environ.get("CHROMIUM"):
         return named
     if (found := _find_on_path()) is None:

@@ -34,7 +34,9 @@ class Serving:
     def start(self) -> str:
         """Start the server, and wait until it listens. Returns its address."""
         reading, writing = os.pipe()
-        self._process = self._start_process("serve", "--port", self._port, "--grace", "1", *self._options, stdout=writing)
+        self._process = self._start_process(
+            "serve", "--port", self._port, "--grace", "1", *self._options, stdout=writing
+        )
         os.close(writing)
         self._output = os.fdopen(reading)
         for line in self._output:
