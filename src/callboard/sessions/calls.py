@@ -3,7 +3,7 @@
 Calls are started by the execution manager. Those of this process are in the session's index, all others in the store.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import NamedTuple, Protocol
@@ -256,14 +256,15 @@ class Calls:
 
     async def cancel_all(self) -> int:
         """Stop all executions of the session. See `Session.cancel_all`."""
-        here = await self._cancel_here(*self.unfinished)
-        if not self._ledger.durable:
-            return here
-        rows = await self._store.executions(self._session_id, unfinished=True)
-        others = [row.id for row in rows if not row.cancelling and not self._index.holds(row.id)]
+        return await self._cancel_here(*self.unfinished) + await self.cancel_others(lambda _: True)
+
+    async def cancel_others(self, chosen: Callable[[ExecutionRow], bool]) -> int:
+        """Stop the chosen ones of the executions that other processes own, or none. Returns their number."""
+        rows = await self._store.executions(self._session_id, unfinished=True) if self._ledger.durable else ()
+        others = [row.id for row in rows if not (row.cancelling or self._index.holds(row.id)) and chosen(row)]
         if others:
             await self._cancel_elsewhere(*others)
-        return here + len(others)
+        return len(others)
 
     async def _cancel_here(self, *executions: Execution) -> int:
         """Stop executions of this process, and store that, so that they do not continue after a crash either."""

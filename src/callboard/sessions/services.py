@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from ..clock import Clock
 from ..execution.manager import ExecutionManager
 from ..execution.usage import Usage
+from ..storage.rows import WORKER, ExecutionRow
 from ..storage.store import Store
+from ..tools.definition import Tool
 from ..tools.registry import Registry
 from .conversation_port import TurnListener
 from .requests import Requests
@@ -29,3 +31,7 @@ class Services:
     turn_listeners: list[TurnListener] = field(default_factory=list[TurnListener])
     running: bool = False
     """Whether the runtime is between its start and its end."""
+
+    def tool_of(self, row: ExecutionRow) -> Tool | None:
+        """Return the tool of a stored execution; None if this process does not have it."""
+        return self.workers.get(row.tool) if row.kind == WORKER else self.registry.get(row.tool)
