@@ -7,7 +7,6 @@ of one joins the running turn. A repeated message is accepted once; the store en
 import asyncio
 from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
-from weakref import WeakKeyDictionary
 
 from ...sessions.background_tasks import BackgroundTasks
 from ...sessions.live_session import LiveSession
@@ -60,16 +59,3 @@ class Thread:
             self._delivered[identity] = None
         while len(self._delivered) > REMEMBERED:
             del self._delivered[next(iter(self._delivered))]
-
-
-class Threads:
-    """The threads of one endpoint, while their sessions are in memory."""
-
-    def __init__(self) -> None:
-        self._known: WeakKeyDictionary[LiveSession, Thread] = WeakKeyDictionary()
-
-    def of(self, session: LiveSession) -> Thread:
-        """Return the thread of a session."""
-        if (thread := self._known.get(session)) is None:
-            thread = self._known[session] = Thread()
-        return thread

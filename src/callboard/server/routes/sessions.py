@@ -7,7 +7,6 @@ from ...protocols.problem import Problem
 from ...sessions.ids import check_id
 from ...sessions.live_session import LiveSession
 from ...storage.rows import IdempotencyRow, SessionRow
-from ..app_services import AppServices
 from ..endpoint import WRITES, ApiCall, Nothing, endpoint
 from ..idempotency import derived_id, idempotency_key, run_once
 from ..models import CreateSession, Deleted, LogoutSession, SessionInfo, SessionList, SessionsQuery
@@ -80,21 +79,17 @@ async def restore_session(call: ApiCall[Nothing, Nothing]) -> SessionInfo:
 
 
 async def delete_session(call: ApiCall[Nothing, Nothing]) -> Deleted:
-    """Delete a session with all its data."""
-    session = await call.services.find(call.path["session_id"], call.user_id)
-    return Deleted(deleted=await _deleted(call.services, session))
-
-
-async def _deleted(services: AppServices, session: LiveSession) -> bool:
-    """Stop all work of a session and delete it. Returns False if another process has deleted it."""
+    """Delete a session with all its data. Its work is stopped first."""
+    services = call.services
+    session = await services.find(call.path["session_id"], call.user_id)
     await session.interrupt()
-    if await session.is_gone():  # a new session with the same id is not deleted
-        return False
+    if await session.is_gone():  # another process has deleted it; a new session with the same id is not deleted
+        return Deleted(deleted=False)
     await session.calls.cancel_all()
     services.chat_sessions.discard(session)
     services.runtime.sessions.delete(session)
     await session.settle()
-    return await services.runtime.store.delete(session.id, session.created_at)
+    return Deleted(deleted=await services.runtime.store.delete(session.id, session.created_at))
 
 
 def _live(session: LiveSession) -> SessionInfo:
