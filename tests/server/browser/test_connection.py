@@ -21,7 +21,7 @@ def test_h2_page_reconnects_without_lost_or_repeated_items(
         tab.say("what is 1 + 1")
         tab.until_model_said("= 2.")
         tab.say(PAY)
-        tab.until("$$('.asked').some(seen)")
+        tab.until("$$('.request').some(seen)")
 
         server.stop()  # while a request to the person is open
         tab.until("$('#connection').dataset.state !== 'connected'")

@@ -7,6 +7,10 @@ from tests.server.browser.conftest import ScriptedServer
 from tests.server.browser.tab import Tab
 
 HOSTILE = "<img src=x onerror=\"document.title='lost'\"><script>document.title='lost'</script><b>bold</b>&lt;\u202eevil"
+TRANSCRIPT = """fetch(`/api/messages?session_id=${localStorage["callboard.session"]}&limit=500`)
+  .then((response) => response.json())
+  .then(({ messages }) => messages.filter(({ text }) => text))
+  .then((messages) => messages.map(({ role, text }) => [role === "user" ? "user" : "model", text]))"""
 MARKUP = "$$('#timeline img, #timeline script, #timeline b').length"
 
 
@@ -58,7 +62,7 @@ def test_h1_messages_are_shown_as_text(scripted: ScriptedServer, tab: Tab) -> No
     assert tab.timeline()[:2] == [["user", HOSTILE], ["model", HOSTILE]]
     assert tab.see("$('.card .result dd').textContent") == f"All about {short}"
     tab.say("Pay!")
-    tab.until("$$('.asked').some(seen)")
+    tab.until("$$('.request').some(seen)")
     for _ in range(2):
         assert HOSTILE in tab.see("last('.card').textContent")
         assert tab.see(MARKUP) == 0
@@ -79,7 +83,7 @@ def test_h2_card_of_a_retried_call_shows_its_errors_and_its_result(offline: str,
     tab.click("$$('#suggestions button').find((each) => each.textContent === 'check the stock of lamps')")
     tab.until_status("check_stock", "retrying")
     assert "attempt 1 of 3" in tab.see("$('.card .status').textContent")
-    assert tab.see("$('.troubles').innerText") == "transient: The warehouse did not answer."
+    assert tab.see("$('.retry-errors').innerText") == "transient: The warehouse did not answer."
     tab.until_status("check_stock", "succeeded")
     tab.until_model_said("There are 35 pieces of lamps in stock.")
     assert tab.see("$('.card .result').innerText").split() == ["Item", "lamps", "Pieces", "35"]
@@ -88,19 +92,19 @@ def test_h2_card_of_a_retried_call_shows_its_errors_and_its_result(offline: str,
     assert "done (attempt 2 of 3) in" in before or "done (attempt 3 of 3) in" in before
     tab.reload()
     tab.connected()
-    tab.until("seen($('.troubles'))")
+    tab.until("seen($('.retry-errors'))")
     assert tab.see("$('.card').innerText") == before, "a reload keeps attempts, errors and times"
 
 
 def test_h2_background_call_shows_its_progress_and_its_result_is_reported(offline: str, tab: Tab) -> None:
     tab.open(offline)
     tab.say("build a report on coffee with 2 chapters")
-    first = tab.until("seen($('.card progress')) && $('.card .said').textContent.includes('chapter 1 of 2')"
+    first = tab.until("seen($('.card progress')) && $('.card .stage').textContent.includes('chapter 1 of 2')"
                       " && $('.card progress').value")  # fmt: skip
     tab.until_model_said("running in the background")
     tab.say("what is 12 * (3 + 4)")  # the conversation continues meanwhile
     tab.until_model_said("12 * (3 + 4) = 84.")
-    assert tab.until("$('.card .said').textContent.includes('chapter 2 of 2') && $('.card progress').value") > first
+    assert tab.until("$('.card .stage').textContent.includes('chapter 2 of 2') && $('.card progress').value") > first
     tab.until("$$('.partials li').length === 2")
     assert tab.see("$('.card').dataset.status") == "executing"
     tab.until_model_said("A result came in from build_report: 'All about coffee' is ready: 16 pages in 2 chapters.")
@@ -133,3 +137,47 @@ def test_h1_new_conversation_starts_empty(offline: str, tab: Tab) -> None:
     tab.say("what is 2 + 2")
     tab.until_model_said("= 4.")
     assert [text for who, text in tab.timeline() if who == "user"] == ["what is 2 + 2"]
+
+
+def send_messages(tab: Tab, count: int) -> None:
+    """Send messages in the session of a page, and wait until the model has answered."""
+    tab.see(f"""(async () => {{
+      const headers = {{ "content-type": "application/json" }};
+      const session_id = localStorage["callboard.session"];
+      for (let number = 0; number < {count}; number++) {{
+        const body = JSON.stringify({{ session_id, message: `hello ${{number}}` }});
+        await fetch("/api/chat", {{ method: "POST", headers, body }});
+      }}
+    }})()""")
+    tab.until(f"$$('#timeline > li.user').length === {count + 1} && !seen($('#stop'))")
+
+
+def show_all(tab: Tab) -> None:
+    """Reload the page, and load all earlier messages."""
+    tab.reload()
+    tab.connected()
+    tab.until("seen($('#earlier'))")
+    while tab.see("seen($('#earlier'))"):
+        count = tab.see("$$('#timeline > li').length")
+        tab.push("Earlier messages")
+        tab.until(f"$$('#timeline > li').length > {count} && !$('#earlier').disabled")
+
+
+def is_message(item: list[str]) -> bool:
+    return item[0] in ("user", "model")
+
+
+def test_h1_earlier_messages_are_loaded_in_order_and_their_calls_are_shown_once(offline: str, tab: Tab) -> None:
+    tab.open(offline)
+    tab.say("pay 25 EUR to Ada for lunch")
+    tab.until("seen($('.request .question'))")
+    send_messages(tab, 120)
+    show_all(tab)
+    assert list(filter(is_message, tab.timeline())) == tab.see(TRANSCRIPT)
+    assert [each for each in tab.timeline() if not is_message(each)] == [["send_payment", "waiting"]]
+    tab.push("Approve")
+    tab.until_model_said("25.00 EUR went to Ada")
+    show_all(tab)
+    tab.until_status("send_payment", "succeeded")  # its result is in a later message than its call
+    assert list(filter(is_message, tab.timeline())) == tab.see(TRANSCRIPT)
+    assert [each for each in tab.timeline() if not is_message(each)] == [["send_payment", "succeeded"]]

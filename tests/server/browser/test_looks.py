@@ -46,7 +46,7 @@ def fill_page(tab: Tab, url: str) -> None:
     """Fill a page with messages, cards, a form and an editor."""
     tab.open(url)
     tab.say(f"what is {'1 + ' * 40}1 and convert {'x' * 400} to UTC and deliver the {'lamp' * 20} and pay 5 EUR to Ada")
-    tab.until("$$('.asked').filter(seen).length === 2 && !seen($('#stop'))")
+    tab.until("$$('.request').filter(seen).length === 2 && !seen($('#stop'))")
     tab.push("Edit…")
 
 
@@ -90,7 +90,7 @@ def test_h1_page_can_be_used_with_the_keyboard(offline: str, tab: Tab) -> None:
         tab.press("Tab")
     tab.write("pay 5 EUR to Ada")
     tab.press("Enter")
-    tab.until("seen($('.asked .question'))")
+    tab.until("seen($('.request .question'))")
     label = "document.activeElement.textContent.trim()"
     for _ in range(20):
         if tab.see(label) == "Approve":
@@ -146,7 +146,7 @@ def test_h1_button_points_at_a_question_outside_the_window(offline: str, tab: Ta
     tab.open(offline)
     resize(tab, 375, 450)
     tab.say("pay 5 EUR to Ada and deliver the lamp")
-    tab.until("$$('.asked').filter(seen).length === 2 && !seen($('#stop'))")
+    tab.until("$$('.request').filter(seen).length === 2 && !seen($('#stop'))")
     tab.see("scrollTo(0, document.body.scrollHeight)")
     tab.until("$('#waiting').innerText.endsWith('2 questions are waiting for you ↑')")
     tab.push("Approve")
@@ -159,7 +159,7 @@ def test_h1_button_points_at_a_question_outside_the_window(offline: str, tab: Ta
     tab.see("scrollTo(0, 0)")
     tab.until("seen($('#waiting'))")
     tab.see("$('#waiting').click()")  # a real click would scroll first
-    tab.until("document.activeElement.matches('.asked select') && !seen($('#waiting'))")
+    tab.until("document.activeElement.matches('.request select') && !seen($('#waiting'))")
 
 
 def test_h1_cards_format_names_and_durations(offline: str, tab: Tab) -> None:
@@ -177,4 +177,4 @@ def test_h1_cards_format_names_and_durations(offline: str, tab: Tab) -> None:
     tab.see(f"import('/cards.js').then(({{ Card }}) => void $('#timeline').append({card}))")
     assert tab.see("$('.card .status').innerText") == "failed in under 1 ms"
     assert tab.see("$$('.card dt').map((each) => each.innerText)") == ["URL", "UTC offset", "Urls of ids"]
-    assert tab.see("$('.card .blame').innerText") == "one\ntwo"
+    assert tab.see("$('.card .failure').innerText") == "one\ntwo"

@@ -29,7 +29,7 @@ APPROVALS = """$$('button').filter((each) => seen(each) && /approve/i.test(each.
 def ask(tab: Tab, url: str, text: str = PAY) -> None:
     tab.open(url)
     tab.say(text)
-    tab.until("seen($('.asked .question'))")
+    tab.until("seen($('.request .question'))")
 
 
 def test_h1_approval_survives_a_reload(offline: str, tab: Tab) -> None:
@@ -42,7 +42,7 @@ def test_h1_approval_survives_a_reload(offline: str, tab: Tab) -> None:
     tab.until_status("send_payment", "succeeded")
     tab.until_model_said("25.00 EUR went to Ada")
     assert tab.see("document.title") == "Callboard"
-    assert not tab.see("seen($('.asked'))")
+    assert not tab.see("seen($('.request'))")
 
 
 def test_h1_reason_of_a_rejection_reaches_the_model(offline: str, tab: Tab) -> None:
@@ -136,17 +136,17 @@ def test_b2_form_of_a_wallet_request_has_no_preselected_status(
           headers: {{ "content-type": "application/json" }},
           body: JSON.stringify({{ session_id: localStorage["callboard.session"], ...{json.dumps(call)} }}),
         }}).then(() => null)""")
-        tab.until("seen($('.asked select'))")
-        assert tab.see("$('.asked select').selectedOptions[0].textContent") == "Choose…"
-        assert tab.see("[...$('.asked select').options].map((each) => each.textContent)") == [
+        tab.until("seen($('.request select'))")
+        assert tab.see("$('.request select').selectedOptions[0].textContent") == "Choose…"
+        assert tab.see("[...$('.request select').options].map((each) => each.textContent)") == [
             "Choose…",
             "confirmed",
             "rejected",
             "failed",
         ]
         tab.push("Answer")
-        assert tab.see("$('.asked select').validity.valueMissing && seen($('.asked form'))"), "a choice is required"
-        tab.see("$('.asked select').focus()")
+        assert tab.see("$('.request select').validity.valueMissing && seen($('.request form'))"), "a choice is required"
+        tab.see("$('.request select').focus()")
         for _ in range(2):
             tab.press("ArrowDown")
         tab.push("Answer")
@@ -174,11 +174,11 @@ def test_h1_refused_answer_can_be_corrected(offline: str, tab: Tab) -> None:
 
 def test_h1_a_question_is_answered_in_a_form(offline: str, tab: Tab) -> None:
     ask(tab, offline, "deliver the lamp")
-    tab.see("$('.asked select').focus()")
+    tab.see("$('.request select').focus()")
     tab.press("ArrowDown")  # the open list is not part of the page
     tab.press("ArrowDown")  # nothing is selected in advance
-    tab.click("$('.asked input[type=checkbox]')")
-    tab.click("$('.asked input[type=text], .asked textarea')")
+    tab.click("$('.request input[type=checkbox]')")
+    tab.click("$('.request input[type=text], .request textarea')")
     tab.write("Beware of the <dog>.")
     tab.push("Answer")
     tab.until_model_said("The parcel goes to a neighbour, without ringing and the note 'Beware of the <dog>.'")
@@ -194,5 +194,5 @@ def test_h1_answer_in_one_tab_closes_the_request_in_others(offline: str, tabs: C
     for tab in (other, one):
         tab.call("Page.bringToFront")
         tab.until_model_said("25.00 EUR went to Ada")
-        assert not tab.see("seen($('.asked'))")
+        assert not tab.see("seen($('.request'))")
     assert other.timeline() == one.timeline()
