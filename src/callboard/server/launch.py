@@ -66,7 +66,7 @@ async def _serve(options: LaunchOptions, listening: Callable[[str, bool], Any]) 
     if options.no_auth:
         config = replace(config, insecure=True)
     runtime = Runtime(options.tools, model=options.model, store=options.store, workers=options.workers)
-    with closing(listen(options.host, options.port)) as made, _Signals() as signals:
+    with closing(listen(options.host, options.port)) as listener, _Signals() as signals:
         async with runtime:
             keys = bool(await runtime.store.keys(limit=1))
             if not may_listen(options.host, config, keys=keys):
@@ -84,13 +84,13 @@ async def _serve(options: LaunchOptions, listening: Callable[[str, bool], Any]) 
                 services: AppServices = app.state.services
                 services.streams.counted = metrics.reading
                 server = signals.attach(create_server(app, grace=options.grace))
-                listening(_address(options.host, made), keys or config.jwks is not None)
+                listening(_address(options.host, listener), keys or config.jwks is not None)
                 async with (
                     stop_when_migrated(runtime.store, runtime.clock, server.stop),
                     trimmed_heap(runtime.clock, lambda: services.held),
                 ):
                     with rare_collections():
-                        await server.serve(sockets=[made])
+                        await server.serve(sockets=[listener])
 
 
 def _raise_file_limit() -> None:
@@ -146,6 +146,6 @@ class _Signals:
             self._server.should_exit = True
 
 
-def _address(host: str, made: socket.socket) -> str:
+def _address(host: str, listener: socket.socket) -> str:
     name = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
-    return f"http://{name}:{made.getsockname()[1]}"
+    return f"http://{name}:{listener.getsockname()[1]}"

@@ -77,12 +77,13 @@ def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket. Raises `AddressTaken`."""
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        made = socket.create_server((str(address[0]), int(address[1])), family=family, backlog=2048)
+        listener = socket.create_server((str(address[0]), int(address[1])), family=family, backlog=2048)
     except OSError as error:
         why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
         raise AddressTaken(
             f"The server cannot listen on {host}, port {port}: {why}. Choose another address: --host, --port."
         ) from None
-    made.setblocking(False)
-    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # or small responses wait for the client's next packet
-    return made
+    listener.setblocking(False)
+    # or small responses wait for the client's next packet
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener

@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
 from ag_ui.core import RunAgentInput
@@ -12,7 +13,8 @@ from ag_ui.core import RunAgentInput
 from callboard import Runtime, Session
 from callboard.protocols.agui.run import Run
 from callboard.protocols.agui.run_request import parse_run_request
-from callboard.protocols.agui.thread import Thread, Threads
+from callboard.protocols.agui.thread import Thread
+from callboard.sessions.live_session import LiveSession
 from callboard.sessions.session import live_session
 from tests.server.agui.stage import Page, Site, site
 
@@ -170,10 +172,10 @@ async def test_h3_delivered_message_is_recognized_by_its_id(tmp_path: Path) -> N
 
 
 async def test_e1_thread_does_not_keep_its_session_in_memory() -> None:
-    threads = Threads()
+    threads: WeakKeyDictionary[LiveSession, Thread] = WeakKeyDictionary()  # as the endpoint has it
     async with Runtime() as runtime:
         session = live_session(await runtime.open("s", user_id="u"))
-        thread = threads.of(session)
+        thread = threads.setdefault(session, Thread())
         with thread.lending(session, []):
-            assert threads.of(session) is thread
+            assert threads.setdefault(session, Thread()) is thread
         assert session not in vars(thread).values(), "or the session would never leave memory"

@@ -14,8 +14,8 @@ from ...jsonrules.value_count import exceeds_values
 from ...sessions.live_session import LiveSession
 from ...sessions.session import Session, live_session
 from ..mount import ProtocolHost
-from ..problem import Problem, body_too_large, json_invalid, media_type_not_json, too_many_values, violations
-from .input_parsing import MAX_BODY_BYTES, MAX_VALUES, NotJSON, read_input
+from ..problem import Problem, body_too_large, media_type_not_json, too_many_values, violations
+from .input_parsing import MAX_BODY_BYTES, MAX_VALUES, read_input
 from .run import Run
 from .run_refused import RunRefused
 from .run_request import RunRequest, parse_run_request
@@ -79,8 +79,6 @@ async def _run_request(request: Request, reading: ReadBody) -> RunRequest:
     try:
         async with reading(request) as body:
             return parse_run_request(await read_input(body))
-    except NotJSON as error:
-        raise json_invalid(f"The body is not valid JSON: {error}.") from None
     except ValidationError as error:
         detail = "The body is not an AG-UI RunAgentInput."
         raise Problem(422, "run_refused", "Not a run", detail, errors=violations(error)) from None

@@ -67,7 +67,7 @@ def check_texts(messages: Sequence[ThreadMessage], texts: Mapping[str, str]) -> 
             )
 
 
-def own(messages: Sequence[ThreadMessage], window: MessageWindow, ids: MessageIds) -> list[ThreadMessage]:
+def of_this_thread(messages: Sequence[ThreadMessage], window: MessageWindow, ids: MessageIds) -> list[ThreadMessage]:
     """Return the messages after the last assistant message of another thread."""
     known = {message.id for message in window.messages if message.role == "assistant"}
     for place in range(len(messages) - 1, -1, -1):
@@ -78,7 +78,7 @@ def own(messages: Sequence[ThreadMessage], window: MessageWindow, ids: MessageId
     return list(messages)
 
 
-def check(new: Sequence[ThreadMessage], run_request: RunRequest) -> None:
+def check_new(new: Sequence[ThreadMessage], run_request: RunRequest) -> None:
     """Refuse new messages that are invalid. Raises `RunRefused`."""
     if len(new) > MAX_NEW:
         raise RunRefused(

@@ -193,7 +193,7 @@ class Run:
         interrupts = [interrupt(row, calls.get(row.execution_id), tools.get(row.tool)) for row in people]
         paused = any(calls.get(row.execution_id) in waiting for row in people)
         if paused or self._client.differs:
-            sent += self._client.replace(self._request.aside)
+            sent += self._client.replace(self._request.client_only)
         if interrupts:
             sent.append(frames.state_snapshot(self._state(interrupts)))
         if self._end is not None and self._end.kind == EventKind.TURN_FAILED:

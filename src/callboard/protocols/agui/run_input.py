@@ -80,7 +80,7 @@ class RunInput:
             message.is_new = True
         client = ClientMessages(given)
         client.compare(window, self._request.wanted or WINDOW)
-        sent = client.replace(self._request.aside) if client.differs else []
+        sent = client.replace(self._request.client_only) if client.differs else []
         for row, message in results:
             await self._answer(row, page_answer(message.text, self._request.errors.get(message.call_id or "")), waiting)
         for entry in self._request.resume:
@@ -97,7 +97,7 @@ class RunInput:
         """Return the new user messages, and those that were accepted but not delivered to the model yet."""
         self._thread.remember(message.id for message in window.messages if message.role == "user")
         unseen = new_messages.unseen(given, window, self._thread.remembered)
-        own = {id(message) for message in new_messages.own(given, window, self._reader.ids)}
+        own = {id(message) for message in new_messages.of_this_thread(given, window, self._reader.ids)}
         new: list[ThreadMessage] = []
         pending: list[ThreadMessage] = []
         ignored = False
@@ -108,7 +108,7 @@ class RunInput:
             pending += [message for message in batch if accepted.get(message.id) is False]
             new += [message for message in batch if message.id not in accepted and id(message) in own]
             ignored |= any(message.id not in accepted and id(message) not in own for message in batch)
-            new_messages.check(new, self._request)
+            new_messages.check_new(new, self._request)
         current = {id(message) for message in (*new, *pending)}
         if repeated := [message for message in new_messages.trailing(given) if id(message) not in current]:
             new_messages.check_texts(repeated, await self._reader.texts({message.id for message in repeated}, window))

@@ -36,7 +36,7 @@ class RunRequest:
     """The errors of calls that the page executed, by call id."""
     refused: dict[str, str]
     """The reasons why messages cannot be accepted, by message id."""
-    aside: list[dict[str, Any]]
+    client_only: list[dict[str, Any]]
     """The client's own system and developer messages, which the server returns and does not use."""
     tools: Sequence[Tool] = ()
     resume: Sequence[ResumeEntry] = ()
@@ -63,7 +63,7 @@ def parse_run_request(given: RunAgentInput) -> RunRequest:
         reading.messages,
         reading.errors,
         reading.refused,
-        reading.aside,
+        reading.client_only,
         given.tools or (),
         given.resume or (),
         given.state,
@@ -78,7 +78,7 @@ class _MessageParser:
     messages: list[ThreadMessage] = field(default_factory=list[ThreadMessage])
     errors: dict[str, str] = field(default_factory=dict[str, str])
     refused: dict[str, str] = field(default_factory=dict[str, str])
-    aside: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    client_only: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
     def add(self, message: Message) -> None:
         match message:
@@ -93,7 +93,7 @@ class _MessageParser:
                 if error is not None:
                     self.errors[call_id] = error
             case SystemMessage() | DeveloperMessage():
-                self.aside.append({"id": message.id, "role": message.role, "content": message.content})
+                self.client_only.append({"id": message.id, "role": message.role, "content": message.content})
             case _:  # activities and reasoning, which a client keeps through snapshots
                 pass
 

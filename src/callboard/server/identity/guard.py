@@ -48,18 +48,18 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            await self._answer(scope, receive, send)
+            await self._handle(scope, receive, send)
         elif scope["type"] == "websocket":  # not supported, so refused
             await receive()
             await send({"type": "websocket.close", "code": 1008})
         else:
             await self._app(scope, receive, send)
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = request_path(scope)
         guarded = _GuardedSend(send, self._clock, varies=bool(self._config.origins))
         try:
-            if origin := self._page(scope, path):
+            if origin := self._allowed_origin(scope, path):
                 guarded.headers += allow_origin_headers(origin)
                 if is_preflight(scope["method"], scope["headers"]):
                     await preflight_response()(scope, receive, guarded.send)
@@ -75,7 +75,7 @@ class Guard:
             if not guarded.ended:
                 raise
 
-    def _page(self, scope: Scope, path: str) -> str | None:
+    def _allowed_origin(self, scope: Scope, path: str) -> str | None:
         """Return the origin of a page of another origin, if it is allowed. Raises `Problem` for hosts and origins."""
         headers = scope["headers"]
         if path in PROBES and scope["method"] in _SAFE:
@@ -101,12 +101,12 @@ class Guard:
         headers = scope["headers"]
         client: tuple[str, int] | None = scope.get("client")
         address = "" if client is None else client_network(client[0])
-        here = _is_here(scope, client)
-        if self._is_public(scope, path) or (path == METRICS and (here or self._config.open_metrics)):
-            if not here:
-                self._authenticator.count_stranger(address)
+        is_local = _is_local(scope, client)
+        if self._is_public(scope, path) or (path == METRICS and (is_local or self._config.open_metrics)):
+            if not is_local:
+                self._authenticator.count_unauthenticated(address)
             return None
-        return await self._authenticator.authenticate(lambda: token_of(headers), address, here)
+        return await self._authenticator.authenticate(lambda: token_of(headers), address, is_local)
 
     def _is_public(self, scope: Scope, path: str) -> bool:
         return path in self._public and scope["method"] in _SAFE
@@ -158,7 +158,7 @@ class _GuardedSend:
             return False  # the next check decides
 
 
-def _is_here(scope: Scope, client: tuple[str, int] | None) -> bool:
+def _is_local(scope: Scope, client: tuple[str, int] | None) -> bool:
     """Whether a request comes from this machine directly, without a proxy."""
     if client is None or not is_loopback(client[0]) or is_forwarded(scope["headers"]):
         return False
