@@ -22,7 +22,7 @@ class BodyLimits:
     seconds: float = 15.0
     """Seconds from the request's head to the end of its body."""
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Bytes at the paths that have a limit of their own."""
+    """Bytes at paths with another limit."""
 
     def at(self, path: str) -> "BodyLimits":
         """Return the limits of a path."""

@@ -32,7 +32,7 @@ log = logging.getLogger("callboard.agui")
 HEARTBEAT = 15.0
 """Seconds without an event after which the run sends a heartbeat, or ends if no work continues."""
 IDLE_HEARTBEAT = 1.0
-"""The same for a run without input of its own."""
+"""Seconds, likewise, for a run without new input."""
 
 _STOPS = frozenset({EventKind.TURN_FAILED, EventKind.TURN_INTERRUPTED})
 _BOUNDS = TURN_ENDS | {EventKind.TEXT, EventKind.TURN_STARTED}
