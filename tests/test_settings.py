@@ -16,7 +16,7 @@ def test_the_defaults() -> None:
     assert calls == (4_096, 1_024, 256, 10_000)
 
 
-def test_the_environment_is_read() -> None:
+def test_settings_are_read_from_the_environment() -> None:
     settings = Settings.from_environment(
         {
             "CALLBOARD_MAX_ARGUMENT_BYTES": "100",

@@ -63,23 +63,25 @@ class Settings:
             name = PREFIX + each.name.upper()
             if each.name != "gates" and name in environment:
                 text = environment[name]
-                given[each.name] = _number(name, text) if isinstance(each.default, int) else text.strip() or None
+                given[each.name] = read_number(name, text) if isinstance(each.default, int) else text.strip() or None
         gates = {
-            name.removeprefix(GATE_PREFIX).lower(): _flag(name, value)
+            name.removeprefix(GATE_PREFIX).lower(): read_flag(name, value)
             for name, value in environment.items()
             if name.startswith(GATE_PREFIX)
         }
         return cls(**given, gates=gates)
 
 
-def _number(name: str, text: str) -> int:
+def read_number(name: str, text: str) -> int:
+    """Parse the value of an environment variable. Raises `SettingsError`."""
     try:
         return int(text)
     except ValueError:
         raise SettingsError(f"{name} is {text!r}; it must be a whole number.") from None
 
 
-def _flag(name: str, text: str) -> bool:
+def read_flag(name: str, text: str) -> bool:
+    """Parse the value of an environment variable. Raises `SettingsError`."""
     if (word := text.strip().lower()) not in _TRUE | _FALSE:
         raise SettingsError(f"{name} is {text!r}; it must be 1 or 0, true or false, yes or no, on or off.")
     return word in _TRUE

@@ -1,7 +1,8 @@
-"""A user whom an attack must not reach: makes a call of one millisecond again and again, and measures each.
+"""A client that an attack must not affect: it repeats a call of one millisecond, and measures each.
 
-A process of its own, so that what the attacker's client costs does not count. Reads its orders as one line of JSON from
-standard input, says `ready` after its first call, and ends when standard input does; then it prints what it saw.
+It is a separate process, so that the cost of the attacker's client is not measured. It reads its configuration as one
+line of JSON from standard input, prints `ready` after its first call, and prints its measurements when standard input
+ends.
 """
 
 import http.client
@@ -17,14 +18,14 @@ PAUSE = 0.025
 
 def main() -> None:
     """Call until standard input ends, then report."""
-    orders = json.loads(sys.stdin.readline())
-    connection = http.client.HTTPConnection(orders["host"], orders["port"], timeout=orders["timeout"])
+    config = json.loads(sys.stdin.readline())
+    connection = http.client.HTTPConnection(config["host"], config["port"], timeout=config["timeout"])
     delays: list[float] = []
     failures: list[str] = []
     while not (delays or failures) or not select.select([sys.stdin], [], [], PAUSE)[0]:
         began = time.perf_counter()
         try:
-            failure = _call(connection, orders)
+            failure = _call(connection, config)
         except (OSError, http.client.HTTPException) as error:
             connection.close()
             failure = f"{type(error).__name__}: {error}"
@@ -32,14 +33,14 @@ def main() -> None:
         if failure is not None:
             failures.append(failure)
         if len(delays) == 1:
-            _say("ready")
-    _say(json.dumps({"delays": delays, "failures": failures}))
+            _print_line("ready")
+    _print_line(json.dumps({"delays": delays, "failures": failures}))
 
 
-def _call(connection: http.client.HTTPConnection, orders: dict[str, Any]) -> str | None:
-    """Why a call failed; None where it succeeded."""
-    body = json.dumps({"session_id": orders["session_id"], "tool": "tick", "arguments": {}})
-    headers = {"authorization": f"Bearer {orders['key']}", "content-type": "application/json"}
+def _call(connection: http.client.HTTPConnection, config: dict[str, Any]) -> str | None:
+    """Make a call. Returns the reason of a failure, or None."""
+    body = json.dumps({"session_id": config["session_id"], "tool": "tick", "arguments": {}})
+    headers = {"authorization": f"Bearer {config['key']}", "content-type": "application/json"}
     connection.request("POST", "/api/executions", body, headers)
     response = connection.getresponse()
     text = response.read()
@@ -48,7 +49,7 @@ def _call(connection: http.client.HTTPConnection, orders: dict[str, Any]) -> str
     return None
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 

@@ -1,4 +1,4 @@
-"""A flood of messages at `/ag-ui`, from a client that stays and one that leaves: refused, and nothing is stored."""
+"""A flood of messages to `/ag-ui`, from clients that read the response or disconnect: send_refused, and not stored."""
 
 import asyncio
 from typing import Any
@@ -19,7 +19,7 @@ def flood(count: int) -> dict[str, Any]:
     return {"threadId": "mine", "runId": "r", "messages": messages}
 
 
-async def refused(client: httpx2.AsyncClient, body: dict[str, Any]) -> None:
+async def send_refused(client: httpx2.AsyncClient, body: dict[str, Any]) -> None:
     response = await client.post("/ag-ui", json=body)
     if response.status_code == 200:  # the refusal is the last event of the stream
         assert "RUN_ERROR" in response.text
@@ -28,8 +28,8 @@ async def refused(client: httpx2.AsyncClient, body: dict[str, Any]) -> None:
         assert response.status_code in (413, 422), response.text[:300]
 
 
-async def leave(client: httpx2.AsyncClient, body: dict[str, Any]) -> None:
-    """Send a run, and close the connection at its first event."""
+async def send_and_disconnect(client: httpx2.AsyncClient, body: dict[str, Any]) -> None:
+    """Send a run, and disconnect after its first event."""
     async with client.stream("POST", "/ag-ui", json=body) as response:
         async for line in response.aiter_lines():
             if line:
@@ -45,7 +45,7 @@ async def start(start_node: StartNode, users: Users) -> Node:
 
 
 @pytest.mark.parametrize("count", [2_000, pytest.param(20_000, marks=pytest.mark.slow)])
-async def test_h3_h5_a_flood_of_messages_is_refused_and_nobody_waits(
+async def test_h3_h5_flood_of_messages_is_refused_and_delays_no_other_user(
     start_node: StartNode, users: Users, shared_url: str, count: int
 ) -> None:
     node = await start(start_node, users)
@@ -54,9 +54,9 @@ async def test_h3_h5_a_flood_of_messages_is_refused_and_nobody_waits(
     async with users.attacker.client(node) as client:
         with bystander(node, users.victim) as seen:
             for _ in range(ATTEMPTS):
-                await refused(client, body)
-                await leave(client, body)
-            await asyncio.gather(*(refused(client, body) for _ in range(ATTEMPTS)))
+                await send_refused(client, body)
+                await send_and_disconnect(client, body)
+            await asyncio.gather(*(send_refused(client, body) for _ in range(ATTEMPTS)))
         state = (await client.get("/api/state", params={"session_id": "mine"})).json()
     assert state["messages"] == []
     assert node.peak() - before < 200

@@ -11,7 +11,7 @@ from .harness import LONGEST_DELAY, Node, bystander
 pytestmark = pytest.mark.anyio
 
 
-async def test_h5_a_bystander_of_a_busy_server_is_served(node: Node, users: Users) -> None:
+async def test_h5_bystander_of_a_busy_server_is_served(node: Node, users: Users) -> None:
     async with users.attacker.client(node) as client:
         assert (await client.post("/api/sessions", json={"session_id": "mine"})).status_code == 201
         with bystander(node, users.victim) as seen:
@@ -25,7 +25,7 @@ async def test_h5_a_bystander_of_a_busy_server_is_served(node: Node, users: User
     assert node.memory() <= node.peak()
 
 
-async def test_h5_a_bystander_notices_a_server_that_stalls(node: Node, users: Users) -> None:
+async def test_h5_bystander_notices_a_stalled_server(node: Node, users: Users) -> None:
     with bystander(node, users.victim) as seen:
         node.send(signal.SIGSTOP)
         await asyncio.sleep(2 * LONGEST_DELAY)  # nothing tells that a stopped process has been stopped for a while

@@ -1,4 +1,4 @@
-"""A tool holds the interpreter lock of its server for long: no other server takes the work of that one for its own."""
+"""A tool holds the interpreter lock of its server for seconds: no other server takes over the server's work."""
 
 import time
 from contextlib import suppress
@@ -13,11 +13,11 @@ from .tools import HELD
 pytestmark = pytest.mark.anyio
 
 LONG, LONGEST = 5.0, 15.0
-"""Seconds for which the lock is held at least: by default, and with `--slow`."""
+"""Minimum seconds for which the lock is held: by default, and with `--slow`."""
 
 
 def length_for(seconds: float) -> int:
-    """How many characters the regular expression of `hold_interpreter` looks through for at least so long."""
+    """Return the number of characters that keep the regular expression of `hold_interpreter` busy for so long."""
     length = 18
     while True:
         began = time.perf_counter()
@@ -31,7 +31,7 @@ def length_for(seconds: float) -> int:
     return length
 
 
-async def begin(client: httpx2.AsyncClient, session_id: str, tool: str, **arguments: object) -> str:
+async def call_tool(client: httpx2.AsyncClient, session_id: str, tool: str, **arguments: object) -> str:
     """Call a tool by hand. Returns the id of its execution."""
     called = {"session_id": session_id, "tool": tool, "arguments": arguments}
     done = await client.post("/api/executions", json=called)
@@ -55,22 +55,22 @@ async def until_status(client: httpx2.AsyncClient, session_id: str, execution_id
             assert found.status_code == 200, found.text
             if found.json()["status"] in statuses:
                 return
-    raise AssertionError("it did not happen in time")
+    raise AssertionError(f"the execution did not become {statuses} in time")
 
 
 @pytest.mark.parametrize("seconds", [LONG, pytest.param(LONGEST, marks=pytest.mark.slow)])
-async def test_e5_a_server_whose_interpreter_is_held_keeps_its_work(
+async def test_e5_server_with_a_blocked_interpreter_keeps_its_work(
     seconds: float, shared_url: str, node: Node, start_node: StartNode, users: Users
 ) -> None:
     held = start_node(CALLBOARD_RATE_LIMIT="0")
     async with users.attacker.client(held) as attacker, users.victim.client(held) as victim:
         assert (await attacker.post("/api/sessions", json={"session_id": "mine"})).status_code == 201
         assert (await victim.post("/api/sessions", json={"session_id": "working"})).status_code == 201
-        running = [await begin(victim, "working", name) for name in ("work", "repeatable")]
+        running = [await call_tool(victim, "working", name) for name in ("work", "repeatable")]
         for each in running:
             await until_status(victim, "working", each, "executing")
         with bystander(node, users.victim) as seen:
-            holding = await begin(attacker, "mine", "hold_interpreter", length=length_for(seconds))
+            holding = await call_tool(attacker, "mine", "hold_interpreter", length=length_for(seconds))
             await until_status(attacker, "mine", holding, "succeeded", "failed")
         assert (await execution(attacker, "mine", holding))["status"] == "succeeded"
         for each in running:

@@ -1,4 +1,4 @@
-"""Requests that are made to be expensive: they cost their sender an error, and nobody else anything."""
+"""Requests that are expensive to parse: their sender gets an error, and other users are not affected."""
 
 import asyncio
 import json
@@ -14,11 +14,11 @@ pytestmark = pytest.mark.anyio
 
 JSON = {"content-type": "application/json"}
 MEMORY = 200.0
-"""MB by which a server may grow, at worst, while it is attacked."""
+"""The most MB by which a server may grow during an attack."""
 
 
 def bodies() -> list[tuple[str, bytes]]:
-    """Each of them held a server for seconds, or took gigabytes, when it was read before it was counted."""
+    """Return bodies that would block a server for seconds, or take gigabytes, if they were parsed before counting."""
     run: dict[str, Any] = {"threadId": "hostile", "runId": "r"}
     empty = b",".join([b"{}"] * 2_500_000)
     unknown = {f"k{n}": 1 for n in range(75_000)}
@@ -45,7 +45,7 @@ def bodies() -> list[tuple[str, bytes]]:
 
 
 async def attack(client: httpx2.AsyncClient, rounds: int, at_once: int) -> set[int]:
-    """Send all of them, several at a time, and give the answers' codes."""
+    """Send all bodies, several at a time. Returns the status codes."""
     gate = asyncio.Semaphore(at_once)
     hostile = bodies()
 
@@ -56,28 +56,30 @@ async def attack(client: httpx2.AsyncClient, rounds: int, at_once: int) -> set[i
     return set(await asyncio.gather(*(send(*each) for _ in range(rounds) for each in hostile)))
 
 
-async def hold_out(node: Node, users: Users, store: str, rounds: int, at_once: int) -> None:
-    async with users.attacker.client(node) as client, users.victim.client(node) as theirs:
+async def check_attack(node: Node, users: Users, store: str, rounds: int, at_once: int) -> None:
+    async with users.attacker.client(node) as client, users.victim.client(node) as victim:
         assert (await client.post("/api/sessions", json={"session_id": "hostile"})).status_code == 201
-        running = (await theirs.post("/api/executions", json={"session_id": "bystander", "tool": "work"})).json()
+        running = (await victim.post("/api/executions", json={"session_id": "bystander", "tool": "work"})).json()
         assert running["status"] == "started"
         before = node.memory()
         with bystander(node, users.victim) as seen:
             statuses = await attack(client, rounds, at_once)
         assert statuses <= {200, 404, 413, 422, 429}, statuses
         path = f"/api/executions/{running['execution_id']}"
-        work = (await theirs.get(path, params={"session_id": "bystander"})).json()
-        assert work["status"] == "executing", "a call of another user goes on"
+        work = (await victim.get(path, params={"session_id": "bystander"})).json()
+        assert work["status"] == "executing", "a call of another user continues"
         left = await given_back(node, before)
         report("hostile bodies", store, seen, memory=node.peak() - before, left=left)
         assert node.peak() - before < MEMORY
         seen.unharmed()
 
 
-async def test_h5_hostile_bodies_harm_nobody(node: Node, users: Users, shared_url: str) -> None:
-    await hold_out(node, users, shared_url, rounds=1, at_once=4)
+async def test_h5_hostile_bodies_affect_no_other_user(node: Node, users: Users, shared_url: str) -> None:
+    await check_attack(node, users, shared_url, rounds=1, at_once=4)
 
 
 @pytest.mark.slow
-async def test_h5_many_hostile_bodies_at_once_harm_nobody(node: Node, users: Users, shared_url: str) -> None:
-    await hold_out(node, users, shared_url, rounds=10, at_once=20)
+async def test_h5_many_concurrent_hostile_bodies_affect_no_other_user(
+    node: Node, users: Users, shared_url: str
+) -> None:
+    await check_attack(node, users, shared_url, rounds=10, at_once=20)

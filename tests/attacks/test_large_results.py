@@ -1,4 +1,4 @@
-"""Hundreds of large results in one session: memory is bounded and given back, and others do not notice (E6, H5)."""
+"""Hundreds of large results in a session: memory is bounded and released, and others are not affected (E6, H5)."""
 
 import pytest
 
@@ -22,7 +22,7 @@ async def attack(node: Node, users: Users, store: str, *, results: int, most: fl
                 ids.append(answer.json()["execution_id"])
         held = node.memory() - before
         first = await client.get(f"/api/executions/{ids[0]}", params={"session_id": "mine"})
-        assert len(first.json()["value"]) == MB, "what is not in memory is in the store"
+        assert len(first.json()["value"]) == MB, "a result that has left memory is in the store"
         assert held < most, f"{held:.0f} MB are held"
         assert node.peak() - before < most + 100
         assert (await client.post("/api/sessions/mine/logout")).is_success
@@ -31,7 +31,9 @@ async def attack(node: Node, users: Users, store: str, *, results: int, most: fl
         seen.unharmed()
 
 
-async def test_e6_many_large_results_of_one_session(start_node: StartNode, users: Users, shared_url: str) -> None:
+async def test_e6_many_large_results_of_one_session_stay_within_the_limit(
+    start_node: StartNode, users: Users, shared_url: str
+) -> None:
     node = start_node(CALLBOARD_RATE_LIMIT="0", CALLBOARD_MAX_SESSION_BYTES="4000000")
     async with users.victim.client(node) as client:
         assert (await client.post("/api/sessions", json={"session_id": "bystander"})).status_code == 201
@@ -39,5 +41,7 @@ async def test_e6_many_large_results_of_one_session(start_node: StartNode, users
 
 
 @pytest.mark.slow
-async def test_e6_400_large_results_of_one_session(node: Node, users: Users, shared_url: str) -> None:
+async def test_e6_400_large_results_of_one_session_stay_within_the_limit(
+    node: Node, users: Users, shared_url: str
+) -> None:
     await attack(node, users, shared_url, results=400, most=130)

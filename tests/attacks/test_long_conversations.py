@@ -1,4 +1,4 @@
-"""Long conversations: what is shown and said in them costs the same after 10 turns and after thousands."""
+"""Long conversations: states and runs cost the same after 10 turns and after thousands."""
 
 import asyncio
 import time
@@ -30,8 +30,8 @@ def turn(number: int) -> list[Entry]:
     ]
 
 
-async def talk(store: str, session_id: str, turns: int) -> None:
-    """Write a conversation as if it had been held."""
+async def write_conversation(store: str, session_id: str, turns: int) -> None:
+    """Write a conversation of so many turns to the store."""
     opened = open_store(store)
     await opened.open(lambda woken: None)
     try:
@@ -43,7 +43,7 @@ async def talk(store: str, session_id: str, turns: int) -> None:
 
 
 async def cost(client: httpx2.AsyncClient, session_id: str) -> float:
-    """Seconds that a state takes, in the middle of several."""
+    """Return the median seconds of a request for the state."""
     times: list[float] = []
     for _ in range(15):
         began = time.perf_counter()
@@ -54,13 +54,13 @@ async def cost(client: httpx2.AsyncClient, session_id: str) -> float:
     return median(times)
 
 
-async def hold_out(start_node: StartNode, users: Users, store: str, turns: int, at_once: int) -> None:
+async def check_states(start_node: StartNode, users: Users, store: str, turns: int, at_once: int) -> None:
     node = start_node("--model", "offline", CALLBOARD_RATE_LIMIT="0")
-    async with users.attacker.client(node) as client, users.victim.client(node) as theirs:
-        assert (await theirs.post("/api/sessions", json={"session_id": "bystander"})).status_code == 201
+    async with users.attacker.client(node) as client, users.victim.client(node) as victim:
+        assert (await victim.post("/api/sessions", json={"session_id": "bystander"})).status_code == 201
         for session_id, length in (("short", 10), ("long", turns)):
             assert (await client.post("/api/sessions", json={"session_id": session_id})).status_code == 201
-            await talk(store, session_id, length)
+            await write_conversation(store, session_id, length)
         short, long = await cost(client, "short"), await cost(client, "long")
         assert long < 10 * short + 0.02, f"{short * 1e3:.1f} ms with 10 turns, {long * 1e3:.1f} ms with {turns}"
         with bystander(node, users.victim) as seen:
@@ -72,21 +72,21 @@ async def hold_out(start_node: StartNode, users: Users, store: str, turns: int, 
         seen.unharmed()
 
 
-async def test_h5_states_of_a_long_conversation_harm_nobody(
+async def test_h5_states_of_a_long_conversation_affect_no_other_user(
     start_node: StartNode, users: Users, shared_url: str
 ) -> None:
-    await hold_out(start_node, users, shared_url, turns=800, at_once=20)
+    await check_states(start_node, users, shared_url, turns=800, at_once=20)
 
 
 @pytest.mark.slow
-async def test_h5_states_of_a_very_long_conversation_harm_nobody(
+async def test_h5_states_of_a_very_long_conversation_affect_no_other_user(
     start_node: StartNode, users: Users, shared_url: str
 ) -> None:
-    await hold_out(start_node, users, shared_url, turns=5_000, at_once=40)
+    await check_states(start_node, users, shared_url, turns=5_000, at_once=40)
 
 
 async def run(client: httpx2.AsyncClient, session_id: str, number: int) -> float:
-    """Have the model call a tool, in a run of AG-UI. Returns how many seconds that took."""
+    """Have the model call a tool in an AG-UI run. Returns the seconds that it took."""
     message = {"id": f"{session_id}-{number}", "role": "user", "content": "tick {}"}
     began = time.perf_counter()
     answer = await client.post(
@@ -99,11 +99,11 @@ async def run(client: httpx2.AsyncClient, session_id: str, number: int) -> float
     return took
 
 
-async def go_on(start_node: StartNode, users: Users, store: str, turns: int) -> None:
-    """Go on with a long conversation after a restart: it is read once, and then costs what a short one costs."""
+async def check_runs_after_restart(start_node: StartNode, users: Users, store: str, turns: int) -> None:
+    """Continue a long conversation after a restart: it is read once, and then costs as much as a short one."""
     node = start_node("--model", "offline", CALLBOARD_RATE_LIMIT="0")
-    async with users.attacker.client(node) as client, users.victim.client(node) as theirs:
-        assert (await theirs.post("/api/sessions", json={"session_id": "bystander"})).status_code == 201
+    async with users.attacker.client(node) as client, users.victim.client(node) as victim:
+        assert (await victim.post("/api/sessions", json={"session_id": "bystander"})).status_code == 201
         for session_id in ("short", "long"):
             assert (await client.post("/api/sessions", json={"session_id": session_id})).status_code == 201
             await run(client, session_id, 0)
@@ -124,14 +124,14 @@ async def go_on(start_node: StartNode, users: Users, store: str, turns: int) -> 
     assert long < 5 * short + 0.1, f"{short * 1e3:.1f} ms with 10 turns, {long * 1e3:.1f} ms with {turns}"
 
 
-async def test_h5_a_run_in_a_long_conversation_harms_nobody_after_a_restart(
+async def test_h5_run_in_a_long_conversation_after_a_restart_affects_no_other_user(
     start_node: StartNode, users: Users, shared_url: str
 ) -> None:
-    await go_on(start_node, users, shared_url, turns=500)
+    await check_runs_after_restart(start_node, users, shared_url, turns=500)
 
 
 @pytest.mark.slow
-async def test_h5_a_run_in_a_very_long_conversation_harms_nobody_after_a_restart(
+async def test_h5_run_in_a_very_long_conversation_after_a_restart_affects_no_other_user(
     start_node: StartNode, users: Users, shared_url: str
 ) -> None:
-    await go_on(start_node, users, shared_url, turns=5_000)
+    await check_runs_after_restart(start_node, users, shared_url, turns=5_000)

@@ -1,4 +1,4 @@
-"""One user leaves many approvals open, and servers die: they start at once, and another user's work goes on."""
+"""A user has many open approvals, and servers die: they restart quickly, and another user's work continues."""
 
 import asyncio
 import signal
@@ -15,19 +15,19 @@ from .harness import DEADLINE, Node, bystander, report
 pytestmark = pytest.mark.anyio
 
 FEW, MANY = 1_000, 10_000
-"""How many approvals are open: by default, and with `--slow`."""
+"""The number of open approvals: by default, and with `--slow`."""
 AT_ONCE = 50
 PROMPT = 5.0
-"""Seconds after which work of a process that was killed runs again, on the same machine."""
+"""Seconds after which the work of a killed process runs again, on the same machine."""
 START = 2.0
-"""Seconds after which a server answers that has imported its packages and begins to start, whatever is open."""
+"""Seconds from the open port of a starting server to its first response, whatever is open."""
 LONGER = 1.0
-"""Seconds that a start may take longer than one with nothing open."""
+"""Seconds that a start may take longer than without open approvals."""
 COST = 50.0
 """Megabytes that all open approvals may cost."""
 
 
-async def begin(client: httpx2.AsyncClient, session_id: str, tool: str, **arguments: object) -> str:
+async def call_tool(client: httpx2.AsyncClient, session_id: str, tool: str, **arguments: object) -> str:
     called = {"session_id": session_id, "tool": tool, "arguments": arguments}
     done = await client.post("/api/executions", json=called)
     assert done.status_code == 200, done.text
@@ -35,7 +35,7 @@ async def begin(client: httpx2.AsyncClient, session_id: str, tool: str, **argume
 
 
 async def until_runs(client: httpx2.AsyncClient, execution_id: str, attempt: int) -> float:
-    """Wait until the victim's execution runs again. Returns how many seconds that took."""
+    """Wait until the victim's execution runs its n-th attempt. Returns the seconds that it took."""
     began = time.monotonic()
     while True:
         found = await client.get(f"/api/executions/{execution_id}", params={"session_id": "working"})
@@ -45,10 +45,10 @@ async def until_runs(client: httpx2.AsyncClient, execution_id: str, attempt: int
         assert time.monotonic() - began < DEADLINE, found.text
 
 
-def started(node: Node) -> float:
-    """Start a node again; returns how many seconds passed from when its port was open until it answered.
+def seconds_to_start(node: Node) -> float:
+    """Start a node again. Returns the seconds from its open port to its first response.
 
-    A server opens its port first, when its packages are imported; those who come wait until it has started.
+    A server opens its port as soon as its packages are imported, and connections wait until it has started.
     """
     with ThreadPoolExecutor() as threads:
         starting = threads.submit(node.start)
@@ -57,7 +57,7 @@ def started(node: Node) -> float:
                 connection = socket.create_connection(("127.0.0.1", node.port), DEADLINE)
                 break
             except ConnectionRefusedError:
-                assert not wait([starting], timeout=0.01).done, "it has started, and nothing listens"
+                assert not wait([starting], timeout=0.01).done, "the server has started and does not listen"
         began = time.monotonic()
         with connection:
             connection.sendall(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
@@ -68,23 +68,23 @@ def started(node: Node) -> float:
 
 
 @pytest.mark.parametrize("approvals", [FEW, pytest.param(MANY, marks=pytest.mark.slow)])
-async def test_e5_open_approvals_of_one_user_hold_up_nobody(
+async def test_e5_open_approvals_of_one_user_delay_no_other_user(
     approvals: int, shared_url: str, node: Node, start_node: StartNode, users: Users
 ) -> None:
     dying = start_node(CALLBOARD_RATE_LIMIT="0")
     dying.stop()
-    usual, empty = started(dying), dying.memory()
+    usual_start, empty = seconds_to_start(dying), dying.memory()
     async with users.attacker.client(dying) as attacker, users.victim.client(dying) as victim:
         assert (await attacker.post("/api/sessions", json={"session_id": "mine"})).status_code == 201
         assert (await victim.post("/api/sessions", json={"session_id": "working"})).status_code == 201
-        running = await begin(victim, "working", "repeatable")
+        running = await call_tool(victim, "working", "repeatable")
         await until_runs(victim, running, 1)
         with bystander(dying, users.victim) as seen:
             for start in range(0, approvals, AT_ONCE):
                 await asyncio.gather(
-                    *(begin(attacker, "mine", "pay", amount=number) for number in range(start, start + AT_ONCE))
+                    *(call_tool(attacker, "mine", "pay", amount=number) for number in range(start, start + AT_ONCE))
                 )
-        report("One user asks for many approvals", shared_url, seen, approvals=approvals, memory=dying.memory())
+        report("one user asks for many approvals", shared_url, seen, approvals=approvals, memory=dying.memory())
         seen.unharmed()
     async with users.victim.client(node) as victim:
         with bystander(node, users.victim) as seen:
@@ -92,14 +92,16 @@ async def test_e5_open_approvals_of_one_user_hold_up_nobody(
             assert await until_runs(victim, running, 2) < PROMPT
     seen.unharmed()
     node.stop(signal.SIGKILL)
-    start = started(dying)
-    assert start < usual + LONGER
-    assert start < START or usual > START - LONGER, "unless an empty server takes as long on this machine"
+    start = seconds_to_start(dying)
+    assert start < usual_start + LONGER
+    assert start < START or usual_start > START - LONGER, (
+        "unless a server without approvals takes as long on this machine"
+    )
     async with users.attacker.client(dying) as attacker, users.victim.client(dying) as victim:
         again = await until_runs(victim, running, 3)
         assert again < PROMPT
         assert dying.memory() - empty < COST
-        await answered_and_cancelled(attacker)
+        await check_answer_and_cancel(attacker)
     grown = dying.memory() - empty
     assert grown < COST
     report(
@@ -114,8 +116,8 @@ async def test_e5_open_approvals_of_one_user_hold_up_nobody(
     assert "is gone" not in node.log + dying.log
 
 
-async def answered_and_cancelled(client: httpx2.AsyncClient) -> None:
-    """What waited through two deaths can still be answered and cancelled."""
+async def check_answer_and_cancel(client: httpx2.AsyncClient) -> None:
+    """Check that approvals that outlived two servers can be answered and cancelled."""
     listed = await client.get("/api/requests", params={"session_id": "mine", "limit": 2})
     first, second = listed.json()["requests"]
     given = {"session_id": "mine", "answer": {"approved": True}}

@@ -1,4 +1,4 @@
-"""A client that does not know whether its request arrived sends it again, at a server that dies and at another (H6)."""
+"""Clients repeat requests whose responses were lost, at a server that dies and at another (H6)."""
 
 import asyncio
 import signal
@@ -20,22 +20,24 @@ pytestmark = pytest.mark.anyio
 FEW, MANY = 40, 1_000
 
 
-async def sent(clients: list[httpx2.AsyncClient], path: str, body: dict[str, Any], key: str) -> httpx2.Response:
-    """Send a request under a key until a server takes it, to one after the other."""
+async def send_until_accepted(
+    clients: list[httpx2.AsyncClient], path: str, body: dict[str, Any], key: str
+) -> httpx2.Response:
+    """Send a request under a key to the servers in turn, until one accepts it."""
     async with asyncio.timeout(DEADLINE):
         for turn in range(10_000):
             try:
                 answer = await clients[turn % len(clients)].post(path, json=body, headers={"idempotency-key": key})
             except httpx2.TransportError:
-                await asyncio.sleep(0.02)  # it is dead, or does not answer: nothing tells when another try helps
+                await asyncio.sleep(0.02)  # there is no event to wait on for when another attempt may succeed
                 continue
             if answer.status_code < 500:
                 return answer
-    raise AssertionError("no server took it")
+    raise AssertionError("no server accepted the request")
 
 
-async def said(client: httpx2.AsyncClient, session_id: str) -> list[dict[str, Any]]:
-    """The inputs of a session, oldest first."""
+async def user_inputs(client: httpx2.AsyncClient, session_id: str) -> list[dict[str, Any]]:
+    """Return the user inputs of a session, oldest first."""
     found: list[dict[str, Any]] = []
     before = None
     while True:
@@ -48,7 +50,7 @@ async def said(client: httpx2.AsyncClient, session_id: str) -> list[dict[str, An
 
 
 @pytest.mark.parametrize("count", [FEW, pytest.param(MANY, marks=pytest.mark.slow)])
-async def test_h6_messages_are_taken_once_whatever_dies_while_they_are_sent(
+async def test_h6_repeated_messages_are_accepted_once_if_a_server_is_killed(
     start_node: StartNode, users: Users, shared_url: str, count: int
 ) -> None:
     first, second = start_node(CALLBOARD_RATE_LIMIT="0"), start_node(CALLBOARD_RATE_LIMIT="0")
@@ -58,25 +60,27 @@ async def test_h6_messages_are_taken_once_whatever_dies_while_they_are_sent(
         assert (await one.post("/api/sessions", json={"session_id": "mine"})).status_code == 201
         with bystander(second, users.victim) as seen:
 
-            async def say(number: int) -> int:
+            async def send_message(number: int) -> int:
                 body = {"session_id": "mine", "message": f"message {number}"}
-                return (await sent([one, other], "/api/chat", body, f"m{number}")).json()["seq"]
+                return (await send_until_accepted([one, other], "/api/chat", body, f"m{number}")).json()["seq"]
 
-            sending = [asyncio.create_task(say(number)) for number in range(count)]
+            sending = [asyncio.create_task(send_message(number)) for number in range(count)]
             await asyncio.wait(sending, return_when=asyncio.FIRST_COMPLETED)
-            first.stop(signal.SIGKILL)  # some are committed and not answered
+            first.stop(signal.SIGKILL)  # some messages are committed and not acknowledged
             numbers = await asyncio.gather(*sending)
-        inputs = await said(other, "mine")
+        inputs = await user_inputs(other, "mine")
         assert Counter(event["data"]["text"] for event in inputs) == {f"message {n}": 1 for n in range(count)}
         by_text = {event["data"]["text"]: event["seq"] for event in inputs}
-        assert numbers == [by_text[f"message {n}"] for n in range(count)], "each is answered with its own number"
+        assert numbers == [by_text[f"message {n}"] for n in range(count)], (
+            "each response has the number of its own event"
+        )
     assert not seen.failures
     report("a server is killed while messages are sent and repeated", shared_url, seen, messages=count)
 
 
 @asynccontextmanager
 async def stalled(url: str) -> AsyncGenerator[None]:
-    """Have a store take nothing in, while another client holds its tables."""
+    """Block all writes to a store: another client holds its lock."""
     if url.startswith("sqlite"):
         connection = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
         connection.execute("BEGIN IMMEDIATE")
@@ -95,7 +99,7 @@ async def stalled(url: str) -> AsyncGenerator[None]:
         await holder.close()
 
 
-async def test_h6_a_client_that_gives_up_while_the_store_stalls_is_heard_once(
+async def test_h6_message_that_is_repeated_while_the_store_stalls_is_accepted_once(
     node: Node, users: Users, shared_url: str
 ) -> None:
     attacker: User = users.attacker
@@ -106,7 +110,7 @@ async def test_h6_a_client_that_gives_up_while_the_store_stalls_is_heard_once(
             for _ in range(3):
                 with pytest.raises(httpx2.TimeoutException):
                     await hasty.post("/api/chat", json=body)
-        answer = await sent([client], "/api/chat", body, "m1")
+        answer = await send_until_accepted([client], "/api/chat", body, "m1")
         assert answer.status_code == 202
-        [event] = await said(client, "mine")
+        [event] = await user_inputs(client, "mine")
         assert event["seq"] == answer.json()["seq"]

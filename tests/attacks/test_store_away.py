@@ -1,4 +1,4 @@
-"""A store that is away or full under a real server: it says so in time, and what it refused is never written (B6)."""
+"""A server whose store is unavailable or full: it reports that in time, and never writes refused changes (B6)."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ from .harness import DEADLINE, Node, make_users
 pytestmark = pytest.mark.anyio
 
 IN_TIME = 5.0
-"""Seconds within which a client is answered, and a server says that it is not ready."""
+"""Seconds within which a client gets a response, and a server reports that it is not ready."""
 
 WRITES: list[tuple[str, dict[str, Any]]] = [
     ("/api/chat", {"message": "work {}"}),
@@ -35,8 +35,8 @@ WRITES: list[tuple[str, dict[str, Any]]] = [
 
 
 @asynccontextmanager
-async def at_work(folder: Path, store: str) -> AsyncGenerator[tuple[Node, httpx2.AsyncClient]]:
-    """A server with a session, in which a call runs."""
+async def serving(folder: Path, store: str) -> AsyncGenerator[tuple[Node, httpx2.AsyncClient]]:
+    """Start a server with a session in which a call runs."""
     (user,) = await make_users(store, "alice")
     node = Node(folder, store, "--model", "offline", CALLBOARD_RATE_LIMIT="0")
     try:
@@ -51,7 +51,7 @@ async def at_work(folder: Path, store: str) -> AsyncGenerator[tuple[Node, httpx2
 
 
 async def readiness(client: httpx2.AsyncClient, wanted: int) -> float:
-    """How many seconds it took until `/readyz` answered so."""
+    """Wait until `/readyz` responds with a status. Returns the seconds that it took."""
     began = time.perf_counter()
     async with asyncio.timeout(DEADLINE):
         while (await client.get("/readyz")).status_code != wanted:  # noqa: ASYNC110
@@ -59,8 +59,8 @@ async def readiness(client: httpx2.AsyncClient, wanted: int) -> float:
     return time.perf_counter() - began
 
 
-async def refuses(client: httpx2.AsyncClient) -> None:
-    """Every write is answered in time, while the store is away. Those whose outcome is not known are few."""
+async def check_refusals(client: httpx2.AsyncClient) -> None:
+    """Check that every write is refused in time while the store is unavailable."""
 
     async def timed(path: str, body: dict[str, Any]) -> tuple[float, httpx2.Response]:
         began = time.perf_counter()
@@ -77,8 +77,8 @@ async def refuses(client: httpx2.AsyncClient) -> None:
     assert shown[0] <= IN_TIME
 
 
-async def is_as_before(client: httpx2.AsyncClient, store: str) -> None:
-    """Nothing of what was refused is there, and the call that ran still does."""
+async def check_unchanged(client: httpx2.AsyncClient, store: str) -> None:
+    """Check that no refused change was written, and that the running call continues."""
     (running,) = (await client.get("/api/executions", params={"session_id": "s"})).json()["executions"]
     assert (running["tool"], running["status"]) == ("work", "executing")
     opened = open_store(store)
@@ -98,7 +98,7 @@ async def is_as_before(client: httpx2.AsyncClient, store: str) -> None:
 
 @contextmanager
 def stopped(server: OwnPostgres) -> Generator[None]:
-    """The server is gone, and its connections with it."""
+    """Stop the database server, which closes its connections."""
     server.stop(immediate=True)
     try:
         yield
@@ -108,7 +108,7 @@ def stopped(server: OwnPostgres) -> Generator[None]:
 
 @contextmanager
 def frozen(server: OwnPostgres) -> Generator[None]:
-    """The server keeps its connections, and says nothing."""
+    """Freeze the database server, which keeps its connections open."""
     children = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text()
     pids = [server.pid, *map(int, children.split())]
     for pid in pids:
@@ -120,29 +120,29 @@ def frozen(server: OwnPostgres) -> Generator[None]:
             os.kill(pid, signal.SIGCONT)
 
 
-@pytest.mark.parametrize("away", [stopped, frozen])
-async def test_b6_server_without_its_database_says_so_and_writes_nothing_later(
-    away: Any, own_postgres: OwnPostgres, tmp_path: Path
+@pytest.mark.parametrize("unavailable", [stopped, frozen])
+async def test_b6_server_without_its_database_refuses_writes_for_good(
+    unavailable: Any, own_postgres: OwnPostgres, tmp_path: Path
 ) -> None:
     with own_postgres.database() as url:
         await asyncio.to_thread(migrate, url)
-        async with at_work(tmp_path / "node", url) as (_, client):
+        async with serving(tmp_path / "node", url) as (_, client):
             assert await readiness(client, 200) <= IN_TIME
-            with away(own_postgres):
-                assert await readiness(client, 503) <= IN_TIME, "although nothing is written"
-                await refuses(client)
+            with unavailable(own_postgres):
+                assert await readiness(client, 503) <= IN_TIME, "although no request writes"
+                await check_refusals(client)
             await readiness(client, 200)
-            await is_as_before(client, url)
+            await check_unchanged(client, url)
 
 
-async def test_b6_server_with_a_full_disk_says_so_and_writes_nothing_later(tmp_path: Path) -> None:
+async def test_b6_server_with_a_full_disk_refuses_writes_for_good(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk") as disk:
         url = f"sqlite:///{disk / 'callboard.db'}"
-        async with at_work(tmp_path / "node", url) as (_, client):
+        async with serving(tmp_path / "node", url) as (_, client):
             large = {"session_id": "s", "event": {"kind": "user_input", "text": "x" * 60_000}}
             filler = await asyncio.to_thread(fill, disk)
-            assert await readiness(client, 503) <= IN_TIME, "although nothing is written"
-            async with asyncio.timeout(DEADLINE):  # until there is no room in the log that SQLite has already
+            assert await readiness(client, 503) <= IN_TIME, "although no request writes"
+            async with asyncio.timeout(DEADLINE):  # until the log file that SQLite has allocated is full
                 while (await client.post("/api/system/event", json=large)).status_code != 503:
                     pass
             filler.unlink()

@@ -1,4 +1,4 @@
-"""A real server on a free loopback port, beside the test on its event loop, with tools of every mode."""
+"""A real server on a free loopback port, on the event loop of the test, with tools of every mode."""
 
 import asyncio
 import re
@@ -19,11 +19,11 @@ from callboard.server.app_services import AppServices
 from callboard.server.uvicorn_server import Server, create_server, listen
 
 DEADLINE = 20.0
-"""Seconds that anything may take before a test gives up."""
+"""Seconds after which a wait of a test fails."""
 
 
 @tool
-async def add(a: Annotated[int, "One"], b: Annotated[int, "Other"]) -> int:
+async def add(a: Annotated[int, "The first number"], b: Annotated[int, "The second number"]) -> int:
     """Add two numbers."""
     return a + b
 
@@ -37,20 +37,20 @@ async def wait_for_ever(ctx: ToolContext) -> str:
 
 
 @tool(mode="human")
-async def pay(amount: Annotated[int, "How much"]) -> str:
+async def pay(amount: Annotated[int, "The amount"]) -> str:
     """Pay an amount."""
     return f"paid {amount}"
 
 
 @tool
-async def shout(text: Annotated[str, "What"]) -> str:
-    """Say it louder."""
+async def shout(text: Annotated[str, "The text"]) -> str:
+    """Convert a text to upper case."""
     return text.upper()
 
 
 @tool(namespace="workers")
 async def echo(payload: Annotated[str, "Anything"]) -> str:
-    """Give it back."""
+    """Return the payload."""
     return payload
 
 
@@ -59,7 +59,7 @@ WORKERS = [echo]
 
 
 def as_user(app: ASGIApp) -> ASGIApp:
-    """A guard that believes the header `x-user`."""
+    """Guard an app with the header `x-user`, which it trusts."""
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -72,7 +72,7 @@ def as_user(app: ASGIApp) -> ASGIApp:
 
 @dataclass
 class Served:
-    """A server that runs."""
+    """A running server."""
 
     url: str
     port: int
@@ -99,7 +99,7 @@ class Served:
 
     @asynccontextmanager
     async def stream(self, session_id: str, **params: Any) -> AsyncGenerator["AsyncIterator[Sent]"]:
-        """The frames of a stream. `last_event_id` is sent as the header."""
+        """Open a stream, and yield its frames. `last_event_id` is sent as the header."""
         last = params.pop("last_event_id", None)
         headers = {} if last is None else {"last-event-id": str(last)}
         query = {"session_id": session_id, **params}
@@ -112,7 +112,7 @@ class Served:
 
 
 class Sent(NamedTuple):
-    """A frame as a client reads it."""
+    """A frame of a stream, parsed."""
 
     id: int | None
     event: str
@@ -120,7 +120,7 @@ class Sent(NamedTuple):
 
 
 async def frames(lines: AsyncIterator[str]) -> AsyncIterator[Sent]:
-    """Events as a browser would dispatch them: what has no data is not one."""
+    """Parse a stream as a browser does: a frame without data is no event."""
     number, name, data = None, "message", ""
     async for line in lines:
         if not line:
@@ -140,7 +140,7 @@ async def frames(lines: AsyncIterator[str]) -> AsyncIterator[Sent]:
 
 
 async def take(stream: "AsyncIterator[Sent]", wanted: Callable[[Sent], bool]) -> list[Sent]:
-    """What comes, up to the first frame that is wanted."""
+    """Return the frames up to the first wanted one."""
     found: list[Sent] = []
     async for sent in stream:
         found.append(sent)
@@ -150,7 +150,7 @@ async def take(stream: "AsyncIterator[Sent]", wanted: Callable[[Sent], bool]) ->
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Return when something holds that another task or process brings about."""
+    """Wait until a condition holds, which another task or process brings about."""
     async with asyncio.timeout(DEADLINE):
         while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0.005)
@@ -168,7 +168,7 @@ class Hurried:
 
 @pytest.fixture(scope="session", autouse=True)
 def hurry() -> Generator[None]:
-    """Have servers of this process look more often at whether they are to end, which is most of a short test's time."""
+    """Let servers of this process check more often whether to stop, which is most of a short test's time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("uvicorn.server.asyncio", Hurried())
         patch.setattr("callboard.server.uvicorn_server.TICK", 0.002)
@@ -177,7 +177,7 @@ def hurry() -> Generator[None]:
 
 @asynccontextmanager
 async def serve(runtime: Runtime, *, grace: float = 5.0, **options: Any) -> AsyncGenerator[Served]:
-    """Serve a runtime that is not running yet."""
+    """Start a runtime, and serve it."""
     async with runtime:
         app = create_app(runtime, guard=as_user, **options)
         server = create_server(app, grace=grace)
@@ -189,7 +189,7 @@ async def serve(runtime: Runtime, *, grace: float = 5.0, **options: Any) -> Asyn
             async with httpx2.AsyncClient(base_url=url, timeout=DEADLINE, verify=False) as client:
                 assert (
                     await client.get("/healthz")
-                ).status_code == 200  # it waits for the server, which listens already
+                ).status_code == 200  # waits for the server, whose socket listens already
                 yield Served(url, port, app, runtime, server, client)
         finally:
             server.should_exit = True
@@ -199,13 +199,13 @@ async def serve(runtime: Runtime, *, grace: float = 5.0, **options: Any) -> Asyn
 
 @pytest.fixture
 async def served(store_url: str) -> AsyncGenerator[Served]:
-    """A server with the offline model, on each store."""
+    """Start a server with the offline model, on each store."""
     async with serve(Runtime(TOOLS, workers=WORKERS, model="offline", store=store_url)) as running:
         yield running
 
 
 @pytest.fixture
 async def plain() -> AsyncGenerator[Served]:
-    """A server whose store is in memory, for what has nothing to do with stores."""
+    """Start a server with a store in memory, for tests that do not depend on the store."""
     async with serve(Runtime(TOOLS, workers=WORKERS, model="offline")) as running:
         yield running

@@ -1,4 +1,4 @@
-"""Misbehaving connections: they leave nothing behind, and are not logged as failures."""
+"""Connections that misbehave: they leave nothing behind, and are not logged as failures."""
 
 import asyncio
 import logging
@@ -10,7 +10,7 @@ import pytest
 
 from callboard.server import lingering
 from tests.server.conftest import DEADLINE, Served, until
-from tests.server.test_problems import spoken
+from tests.server.test_problems import raw_response
 
 pytestmark = pytest.mark.anyio
 
@@ -20,7 +20,7 @@ CHAT = b"POST /api/chat HTTP/1.1\r\nhost: localhost\r\ncontent-type: application
 
 
 @pytest.mark.parametrize("requests", [STREAM + HEALTH, HEALTH + STREAM + HEALTH, HEALTH + HEALTH + STREAM])
-async def test_h2_a_stream_with_requests_around_it_ends_when_its_reader_leaves(plain: Served, requests: bytes) -> None:
+async def test_h2_pipelined_stream_ends_when_its_client_disconnects(plain: Served, requests: bytes) -> None:
     plain.services.streams.heartbeat = 0.1  # a lost connection is noticed at the next write
     await plain.session("s")
     _, writer = await asyncio.open_connection("127.0.0.1", plain.port)
@@ -30,16 +30,18 @@ async def test_h2_a_stream_with_requests_around_it_ends_when_its_reader_leaves(p
     await until(lambda: len(plain.services.streams) == 0)
 
 
-async def test_h1_requests_that_come_at_once_are_answered_in_order(plain: Served) -> None:
+async def test_h1_pipelined_requests_are_answered_in_order(plain: Served) -> None:
     body = b'{"session_id": "s"}'
     create = b"POST /api/sessions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
     create += b"content-length: %d\r\n\r\n%b" % (len(body), body)
     last = b"GET /api/sessions/s HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
-    said = await spoken(plain.port, HEALTH + create + HEALTH, create[:-5], create[-5:] + last)
+    said = await raw_response(plain.port, HEALTH + create + HEALTH, create[:-5], create[-5:] + last)
     assert re.findall(rb"HTTP/1\.1 (\d+)", said) == [b"200", b"201", b"200", b"201", b"200"]
 
 
-async def test_h5_who_is_refused_is_not_listened_to_for_ever(plain: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_h5_connection_of_a_refused_client_is_closed_after_a_while(
+    plain: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(lingering, "IDLE", 0.1)
     before = len(plain.server.server_state.connections)
     reader, writer = await asyncio.open_connection("127.0.0.1", plain.port)
@@ -75,16 +77,16 @@ async def test_h6_a_disconnected_or_refused_request_is_not_logged_as_a_failure(
     assert [each.getMessage() for each in caplog.records if each.levelno > logging.WARNING] == []
 
 
-async def test_h6_what_is_no_http_is_answered_with_a_problem(plain: Served) -> None:
+async def test_h6_invalid_http_is_answered_with_a_problem(plain: Served) -> None:
     async with asyncio.timeout(DEADLINE):
-        said = await spoken(plain.port, b"get / HTTP/1.1\r\n\r\n")
+        said = await raw_response(plain.port, b"get / HTTP/1.1\r\n\r\n")
     head, _, body = said.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 400 ")
     assert b"application/problem+json" in head
     assert b'"code":"http_invalid"' in body
 
 
-async def test_h3_a_run_brings_a_copy_of_a_long_conversation(plain: Served) -> None:
+async def test_h3_run_may_have_a_larger_body_than_other_requests(plain: Served) -> None:
     def run(size: int) -> dict[str, Any]:
         return {"threadId": "t", "runId": "r", "messages": [], "state": "x" * size}
 
@@ -93,7 +95,9 @@ async def test_h3_a_run_brings_a_copy_of_a_long_conversation(plain: Served) -> N
     assert (await plain.post("/api/chat", run(2_000_000))).json()["code"] == "body_too_large"
 
 
-async def test_h1_small_answers_do_not_wait_for_what_the_client_says_next(plain: Served) -> None:
+async def test_h1_small_responses_are_sent_without_delay(plain: Served) -> None:
     accepted = [server.sockets[0] for server in plain.server.servers]
     assert accepted
-    assert all(each.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for each in accepted), "and so each connection"
+    assert all(each.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for each in accepted), (
+        "connections inherit the option"
+    )

@@ -1,4 +1,4 @@
-"""The command and its end: a real process, a signal, streams that end with a number to come back with."""
+"""`callboard serve` as a process: its output, and a shutdown in which streams end with a number to resume after."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ from tests.server.conftest import DEADLINE, TOOLS, serve
 
 
 class Command:
-    """`callboard serve` in a process of its own, and what it says."""
+    """`callboard serve` as a separate process, and its output."""
 
     def __init__(self, folder: Path, *options: str, **environment: str) -> None:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("CALLBOARD_")}
@@ -54,7 +54,7 @@ class Command:
         self.err.close()
 
     def address(self, lines: TextIO) -> str:
-        """The address that it says."""
+        """Return the address that the command prints."""
         for line in lines:
             if found := re.search(r"http://[\w.:\[\]]+:\d+", line):
                 return found[0]
@@ -67,12 +67,12 @@ class Command:
 
 @contextmanager
 def started(folder: Path, *options: str) -> Generator[tuple[Command, str]]:
-    """The command, and the address that it prints."""
+    """Start the command. Yields it with the address that it prints."""
     with Command(folder, "--port", "0", *options) as command:
         yield command, command.address(command.err if "--json" in options else command.out)
 
 
-def test_e7_server_ends_with_a_sentence_when_another_version_migrates_its_store(tmp_path: Path) -> None:
+def test_e7_server_ends_with_a_message_when_another_version_migrates_its_store(tmp_path: Path) -> None:
     with started(tmp_path) as (command, url), httpx2.Client(base_url=url, timeout=DEADLINE, verify=False) as client:
         assert client.post("/api/sessions", json={"session_id": "s"}).status_code == 201
         with closing(sqlite3.connect(tmp_path / "callboard.db")) as file:
@@ -86,7 +86,7 @@ def test_e7_server_ends_with_a_sentence_when_another_version_migrates_its_store(
         assert "Traceback" not in said
 
 
-def test_h6_sigterm_ends_streams_with_a_number_to_come_back_with(tmp_path: Path) -> None:
+def test_h6_sigterm_ends_streams_with_a_number_to_resume_after(tmp_path: Path) -> None:
     with started(tmp_path) as (command, url), httpx2.Client(base_url=url, timeout=DEADLINE, verify=False) as client:
         assert client.post("/api/sessions", json={"session_id": "s"}).status_code == 201
         with client.stream("GET", "/api/chat/stream", params={"session_id": "s"}) as stream:
@@ -113,7 +113,7 @@ def test_h6_sigterm_ends_streams_with_a_number_to_come_back_with(tmp_path: Path)
 
 
 @pytest.mark.anyio
-async def test_h6_runs_of_ag_ui_end_too_and_their_clients_can_come_back() -> None:
+async def test_h6_shutdown_ends_ag_ui_runs_and_their_clients_can_continue() -> None:
     async def respond(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str]:
         yield "One, "
         await asyncio.Event().wait()
@@ -131,11 +131,11 @@ async def test_h6_runs_of_ag_ui_end_too_and_their_clients_can_come_back() -> Non
         kinds = [event["type"] for event in events]
         assert kinds[-3:] == ["TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "RUN_ERROR"]
         assert events[-1]["code"] == "draining"
-        assert (await served.runtime.open("t", "local")).is_processing  # the turn is not the run's
+        assert (await served.runtime.open("t", "local")).is_processing  # the turn outlives the run
 
 
 def _first(stream: httpx2.Response, frames: int) -> Generator[str]:
-    """The lines of so many frames, the one that a stream begins with aside."""
+    """Yield the lines of the first frames, without the initial one."""
     for line in stream.iter_lines():
         yield line
         if line.startswith("data: "):
@@ -144,7 +144,7 @@ def _first(stream: httpx2.Response, frames: int) -> Generator[str]:
             return
 
 
-def test_d1_the_command_makes_a_file_here_and_prints_one_address(tmp_path: Path) -> None:
+def test_d1_command_creates_a_file_in_the_working_directory_and_prints_one_address(tmp_path: Path) -> None:
     with started(tmp_path) as (command, url):
         assert url.startswith("http://127.0.0.1:")
         assert httpx2.get(f"{url}/readyz").json() == {"status": "ok"}
@@ -158,7 +158,7 @@ def test_d1_the_command_makes_a_file_here_and_prints_one_address(tmp_path: Path)
         assert command.err.read() == ""
 
 
-def test_o2_logs_are_lines_of_json_where_that_is_wanted(tmp_path: Path) -> None:
+def test_o2_option_json_writes_logs_as_lines_of_json(tmp_path: Path) -> None:
     with started(tmp_path, "--json") as (command, _):
         assert command.terminate() == 0
         assert command.out.read() == ""
@@ -173,7 +173,7 @@ def test_o2_logs_are_lines_of_json_where_that_is_wanted(tmp_path: Path) -> None:
         (["--port", "0", "--model", "anthropic:claude"], "ANTHROPIC_API_KEY"),
     ],
 )
-def test_h5_what_cannot_be_served_is_said_in_one_line(tmp_path: Path, options: list[str], said: str) -> None:
+def test_h5_failed_start_is_reported_in_one_line(tmp_path: Path, options: list[str], said: str) -> None:
     with Command(tmp_path, *options) as command:
         assert command.process.wait(DEADLINE) == 1
         said_of_it = command.err.read()
@@ -182,7 +182,7 @@ def test_h5_what_cannot_be_served_is_said_in_one_line(tmp_path: Path, options: l
     assert said_of_it.count("\n") == 1
 
 
-def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
+def test_port_in_use_is_reported(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with Command(tmp_path, "--port", str(port)) as command:
@@ -191,12 +191,12 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_h6_a_call_that_the_servers_end_cuts_off_is_told_so() -> None:
+async def test_h6_call_that_the_shutdown_cuts_off_gets_a_problem() -> None:
     began = asyncio.Event()
 
     @tool(inline_budget=600)
     async def stay() -> str:
-        """Stay until the end."""
+        """Run until the server stops."""
         began.set()
         await asyncio.Event().wait()
         return "never"

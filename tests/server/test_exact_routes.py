@@ -1,4 +1,4 @@
-"""Addresses without parameters are found at once, and only as they are written."""
+"""Routes without parameters: found by their exact path only."""
 
 from typing import Any
 
@@ -19,24 +19,24 @@ def found(path: str, root_path: str = "", kind: str = "http") -> tuple[Match, An
     return match, scope.get("endpoint")
 
 
-def test_an_address_is_found_as_it_is_written():
+def test_exact_path_is_found():
     assert found("/api/chat") == (Match.FULL, chat)
 
 
 @pytest.mark.parametrize("path", ["/api/chat/", "/api/chat\n", "/API/chat", "//api/chat", "/api", ""])
-def test_no_other_is(path: str):
+def test_other_paths_are_not_found(path: str):
     assert found(path) == (Match.NONE, None)
 
 
-def test_an_application_that_is_mounted_finds_its_own():
+def test_path_is_found_below_the_mount_of_the_application():
     assert found("/board/api/chat", root_path="/board") == (Match.FULL, chat)
     assert found("/board/api/chat", root_path="/boar") == (Match.NONE, None)
 
 
-def test_nothing_but_http_is_answered():
+def test_only_http_is_matched():
     assert found("/api/chat", kind="websocket") == (Match.NONE, None)
 
 
-def test_no_address_has_a_name():
+def test_routes_have_no_names():
     with pytest.raises(NoMatchFound):
         ROUTES.url_path_for("chat")

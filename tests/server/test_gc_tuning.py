@@ -1,4 +1,4 @@
-"""A process that serves collects its garbage seldom, and one that served collects it as before."""
+"""Garbage is collected less often while a server runs, and as before afterwards."""
 
 import gc
 import weakref
@@ -7,13 +7,13 @@ from callboard.server.gc_tuning import YOUNG, rare_collections
 
 
 class Knot:
-    """Refers to itself."""
+    """An object that refers to itself."""
 
     def __init__(self) -> None:
         self.self = self
 
 
-def test_what_was_there_is_not_looked_at_while_a_server_runs():
+def test_existing_objects_are_not_collected_while_a_server_runs():
     before = gc.get_threshold()
     with rare_collections():
         assert gc.get_freeze_count() > 0
@@ -22,7 +22,7 @@ def test_what_was_there_is_not_looked_at_while_a_server_runs():
     assert gc.get_threshold() == before
 
 
-def test_what_came_later_is_still_collected():
+def test_later_objects_are_collected():
     with rare_collections():
         gone = weakref.ref(Knot())
         gc.collect()

@@ -1,4 +1,4 @@
-"""Freed memory is returned to the operating system when there is enough of it, and not all the time."""
+"""Freed memory is returned to the operating system, once there is enough of it."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.anyio
 
 
 class FakeHeap:
-    """A process of which only what is in use stays after a trim."""
+    """A heap of which only the used part remains after a trim."""
 
     def __init__(self) -> None:
         self.size = 10 * STEP
@@ -27,39 +27,39 @@ class FakeHeap:
         self.trims += 1
 
 
-async def look(clock: ManualClock) -> None:
-    """Let the heap be looked at, once it waits for that."""
+async def check(clock: ManualClock) -> None:
+    """Advance the clock to the next check of the heap, and wait for its end."""
     await until(lambda: clock.pending == 1)
     await clock.advance(INTERVAL)
     await until(lambda: clock.pending == 1)
 
 
-async def test_h5_a_process_that_has_grown_is_trimmed_once() -> None:
+async def test_h5_process_that_has_grown_is_trimmed_once() -> None:
     clock, heap = ManualClock(), FakeHeap()
     async with trimmed_heap(clock, lambda: 0, heap):
-        await look(clock)
+        await check(clock)
         heap.size += STEP - 1
-        await look(clock)
-        assert heap.trims == 0, "a little that is free is wanted again soon"
+        await check(clock)
+        assert heap.trims == 0, "a small amount is reused soon"
         heap.size += 1
-        await look(clock)
+        await check(clock)
         assert (heap.trims, heap.size) == (1, heap.used)
-        await look(clock)
+        await check(clock)
         assert heap.trims == 1
 
 
-async def test_h5_what_was_in_use_at_a_trim_is_returned_when_it_is_let_go() -> None:
+async def test_h5_memory_in_use_at_a_trim_is_returned_after_its_release() -> None:
     clock, heap, held = ManualClock(), FakeHeap(), 0
     async with trimmed_heap(clock, lambda: held, heap):
-        await look(clock)
+        await check(clock)
         held = 3 * STEP
         heap.size = heap.used = 13 * STEP
-        await look(clock)
+        await check(clock)
         assert (heap.trims, heap.size) == (1, 13 * STEP)
         heap.used, held = 10 * STEP, 0
-        await look(clock)
+        await check(clock)
         assert (heap.trims, heap.size) == (2, 10 * STEP)
-        await look(clock)
+        await check(clock)
         assert heap.trims == 2
     assert clock.pending == 0
 
@@ -73,7 +73,7 @@ async def test_h5_the_heap_of_this_process_can_be_trimmed() -> None:
     await asyncio.to_thread(heap.trim)
 
 
-async def test_h5_the_desk_knows_which_large_values_are_in_use(plain: Served) -> None:
+async def test_h5_services_count_large_values_in_use(plain: Served) -> None:
     before = plain.services.held
     with plain.services.bodies.budget.holding("ann", 1_000), plain.services.unsent_responses.holding("ann", 100):
         assert plain.services.held == before + 1_100

@@ -1,4 +1,4 @@
-"""Events of the past, page by page from the newest backwards (H1)."""
+"""Past events, page by page from the newest backwards (H1)."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def filled(served: Served, count: int, text: str = "") -> None:
-    """A session with so many events."""
+    """Create a session with so many events."""
     await served.session("s")
     session = await served.runtime.open("s", user_id="local")
     for number in range(1, count + 1):
@@ -56,10 +56,10 @@ async def test_h1_a_page_of_events_is_bounded_in_bytes(served: Served, monkeypat
     newest = await page(served)
     assert (numbers(newest), newest["next"]) == ([8, 9], 8)
     monkeypatch.setattr(history, "MAX_BYTES", 10)
-    assert numbers(await page(served, before=8)) == [7], "one is always given"
+    assert numbers(await page(served, before=8)) == [7], "a page has at least one event"
 
 
-async def test_h1_events_that_are_not_kept_any_more_end_the_past(store_url: str) -> None:
+async def test_h1_pages_end_at_the_oldest_stored_event(store_url: str) -> None:
     async with serve(Runtime(TOOLS, store=store_url, keep_events=10)) as served:
         await filled(served, 60)
         await served.runtime.store.trim("s", keep=10, before=0.0)
@@ -68,7 +68,7 @@ async def test_h1_events_that_are_not_kept_any_more_end_the_past(store_url: str)
         assert numbers(await page(served, before=20)) == numbers(found)[: -len(range(20, 61))]
 
 
-async def test_h1_events_of_another_user_are_not_there(served: Served) -> None:
+async def test_h1_events_of_another_user_are_not_found(served: Served) -> None:
     await filled(served, 2)
     assert (await served.get("/api/events", {"session_id": "s"}, x_user="bob")).status_code == 404
     for query in ({"before": 0}, {"limit": 0}, {"limit": 501}, {"before": "x"}):

@@ -1,4 +1,4 @@
-"""Bodies that are made to be expensive: refused before they are read, whatever the route, and soon."""
+"""Bodies that are expensive to parse: refused before they are parsed, on every route."""
 
 import asyncio
 import json
@@ -53,7 +53,7 @@ def test_h5_values_are_counted_in_pieces_of_any_size(text: bytes, values: int) -
         assert census.values == values, size
 
 
-def test_h5_a_text_with_too_many_values_is_known_before_it_is_read() -> None:
+def test_h5_text_with_too_many_values_is_detected_before_parsing() -> None:
     assert exceeds_values(EMPTY, 20_000)
     assert not exceeds_values(json.dumps("[{,:" * 100_000).encode(), 20_000)
     assert not exceeds_values(b"[1,1,1]", 10)
@@ -65,7 +65,7 @@ def test_h5_a_text_with_too_many_values_is_known_before_it_is_read() -> None:
 @pytest.mark.parametrize(
     "path", ["/api/chat", "/api/executions", "/api/system/event", "/api/requests/r1/answer", "/ag-ui", "/api/sessions"]
 )
-async def test_h5_a_body_with_too_many_values_is_refused_before_it_is_read(plain: Served, path: str) -> None:
+async def test_h5_body_with_too_many_values_is_refused_before_parsing(plain: Served, path: str) -> None:
     for body in (EMPTY, b'{"session_id":"s","x":' + EMPTY + b"}", json.dumps(keys(80_000)).encode()):
         answer = await plain.client.post(path, content=body, headers=JSON)
         assert (answer.status_code, answer.json()["code"]) in [
@@ -90,7 +90,7 @@ async def test_h5_a_route_with_a_few_fields_takes_a_small_body(plain: Served) ->
 
 
 @pytest.mark.parametrize("count", [30, 3_000])
-async def test_h5_of_many_unknown_fields_the_first_are_told(plain: Served, count: int) -> None:
+async def test_h5_of_many_unknown_fields_the_first_are_reported(plain: Served, count: int) -> None:
     body = {"session_id": "s", "message": 5, **keys(count)}
     document = (await plain.post("/api/chat", body)).json()
     assert (document["status"], document["code"]) == (422, "invalid")
@@ -99,7 +99,7 @@ async def test_h5_of_many_unknown_fields_the_first_are_told(plain: Served, count
     assert {"path": "k0", "message": "Extra inputs are not permitted."} in document["errors"]
 
 
-async def test_h5_of_many_unknown_arguments_the_first_are_told(plain: Served) -> None:
+async def test_h5_of_many_unknown_arguments_the_first_are_reported(plain: Served) -> None:
     await plain.session("s")
     body = {"session_id": "s", "tool": "add", "arguments": {**keys(3_000), "a": "x", "b": 2}}
     outcome = (await plain.post("/api/executions", body)).json()
@@ -119,7 +119,7 @@ async def test_h3_lists_of_a_run_are_bounded_before_they_are_validated(plain: Se
     assert f"The list {name} of a run may have at most" in answer.json()["detail"]
 
 
-async def test_h3_of_many_wrong_messages_the_first_are_told(plain: Served) -> None:
+async def test_h3_of_many_invalid_messages_the_first_are_reported(plain: Served) -> None:
     good = [{"id": f"m{n}", "role": "assistant", "content": "x"} for n in range(250)]
     answer = await plain.client.post("/ag-ui", content=run(messages=[*good, *[{}] * 5_000]), headers=JSON)
     assert (answer.status_code, answer.json()["code"]) == (422, "run_refused")
@@ -143,7 +143,7 @@ async def test_h3_all_messages_of_a_long_run_are_read() -> None:
 # Many at once
 
 
-async def test_h5_large_bodies_of_one_user_are_bounded_and_given_back(plain: Served) -> None:
+async def test_h5_large_bodies_of_one_user_are_bounded_and_released(plain: Served) -> None:
     plain.services.bodies = RequestBodies(per_user=150_000)
     stalled: list[asyncio.StreamWriter] = []
     head = b"POST /api/chat HTTP/1.1\r\nhost: localhost\r\nx-user: mallory\r\ncontent-type: application/json\r\n"
@@ -177,7 +177,7 @@ async def test_h5_users_take_turns_with_large_bodies() -> None:
     assert len(pacer) == 0
 
 
-async def test_h5_a_request_that_is_gone_does_not_hold_its_turn() -> None:
+async def test_h5_cancelled_request_passes_its_turn_on() -> None:
     pacer = BodyPacer()
     await pacer.enter("m", 0.05)
     gone = [asyncio.create_task(pacer.enter("m", 60)) for _ in range(3)]
@@ -198,13 +198,13 @@ async def total(items: Annotated[list[int], "Numbers"]) -> int:
     return sum(items)
 
 
-def test_t5_arguments_have_so_many_values_and_no_more() -> None:
+def test_t5_number_of_values_in_arguments_is_limited() -> None:
     assert Settings().max_argument_values == 25_000
     assert Settings().max_argument_values > MAX_VALUES
 
 
 @pytest.mark.parametrize("items", [["x"] * 1_500, [{"a": 1}] * 1_500])
-async def test_t5_of_many_problems_the_first_are_told(items: Sequence[Any]) -> None:
+async def test_t5_of_many_violations_the_first_are_reported(items: Sequence[Any]) -> None:
     with pytest.raises(ToolError, match=r"items\[0\]: Input should be a valid integer") as caught:
         await Registry([total]).call("total", {"items": items})
     assert "and 1,480 more" in caught.value.message

@@ -1,4 +1,4 @@
-"""A request that a client repeats under its own id is carried out once, wherever and whenever it comes again (H6)."""
+"""Idempotency keys: a repeated request runs once, at whichever server and time it is repeated (H6)."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -19,8 +19,8 @@ pytestmark = pytest.mark.anyio
 PAY = {"session_id": "s", "tool": "pay", "arguments": {"amount": 5}}
 
 
-async def posted(served: Served, *kinds: str, session_id: str = "s") -> list[dict[str, Any]]:
-    """The events of some kinds that a session has."""
+async def event_data(served: Served, *kinds: str, session_id: str = "s") -> list[dict[str, Any]]:
+    """Return the data of a session's events of some kinds."""
     session = await served.runtime.open(session_id, user_id="local")
     async with asyncio.timeout(DEADLINE):
         snapshot = await session.snapshot()
@@ -28,13 +28,13 @@ async def posted(served: Served, *kinds: str, session_id: str = "s") -> list[dic
     return [event.data for event in found if not kinds or event.kind in kinds]
 
 
-async def asked(served: Served) -> dict[str, Any]:
-    """A request that waits for a person."""
+async def ask_person(served: Served) -> dict[str, Any]:
+    """Create a request that waits for a person."""
     assert (await served.post("/api/executions", PAY)).json()["status"] == "waiting"
     return (await served.get("/api/requests", {"session_id": "s"})).json()["requests"][-1]
 
 
-async def test_h6_a_message_with_an_id_is_taken_once(served: Served) -> None:
+async def test_h6_message_with_an_id_is_accepted_once(served: Served) -> None:
     await served.session("s")
     message = {"session_id": "s", "message": "what is 1 + 1", "message_id": "m1"}
     first = await served.post("/api/chat", message)
@@ -50,11 +50,11 @@ async def test_h6_a_message_with_an_id_is_taken_once(served: Served) -> None:
     other = await served.post("/api/chat", {**message, "message": "what is 2 + 2"})
     assert (other.status_code, other.json()["code"]) == (409, "idempotency_conflict")
     assert "m1" in other.json()["detail"]
-    [said] = await posted(served, "user_input")
-    assert (said["text"], said["message_id"]) == ("what is 1 + 1", "m1")
+    [message_event] = await event_data(served, "user_input")
+    assert (message_event["text"], message_event["message_id"]) == ("what is 1 + 1", "m1")
     second = await served.post("/api/chat", {**message, "message_id": "m2"})
-    assert second.json()["seq"] > first.json()["seq"], "the same words under another id are another message"
-    assert len(await posted(served, "user_input")) == 2
+    assert second.json()["seq"] > first.json()["seq"], "the same text with another id is another message"
+    assert len(await event_data(served, "user_input")) == 2
 
 
 @pytest.mark.parametrize(
@@ -68,16 +68,16 @@ async def test_h6_a_message_with_an_id_is_taken_once(served: Served) -> None:
         ({}, {"idempotency_key": ""}, 400, "idempotency_key_invalid"),
     ],
 )
-async def test_h6_ids_that_cannot_be_used_are_refused(
+async def test_h6_invalid_ids_are_refused(
     plain: Served, body: dict[str, str], headers: dict[str, str], status: int, code: str
 ) -> None:
     await plain.session("s")
     answer = await plain.post("/api/chat", {"session_id": "s", "message": "hello", **body}, **headers)
     assert (answer.status_code, answer.json()["code"]) == (status, code)
-    assert await posted(plain, "user_input") == []
+    assert await event_data(plain, "user_input") == []
 
 
-async def test_h6_an_id_is_of_its_session_and_its_user(served: Served) -> None:
+async def test_h6_id_belongs_to_its_session_and_its_user(served: Served) -> None:
     await served.session("s")
     await served.session("t")
     await served.session("theirs", x_user="bob")
@@ -86,30 +86,30 @@ async def test_h6_an_id_is_of_its_session_and_its_user(served: Served) -> None:
         answer = await served.post("/api/chat", {**message, "session_id": session_id}, x_user=user)
         assert answer.status_code == 202
     stranger = await served.post("/api/chat", {**message, "session_id": "s"}, x_user="bob")
-    assert stranger.status_code == 404, "also where it was used: nothing is told of it"
+    assert stranger.status_code == 404, "and the response does not show that the id was used"
 
 
-async def test_h6_an_answer_with_a_key_is_given_once(served: Served) -> None:
+async def test_h6_answer_with_a_key_is_accepted_once(served: Served) -> None:
     await served.session("s")
-    request = await asked(served)
+    request = await ask_person(served)
     path, answer = f"/api/requests/{request['request_id']}/answer", {"session_id": "s", "answer": {"approved": True}}
     first = await served.post(path, answer, idempotency_key="a1")
     assert first.status_code == 202
     again = await served.post(path, answer, idempotency_key="a1")
-    assert (again.status_code, again.json()) == (202, first.json()), "and not that it is closed"
+    assert (again.status_code, again.json()) == (202, first.json()), "and not the problem of a closed request"
     assert (await served.post(path, answer)).json()["code"] == "request_closed"
     other = await served.post(path, {"session_id": "s", "answer": {"approved": False}}, idempotency_key="a1")
     assert (other.status_code, other.json()["code"]) == (409, "idempotency_conflict")
-    assert len(await posted(served, "human_answer")) == 1
+    assert len(await event_data(served, "human_answer")) == 1
 
 
-async def test_m3_an_answer_that_was_given_for_other_arguments_is_refused(served: Served) -> None:
+async def test_m3_answer_for_other_arguments_is_refused(served: Served) -> None:
     await served.session("s")
-    request = await asked(served)
+    request = await ask_person(served)
     path, answer = f"/api/requests/{request['request_id']}/answer", {"session_id": "s", "answer": {"approved": True}}
     wrong = await served.post(path, {**answer, "arguments_hash": "0" * 64})
     assert (wrong.status_code, wrong.json()["code"]) == (409, "arguments_mismatch")
-    assert (await served.get("/api/requests", {"session_id": "s"})).json()["requests"] == [request], "it is open still"
+    assert (await served.get("/api/requests", {"session_id": "s"})).json()["requests"] == [request], "it is still open"
     state = (await served.get("/api/state", {"session_id": "s"})).json()
     assert state["open_requests"][0]["arguments_hash"] == request["arguments_hash"]
     right = await served.post(path, {**answer, "arguments_hash": request["arguments_hash"]})
@@ -132,7 +132,7 @@ async def test_h6_an_event_with_a_key_is_posted_once(served: Served, event: dict
     assert first.status_code == 202
     again = await served.post("/api/system/event", body, idempotency_key="e1")
     assert (again.status_code, again.json()) == (202, first.json())
-    assert len(await posted(served, event["kind"])) == 1
+    assert len(await event_data(served, event["kind"])) == 1
     other = {"session_id": "s", "event": {"kind": "user_input", "text": "something else"}}
     refused = await served.post("/api/system/event", other, idempotency_key="e1")
     assert (refused.status_code, refused.json()["code"]) == (409, "idempotency_conflict")
@@ -148,14 +148,14 @@ async def test_h6_a_key_is_the_id_of_a_call(served: Served) -> None:
     assert (
         await served.post("/api/executions", {**call, "call_id": "c1"}, idempotency_key="c1")
     ).json() == first.json()
-    assert len(await posted(served, "tool_started")) == 1
+    assert len(await event_data(served, "tool_started")) == 1
     other = await served.post("/api/executions", {**call, "arguments": {"a": 5, "b": 2}}, idempotency_key="c1")
     assert (other.status_code, other.json()["code"]) == (409, "idempotency_conflict")
     both = await served.post("/api/executions", {**call, "call_id": "c2"}, idempotency_key="c1")
     assert (both.status_code, both.json()["code"]) == (422, "invalid")
 
 
-async def test_h6_a_cancel_with_a_key_is_answered_as_the_first_one_was(served: Served) -> None:
+async def test_h6_repeated_cancel_gets_the_response_of_the_first(served: Served) -> None:
     await served.session("s")
     begun = (await served.post("/api/executions", {"session_id": "s", "tool": "wait_for_ever"})).json()
     path = f"/api/executions/{begun['execution_id']}/cancel"
@@ -166,7 +166,7 @@ async def test_h6_a_cancel_with_a_key_is_answered_as_the_first_one_was(served: S
     assert (await served.post(path, {"session_id": "s"})).json() == {"cancelled": False}
 
 
-async def test_h6_sessions_are_made_left_and_entered_once_under_a_key(served: Served) -> None:
+async def test_h6_create_logout_and_restore_with_a_key_run_once(served: Served) -> None:
     made = await served.post("/api/sessions", {"channel": "text"}, idempotency_key="new")
     again = await served.post("/api/sessions", {"channel": "text"}, idempotency_key="new")
     assert made.status_code == again.status_code == 201
@@ -210,7 +210,7 @@ async def test_h6_a_repeated_interrupt_never_stops_a_later_turn(store_url: str) 
         assert (await served.post("/api/interrupt", stop, idempotency_key="none")).json() == {"interrupted": False}
 
 
-# Several servers, a server that dies, a store that does not answer
+# Several servers, crashes, and a store that does not respond
 
 
 @pytest.fixture
@@ -222,15 +222,15 @@ async def nodes(shared_url: str) -> AsyncGenerator[tuple[Served, Served]]:
         yield one, other
 
 
-async def test_h6_of_two_servers_that_get_a_message_at_once_one_takes_it(nodes: tuple[Served, Served]) -> None:
+async def test_h6_message_to_two_servers_at_once_is_accepted_once(nodes: tuple[Served, Served]) -> None:
     await nodes[0].session("s")
     for number in range(5):
         message = {"session_id": "s", "message": f"what is {number} + 1", "message_id": f"m{number}"}
         answers = await asyncio.gather(*(node.post("/api/chat", message) for node in (*nodes, *nodes)))
         assert {answer.status_code for answer in answers} == {202}
         assert len({answer.json()["seq"] for answer in answers}) == 1
-    assert len(await posted(nodes[0], "user_input")) == 5
-    request = await asked(nodes[0])
+    assert len(await event_data(nodes[0], "user_input")) == 5
+    request = await ask_person(nodes[0])
     answer = {"session_id": "s", "answer": {"approved": True}}
     path = f"/api/requests/{request['request_id']}/answer"
     answers = await asyncio.gather(*(node.post(path, answer, idempotency_key="a") for node in (*nodes, *nodes)))
@@ -238,12 +238,12 @@ async def test_h6_of_two_servers_that_get_a_message_at_once_one_takes_it(nodes: 
     assert len({each.json()["seq"] for each in answers}) == 1
 
 
-async def test_h6_a_repeat_that_looked_for_its_key_before_the_first_was_stored_gets_the_same_response(
+async def test_h6_concurrent_repeat_of_an_answer_gets_the_response_of_the_first(
     nodes: tuple[Served, Served], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = nodes
     await first.session("s")
-    request = await asked(first)
+    request = await ask_person(first)
     path = f"/api/requests/{request['request_id']}/answer"
     answer = {"session_id": "s", "answer": {"approved": True}}
     store = second.runtime.store
@@ -267,8 +267,8 @@ async def test_h6_a_repeat_that_looked_for_its_key_before_the_first_was_stored_g
     assert (other.status_code, other.json()["code"]) == (409, "request_closed")
 
 
-def losing(commit: Callable[..., Awaitable[list[int | Conflict]]]) -> Callable[..., Any]:
-    """A commit without a confirmation, as if the process died right after it."""
+def losing_confirmation(commit: Callable[..., Awaitable[list[int | Conflict]]]) -> Callable[..., Any]:
+    """Wrap a commit so that it fails after writing, as if the process died right after it."""
 
     async def lost(changes: Sequence[Change]) -> list[int | Conflict]:
         results = await commit(changes)
@@ -279,7 +279,7 @@ def losing(commit: Callable[..., Awaitable[list[int | Conflict]]]) -> Callable[.
     return lost
 
 
-async def test_h6_what_was_committed_before_a_crash_is_not_done_again(
+async def test_h6_request_that_was_committed_before_a_crash_does_not_run_again(
     shared_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def node() -> Runtime:
@@ -287,14 +287,14 @@ async def test_h6_what_was_committed_before_a_crash_is_not_done_again(
 
     async with serve(node()) as served:
         await served.session("s")
-        request = await asked(served)
+        request = await ask_person(served)
         requests: dict[str, tuple[str, dict[str, Any]]] = {
             "m": ("/api/chat", {"session_id": "s", "message": "what is 1 + 1"}),
             "a": (f"/api/requests/{request['request_id']}/answer", {"session_id": "s", "answer": {"approved": True}}),
             "e": ("/api/system/event", {"session_id": "s", "event": EVENTS[-1]}),
         }
         with monkeypatch.context() as patch:
-            patch.setattr(served.runtime.store, "commit", losing(served.runtime.store.commit))
+            patch.setattr(served.runtime.store, "commit", losing_confirmation(served.runtime.store.commit))
             for key, (path, body) in requests.items():
                 assert (await served.post(path, body, idempotency_key=key)).status_code == 503
     async with serve(node()) as served:
@@ -303,11 +303,11 @@ async def test_h6_what_was_committed_before_a_crash_is_not_done_again(
         ]
         assert all(answer["seq"] for answer in answers)
         for kind in ("user_input", "human_answer", "user_response"):
-            assert len(await posted(served, kind)) == 1, kind
+            assert len(await event_data(served, kind)) == 1, kind
 
 
 class Stalling:
-    """A store's commit that waits while the store stands still."""
+    """A commit that waits while the store stalls."""
 
     def __init__(self, commit: Callable[..., Awaitable[list[int | Conflict]]]) -> None:
         self._commit = commit
@@ -320,14 +320,14 @@ class Stalling:
         return await self._commit(changes)
 
 
-async def test_h6_a_client_that_times_out_and_tries_again_is_heard_once(
+async def test_h6_message_of_a_client_that_timed_out_and_retried_is_accepted_once(
     shared_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     charged: list[int] = []
 
     @tool
     async def charge() -> str:
-        """Take money, each time it is called."""
+        """Charge money; each call charges again."""
         charged.append(1)
         return "charged"
 
@@ -348,7 +348,7 @@ async def test_h6_a_client_that_times_out_and_tries_again_is_heard_once(
         await until(lambda: len(script.asked) == 2)
         session = await served.runtime.open("s", user_id="local")
         await until(lambda: not session.is_processing)
-        [said] = [event for event in session.board.read(0) if event.kind == "user_input"]
-        assert said.seq == answer.json()["seq"]
+        [message_event] = [event for event in session.board.read(0) if event.kind == "user_input"]
+        assert message_event.seq == answer.json()["seq"]
         assert charged == [1]
         assert [event.kind for event in session.board.read(0)].count("turn_started") == 1

@@ -10,7 +10,6 @@ import httpx2
 import pytest
 
 from callboard.server import lingering
-from callboard.server.connection import Connection
 from callboard.server.lingering import Linger, LingeringConnections
 from callboard.server.request_bodies import RequestBodies
 from callboard.testing import ManualClock
@@ -19,7 +18,7 @@ from tests.server.conftest import DEADLINE, Served, until
 pytestmark = pytest.mark.anyio
 
 LARGE = 8_000_000
-"""Bytes: more than the kernel holds for a reader that does not read."""
+"""Bytes: more than the kernel buffers for a client that does not read."""
 PIECE = b" " * 65_536
 
 
@@ -38,7 +37,7 @@ async def connected(served: Served) -> AsyncGenerator[tuple[asyncio.StreamReader
         writer.transport.abort()
 
 
-async def send_for_ever(writer: asyncio.StreamWriter) -> None:
+async def send_endlessly(writer: asyncio.StreamWriter) -> None:
     while True:
         writer.write(PIECE)
         await writer.drain()
@@ -46,22 +45,22 @@ async def send_for_ever(writer: asyncio.StreamWriter) -> None:
 
 @pytest.mark.parametrize("fields", [[], ["connection: close"]])
 @pytest.mark.parametrize("path", ["/api/chat", "/ag-ui", "/none"])
-async def test_h5_a_client_that_sends_all_before_it_reads_gets_the_refusal(
+async def test_h5_client_that_reads_after_sending_the_whole_body_gets_the_refusal(
     plain: Served, path: str, fields: list[str]
 ) -> None:
     length = 2 * LARGE
     for _ in range(3):
         async with connected(plain) as (reader, writer):
             transport = cast("asyncio.Transport", writer.transport)
-            transport.pause_reading()  # the client does not look at what the server sends
+            transport.pause_reading()  # the client does not read meanwhile
             writer.write(head(length, *fields, path=path) + b" " * length)
             await until(lambda transport=transport: transport.get_write_buffer_size() == 0)
             transport.resume_reading()
-            said = await reader.read(-1)
-        assert re.findall(rb"HTTP/1\.1 (\d+)", said) == [b"404" if path == "/none" else b"413"]
+            response = await reader.read(-1)
+        assert re.findall(rb"HTTP/1\.1 (\d+)", response) == [b"404" if path == "/none" else b"413"]
 
 
-async def test_h5_a_response_before_the_end_of_the_body_is_the_last_of_its_connection(plain: Served) -> None:
+async def test_h5_response_before_the_end_of_the_body_closes_the_connection(plain: Served) -> None:
     async with connected(plain) as (reader, writer):
         writer.write(head(2_000_000))  # refused by its length
         early = await reader.readuntil(b"\r\n\r\n")
@@ -69,7 +68,7 @@ async def test_h5_a_response_before_the_end_of_the_body_is_the_last_of_its_conne
         writer.write(head(2) + b"{}")
         whole = await reader.readuntil(b"\r\n\r\n")
     assert early.startswith(b"HTTP/1.1 413 ")
-    assert b"connection: close\r\n" in early, "or the client sends its next request to a server that has left"
+    assert b"connection: close\r\n" in early, "or the client would send its next request on a closed connection"
     assert whole.startswith(b"HTTP/1.1 422 ")
     assert b"connection: close\r\n" not in whole
 
@@ -85,7 +84,7 @@ async def test_h5_many_refused_bodies_at_once_are_all_answered(plain: Served) ->
     assert any(each.status_code == 429 for each in answers)
 
 
-async def test_h5_a_slow_client_is_heard_while_it_sends() -> None:
+async def test_h5_lingering_lasts_while_a_slow_client_sends_up_to_a_limit() -> None:
     clock, closed = ManualClock(), list[float]()
 
     class Loop:
@@ -100,7 +99,7 @@ async def test_h5_a_slow_client_is_heard_while_it_sends() -> None:
     while clock.monotonic() < 3 * lingering.LONGEST:
         linger.discard(1)
         await clock.advance(lingering.IDLE / 2)
-    assert closed == [lingering.LONGEST], "not before, and not later"
+    assert closed == [lingering.LONGEST], "neither earlier nor later"
 
 
 @pytest.mark.parametrize(("name", "value"), [("LONGEST", 0.2), ("MOST", 500_000)])
@@ -110,26 +109,26 @@ async def test_h5_discarding_a_body_is_bounded(
     monkeypatch.setattr(lingering, name, value)
     async with connected(plain) as (_, writer):
         writer.write(head(10**12))
-        await until(lambda: len(Connection.lingering) == 1)
+        await until(lambda: len(plain.services.lingering) == 1)
         with pytest.raises(ConnectionError):
-            await send_for_ever(writer)
-    assert len(Connection.lingering) == 0
+            await send_endlessly(writer)
+    assert len(plain.services.lingering) == 0
 
 
-async def test_h5_a_user_who_lingers_often_does_not_end_the_lingering_of_others() -> None:
+async def test_h5_lingering_connections_of_one_user_do_not_close_those_of_others() -> None:
     closed: list[str] = []
-    among = LingeringConnections(per_owner=3, total=5)
+    connections = LingeringConnections(per_owner=3, total=5)
     loop = asyncio.get_running_loop()
 
     def linger(owner: str, number: int) -> Linger:
-        return Linger(owner, lambda: closed.append(f"{owner}{number}"), among, loop)
+        return Linger(owner, lambda: closed.append(f"{owner}{number}"), connections, loop)
 
-    all_of_them = [linger("a", 1), linger("m", 1), linger("m", 2), linger("m", 3), linger("m", 4)]
-    assert closed == ["m1"], "three of a user"
-    all_of_them += [linger("b", 1), linger("c", 1)]
-    assert closed == ["m1", "m2"], "five of all, and the one who has most pays"
-    assert (len(among), among.held_by("m"), among.held_by("a")) == (5, 2, 1)
-    for each in all_of_them:
+    lingers = [linger("a", 1), linger("m", 1), linger("m", 2), linger("m", 3), linger("m", 4)]
+    assert closed == ["m1"], "at most three per user"
+    lingers += [linger("b", 1), linger("c", 1)]
+    assert closed == ["m1", "m2"], "at most five in total; the user with the most loses one"
+    assert (len(connections), connections.held_by("m"), connections.held_by("a")) == (5, 2, 1)
+    for each in lingers:
         each.end()
-    assert len(among) == 0
+    assert len(connections) == 0
     assert closed == ["m1", "m2"]

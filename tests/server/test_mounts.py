@@ -1,4 +1,4 @@
-"""Protocols mount themselves: path, methods, application, body limits and drain, all without a name in the server."""
+"""Mounted protocols: each brings its path, methods, body limits and drain, and the server names none."""
 
 import ast
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ class EchoMount:
         self.drained = True
 
 
-async def test_h3_a_protocol_gets_its_route_its_limits_and_its_drain() -> None:
+async def test_h3_mounted_protocol_gets_its_route_its_limits_and_its_drain() -> None:
     mount = EchoMount()
     async with serve(Runtime(TOOLS), mounts=[mount]) as served:
         response = await served.client.post("/echo", content=b'"' + b"x" * 1_500_000 + b'"', headers={"x-user": "ann"})

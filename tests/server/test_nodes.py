@@ -1,4 +1,4 @@
-"""Several servers on one store: what is done at one is so at all of them (D2, E2, H5)."""
+"""Several servers on one store: a change at one is effective at all (D2, E2, H5)."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 
 @tool
 async def hold() -> str:
-    """Hold a turn up."""
+    """Block a turn."""
     await held.wait()
     return "done"
 
@@ -36,14 +36,14 @@ async def nodes(shared_url: str) -> AsyncGenerator[tuple[Served, Served]]:
 
 
 async def until(asks: Callable[[], Awaitable[Any]], wanted: Callable[[Any], bool]) -> Any:
-    """What a node answers, as soon as it has heard of what was done at the other."""
+    """Repeat a request until its response is wanted: the node has noticed the change at the other. Returns it."""
     async with asyncio.timeout(DEADLINE):
         while not wanted(answer := await asks()):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     return answer
 
 
-async def test_e2_a_deleted_session_is_gone_everywhere_and_its_id_is_its_new_owners(
+async def test_e2_deleted_session_is_gone_at_every_node_and_its_id_can_be_used_again(
     nodes: tuple[Served, Served],
 ) -> None:
     here, there = nodes
@@ -65,7 +65,7 @@ async def test_e2_a_deleted_session_is_gone_everywhere_and_its_id_is_its_new_own
     assert [each["request_id"] for each in theirs["open_requests"]] == [request["request_id"]]
 
 
-async def test_e2_a_deletion_that_comes_too_late_leaves_the_new_owner_of_the_id_alone(
+async def test_e2_late_deletion_does_not_delete_the_new_session_of_the_id(
     nodes: tuple[Served, Served], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here, there = nodes
@@ -81,7 +81,7 @@ async def test_e2_a_deletion_that_comes_too_late_leaves_the_new_owner_of_the_id_
     assert (await there.get("/api/state", {"session_id": "x"}, x_user="bob")).status_code == 200
 
 
-async def test_g3_what_a_session_may_see_is_the_same_at_every_node(nodes: tuple[Served, Served]) -> None:
+async def test_g3_view_of_a_session_is_the_same_at_every_node(nodes: tuple[Served, Served]) -> None:
     here, there = nodes
     await here.session("x")
     assert (await here.get("/api/state", {"session_id": "x"})).status_code == 200
@@ -99,7 +99,7 @@ async def test_g3_what_a_session_may_see_is_the_same_at_every_node(nodes: tuple[
     assert await until(is_open, lambda answer: not answer) is False
 
 
-async def test_h1_a_turn_that_runs_at_another_node_is_told(nodes: tuple[Served, Served]) -> None:
+async def test_h1_state_shows_a_turn_that_runs_at_another_node(nodes: tuple[Served, Served]) -> None:
     here, there = nodes
     await here.session("x")
     await there.get("/api/state", {"session_id": "x"})
@@ -114,7 +114,7 @@ async def test_h1_a_turn_that_runs_at_another_node_is_told(nodes: tuple[Served, 
 
 
 async def test_m3_a_user_cannot_answer_requests_of_the_next_owner_of_a_session_id(shared_url: str) -> None:
-    """One holds a session that was deleted, and has not been told yet."""
+    """The process has a session in memory that another process has deleted and created again."""
     async with Runtime(TOOLS, store=shared_url) as here, Runtime(TOOLS, store=shared_url) as there:
         mine = await here.open("x", "ann")
         await there.store.delete("x")

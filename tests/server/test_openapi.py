@@ -1,4 +1,4 @@
-"""The OpenAPI document is true: what it says is taken, what comes is what it says, and nothing breaks the server."""
+"""The OpenAPI document is true: the server accepts what it allows, and responds as it says, whatever is sent."""
 
 import asyncio
 import threading
@@ -28,7 +28,7 @@ OPERATIONS = [
     cast("Any", operation).ok()
     for operation in schemathesis.openapi.from_dict(DOCUMENT).exclude(path="/api/chat/stream").get_all_operations()
 ]
-"""All but the stream, which does not end."""
+"""All operations except the stream, which does not end."""
 CHECKS: list[Any] = [
     not_a_server_error,
     status_code_conformance,
@@ -39,7 +39,7 @@ CHECKS: list[Any] = [
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
-    """A server in a thread of its own, with a session that is there."""
+    """Start a server in a thread, with the session `there`."""
     found: Future[tuple[str, asyncio.AbstractEventLoop, asyncio.Event]] = Future()
     store = f"sqlite:///{tmp_path_factory.mktemp('fuzz') / 'board.db'}"
 
@@ -59,7 +59,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
 
 
 def real(part: Any) -> Any:
-    """The same, for the session that is there."""
+    """Replace the session of a request by the existing session."""
     return {**part, "session_id": "there"} if isinstance(part, dict) and "session_id" in part else part
 
 
@@ -82,13 +82,13 @@ def _fuzz(operation: Any, url: str, examples: int) -> None:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.label)
-def test_h1_nothing_that_the_document_allows_breaks_the_server(operation: Any, address: str) -> None:
+def test_h1_server_handles_every_request_that_the_document_allows(operation: Any, address: str) -> None:
     _fuzz(operation, address, 60)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.label)
-def test_h1_nothing_breaks_the_server_however_long_one_tries(operation: Any, address: str) -> None:
+def test_h1_server_handles_many_random_requests(operation: Any, address: str) -> None:
     _fuzz(operation, address, 500)
 
 

@@ -9,8 +9,10 @@ from tests.server.conftest import Served, take
 pytestmark = pytest.mark.anyio
 
 
-async def everything(served: Served, session_id: str, execution: str, request: str, user: str) -> list[tuple[int, Any]]:
-    """Every route that names something, as a user asks it."""
+async def request_all(
+    served: Served, session_id: str, execution: str, request: str, user: str
+) -> list[tuple[int, Any]]:
+    """Send a request to every route that names a resource, as a user. Returns the responses."""
     of = {"session_id": session_id}
     event = {"kind": "user_request", "request_kind": "echo", "payload": {"payload": "hi"}}
     posts = {
@@ -39,13 +41,13 @@ async def everything(served: Served, session_id: str, execution: str, request: s
     return [(answer.status_code, answer.json()) for answer in answers]
 
 
-async def test_h5_a_foreign_session_is_the_same_as_one_that_is_not_there(served: Served) -> None:
+async def test_h5_session_of_another_user_looks_like_a_missing_one(served: Served) -> None:
     await served.session("hers", x_user="alice")
     call = {"session_id": "hers", "tool": "pay", "arguments": {"amount": 1}}
     execution = (await served.post("/api/executions", call, x_user="alice")).json()["execution_id"]
     [asked] = (await served.get("/api/requests", x_user="alice")).json()["requests"]
-    foreign = await everything(served, "hers", execution, asked["request_id"], "mallory")
-    missing = await everything(served, "nobodys", "x1", "r1", "mallory")
+    foreign = await request_all(served, "hers", execution, asked["request_id"], "mallory")
+    missing = await request_all(served, "nobodys", "x1", "r1", "mallory")
     assert foreign == missing
     assert {status for status, _ in foreign} == {404}
     assert (await served.get("/api/requests", x_user="mallory")).json() == {"requests": [], "next": None}
@@ -56,7 +58,7 @@ async def test_h5_a_foreign_session_is_the_same_as_one_that_is_not_there(served:
     assert [each["request_id"] for each in mine["open_requests"]] == [asked["request_id"]]
 
 
-async def test_h5_what_is_in_another_session_of_ones_own_is_not_there_either(served: Served) -> None:
+async def test_h5_resources_of_another_own_session_are_not_found(served: Served) -> None:
     await served.session("one")
     await served.session("two")
     call = {"session_id": "one", "tool": "pay", "arguments": {"amount": 1}}

@@ -1,4 +1,4 @@
-"""The files of the page: they work under a strict policy, need nothing from elsewhere, make no markup of data."""
+"""The files of the page: they work under a strict policy, load nothing else, and never turn data into markup."""
 
 import json
 import re
@@ -35,7 +35,7 @@ def test_the_page_works_under_a_policy_that_allows_only_its_own_files() -> None:
         assert addresses <= {"http://www.w3.org"}  # the name of a namespace
 
 
-def test_every_file_that_is_named_is_there() -> None:
+def test_every_referenced_file_exists() -> None:
     named = re.findall(r"(?:src|href)=\"([\w.-]+\.\w+)\"", FILES["index.html"])
     for text in SCRIPTS.values():
         named += re.findall(r"from \"\./([\w.-]+)\"", text)
@@ -43,7 +43,7 @@ def test_every_file_that_is_named_is_there() -> None:
     assert set(named) <= set(FILES)
 
 
-def test_every_element_that_scripts_look_for_is_there() -> None:
+def test_every_element_that_scripts_look_up_exists() -> None:
     wanted = {name for text in SCRIPTS.values() for name in re.findall(r"find\(\"([\w-]+)\"\)", text)}
     there = set(re.findall(r"\bid=\"([\w-]+)\"", FILES["index.html"]))
     assert wanted
@@ -51,7 +51,7 @@ def test_every_element_that_scripts_look_for_is_there() -> None:
 
 
 def in_node(source: str) -> Any:
-    """What a module says that can import the page's."""
+    """Run a module beside those of the page. Returns the JSON that it prints."""
     try:
         program = node()
     except Unavailable as why:
@@ -68,7 +68,7 @@ def in_node(source: str) -> Any:
     return json.loads(done.stdout)
 
 
-def test_w4_a_stream_may_be_cut_anywhere() -> None:
+def test_w4_stream_may_be_split_anywhere() -> None:
     text = 'retry: 1000\n\n:\n\nid: 1\nevent: text\ndata: {"a":"ü"}\n\nevent: text\ndata: {}\r\n\r\n'
     text += "id: 2\n\nid: 3\ndata: x"
     found = in_node(f"""
@@ -92,7 +92,7 @@ def test_w4_a_stream_may_be_cut_anywhere() -> None:
     ]
 
 
-def test_w4_what_a_reload_shows_is_what_the_events_made() -> None:
+def test_w4_snapshot_and_events_produce_the_same_timeline() -> None:
     late = {"call_id": "late_x1", "tool": "task_result", "arguments": {"execution_id": "x1"}}
     acknowledged = {"status": "started", "execution_id": "x1", "tool": "build"}
     messages: list[dict[str, Any]] = [

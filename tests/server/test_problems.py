@@ -1,4 +1,4 @@
-"""Errors are problem documents with stable codes, whatever went wrong, and tell nothing that is not the caller's."""
+"""Errors are problem documents with stable codes, and disclose nothing of other users or the host."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 
 
 def problem(answer: httpx2.Response) -> tuple[int, str]:
-    """The status and the code of an answer that is a problem document."""
+    """Check that a response is a problem document. Returns its status and code."""
     assert answer.headers["content-type"] == "application/problem+json"
     document = answer.json()
     assert document["status"] == answer.status_code
@@ -27,7 +27,7 @@ def problem(answer: httpx2.Response) -> tuple[int, str]:
     return answer.status_code, document["code"]
 
 
-async def test_h6_addresses_and_methods_that_there_are_not(plain: Served) -> None:
+async def test_h6_unknown_paths_and_methods_are_problems(plain: Served) -> None:
     for path in ("/nowhere", "/api", "/api/sessions/", "/api/sessions/x/", "/api/chat/"):
         assert problem(await plain.get(path))[0] in (404, 405), path
     refused = await plain.client.request("PATCH", "/api/sessions")
@@ -58,9 +58,7 @@ async def test_h6_addresses_and_methods_that_there_are_not(plain: Served) -> Non
         (b'{"session_id":"s","message":"x"}', "application/json", (404, "session_not_found")),
     ],
 )
-async def test_h6_bodies_that_are_not_what_is_wanted(
-    plain: Served, body: bytes, kind: str, expected: tuple[int, str]
-) -> None:
+async def test_h6_invalid_bodies_are_problems(plain: Served, body: bytes, kind: str, expected: tuple[int, str]) -> None:
     headers = {"content-type": kind} if kind else {}
     assert problem(await plain.client.post("/api/chat", content=body, headers=headers)) == expected
 
@@ -76,7 +74,7 @@ async def test_h5_documents_are_bounded_in_their_depth(plain: Served) -> None:
     assert (await plain.get("/api/state", {"session_id": "deep"})).status_code == 200
 
 
-async def test_h6_what_is_wrong_is_said_with_its_path(plain: Served) -> None:
+async def test_h6_violations_have_their_paths(plain: Served) -> None:
     answer = await plain.post("/api/sessions", {"session_id": "", "namespaces": [1], "more": 2})
     assert problem(answer) == (422, "invalid")
     assert {each["path"] for each in answer.json()["errors"]} == {"session_id", "namespaces[0]", "more"}
@@ -85,13 +83,11 @@ async def test_h6_what_is_wrong_is_said_with_its_path(plain: Served) -> None:
 @pytest.mark.parametrize(
     "query", ["", "session_id=a&session_id=b", "session_id=a&other=1", "session_id=a&limit=0", "&".join(["x=1"] * 50)]
 )
-async def test_h6_queries_that_are_not_what_is_wanted(plain: Served, query: str) -> None:
+async def test_h6_invalid_queries_are_problems(plain: Served, query: str) -> None:
     assert problem(await plain.get(f"/api/state?{query}")) == (422, "invalid")
 
 
-async def test_h6_a_store_that_does_not_answer_is_said_to_come_back(
-    plain: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_h6_unavailable_store_is_a_temporary_problem(plain: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     async def gone(*args: Any, **options: Any) -> Any:
         raise StoreUnavailable("postgresql://user:secret@db.internal is not reached")
 
@@ -105,7 +101,7 @@ async def test_h6_a_store_that_does_not_answer_is_said_to_come_back(
     assert (await plain.get("/healthz")).status_code == 200
 
 
-async def test_h6_a_fault_of_ours_leaks_nothing(plain: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_h6_internal_error_discloses_nothing(plain: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     for error, expected in ((ValueError("/etc/secret"), (500, "internal")), (StoreError("/var/db"), (503, "store"))):
 
         async def fail(*args: Any, error: Exception = error, **options: Any) -> Any:
@@ -119,7 +115,7 @@ async def test_h6_a_fault_of_ours_leaks_nothing(plain: Served, monkeypatch: pyte
         assert "Traceback" not in answer.text
 
 
-async def test_h6_every_answer_has_safe_headers(plain: Served) -> None:
+async def test_h6_every_response_has_security_headers(plain: Served) -> None:
     for answer in (await plain.get("/healthz"), await plain.get("/nowhere"), await plain.get("/api/state")):
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert answer.headers["x-frame-options"] == "DENY"
@@ -128,7 +124,7 @@ async def test_h6_every_answer_has_safe_headers(plain: Served) -> None:
     assert (await plain.get("/api/tools")).headers["cache-control"] == "no-store"
 
 
-async def test_h5_bodies_are_bounded_also_those_that_do_not_say_their_length() -> None:
+async def test_h5_bodies_are_bounded_with_and_without_a_declared_length() -> None:
     async with serve(Runtime(TOOLS), limits=BodyLimits(size=1000)) as served:
 
         async def pieces() -> AsyncIterator[bytes]:
@@ -136,14 +132,14 @@ async def test_h5_bodies_are_bounded_also_those_that_do_not_say_their_length() -
                 yield b"x" * 100
 
         headers = {"content-type": "application/json"}
-        told = await served.client.post("/api/sessions", content=b"x" * 1001, headers=headers)
-        assert problem(told) == (413, "body_too_large")
-        untold = await served.client.post("/api/sessions", content=pieces(), headers=headers)
-        assert problem(untold) == (413, "body_too_large")
+        with_length = await served.client.post("/api/sessions", content=b"x" * 1001, headers=headers)
+        assert problem(with_length) == (413, "body_too_large")
+        without_length = await served.client.post("/api/sessions", content=pieces(), headers=headers)
+        assert problem(without_length) == (413, "body_too_large")
         assert (await served.post("/api/sessions", {"session_id": "x" * 150})).status_code == 201
 
 
-async def spoken(port: int, *pieces: bytes) -> bytes:
+async def raw_response(port: int, *pieces: bytes) -> bytes:
     """Return the raw response of a server until it closes the connection."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
@@ -155,19 +151,19 @@ async def spoken(port: int, *pieces: bytes) -> bytes:
         writer.close()
 
 
-async def test_h5_a_body_that_does_not_come_is_not_waited_for() -> None:
+async def test_h5_body_that_does_not_arrive_times_out() -> None:
     async with serve(Runtime(TOOLS), limits=BodyLimits(seconds=0.2)) as served:
         head = b"POST /api/chat HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 50\r\n"
-        said = await spoken(served.port, head, b"\r\n{")
+        said = await raw_response(served.port, head, b"\r\n{")
     assert said.startswith(b"HTTP/1.1 408 ")
     assert b'"code":"body_too_slow"' in said
 
 
-async def test_h5_a_head_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_h5_head_that_does_not_arrive_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "PATIENCE", 0.2)
     async with serve(Runtime(TOOLS)) as served:
-        assert await spoken(served.port) == b""
-        assert await spoken(served.port, b"GET /healthz HTTP/1.1\r\nhost: loc") == b""
+        assert await raw_response(served.port) == b""
+        assert await raw_response(served.port, b"GET /healthz HTTP/1.1\r\nhost: loc") == b""
 
 
 @pytest.mark.parametrize(
@@ -179,24 +175,24 @@ async def test_h5_a_head_that_does_not_come_is_not_waited_for(monkeypatch: pytes
     ],
 )
 async def test_h5_heads_are_bounded(plain: Served, head: bytes) -> None:
-    said = await spoken(plain.port, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n", head)
+    said = await raw_response(plain.port, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n", head)
     assert said.startswith(b"HTTP/1.1 431 ")
     assert said.count(b"HTTP/1.1") == 1
     assert b'"code":"head_too_large"' in said
 
 
-async def test_h5_what_is_no_http_is_refused(plain: Served) -> None:
-    assert (await spoken(plain.port, b"\x16\x03\x01 hello\r\n\r\n")).startswith(b"HTTP/1.1 400 ")
+async def test_h5_invalid_http_is_refused(plain: Served) -> None:
+    assert (await raw_response(plain.port, b"\x16\x03\x01 hello\r\n\r\n")).startswith(b"HTTP/1.1 400 ")
 
 
-async def test_h6_a_fault_of_ours_is_logged_and_told_without_its_reason(
+async def test_h6_internal_error_is_logged_and_reported_without_its_reason(
     plain: Served, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fails(*_: object) -> None:
         raise CallboardError("the secret reason")
 
     monkeypatch.setattr(AppServices, "find", fails)
-    told = await plain.get("/api/state", {"session_id": "s"})
-    assert (told.status_code, told.json()["code"]) == (500, "internal")
-    assert "secret" not in told.text
+    with_length = await plain.get("/api/state", {"session_id": "s"})
+    assert (with_length.status_code, with_length.json()["code"]) == (500, "internal")
+    assert "secret" not in with_length.text
     assert "the secret reason" in caplog.text

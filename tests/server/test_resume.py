@@ -1,4 +1,4 @@
-"""Whatever is lost on the way, a reader that comes back has every event once, in order."""
+"""A reader that resumes after lost connections gets every event once, in order."""
 
 import asyncio
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.examples import examples
 from tests.server.conftest import DEADLINE, TOOLS, serve
 
 BREAKS = st.lists(st.tuples(st.integers(0, 40), st.booleans()), max_size=12)
-"""After how many events a connection is dropped, and whether the client says where it stands in the header."""
+"""The number of events after which a connection is dropped, and whether the client resumes with the header."""
 
 
 @examples(8, 100, suppress=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])

@@ -9,7 +9,7 @@ from tests.server.conftest import TOOLS, Served, serve, take
 pytestmark = pytest.mark.anyio
 
 
-async def test_h1_sessions_are_made_listed_logged_out_restored_and_deleted(served: Served) -> None:
+async def test_h1_sessions_are_created_listed_logged_out_restored_and_deleted(served: Served) -> None:
     made = await served.post("/api/sessions", {"session_id": "one", "namespaces": ["default"], "channel": "text"})
     assert made.status_code == 201
     assert made.json()["session_id"] == "one"
@@ -32,7 +32,7 @@ async def test_h1_sessions_are_made_listed_logged_out_restored_and_deleted(serve
     assert (await served.client.delete("/api/sessions/one")).status_code == 404
 
 
-async def test_h1_a_session_that_is_deleted_ends_its_streams_and_can_be_made_anew(served: Served) -> None:
+async def test_h1_deleted_session_ends_its_streams_and_can_be_created_again(served: Served) -> None:
     await served.session("gone")
     await served.post("/api/executions", {"session_id": "gone", "tool": "wait_for_ever"})
     async with served.stream("gone") as stream:
@@ -44,7 +44,7 @@ async def test_h1_a_session_that_is_deleted_ends_its_streams_and_can_be_made_ane
     assert (state["last_seq"], state["messages"], state["executions"]) == (0, [], [])
 
 
-async def test_h1_what_a_person_says_is_stored_answered_and_part_of_the_state(served: Served) -> None:
+async def test_h1_message_is_stored_answered_and_part_of_the_state(served: Served) -> None:
     await served.session("talk")
     async with served.stream("talk") as stream:
         said = await served.post("/api/chat", {"session_id": "talk", "message": "hello"})
@@ -60,7 +60,7 @@ async def test_h1_what_a_person_says_is_stored_answered_and_part_of_the_state(se
     assert state["last_seq"] == seen[-1].id
 
 
-async def test_h1_a_request_to_a_person_is_listed_answered_and_gone(served: Served) -> None:
+async def test_h1_request_to_a_person_is_listed_until_it_is_answered(served: Served) -> None:
     await served.session("pay")
     outcome = (
         await served.post("/api/executions", {"session_id": "pay", "tool": "pay", "arguments": {"amount": 3}})
@@ -87,7 +87,7 @@ async def test_h1_a_request_to_a_person_is_listed_answered_and_gone(served: Serv
     assert (await served.get("/api/requests")).json()["requests"] == []
 
 
-async def test_h1_executions_are_listed_looked_at_and_cancelled(served: Served) -> None:
+async def test_h1_executions_are_listed_read_and_cancelled(served: Served) -> None:
     await served.session("run")
     done = (
         await served.post("/api/executions", {"session_id": "run", "tool": "add", "arguments": {"a": 1, "b": 2}})
@@ -149,14 +149,14 @@ async def test_h1_forged_events_are_refused_whatever_their_shape(plain: Served, 
 @pytest.mark.parametrize(
     "event", [{}, {"kind": 5}, {"kind": "user_request"}, {"kind": "user_input", "text": "x", "y": 1}]
 )
-async def test_h1_events_of_a_wrong_shape_are_not_valid(plain: Served, event: dict[str, object]) -> None:
+async def test_h1_malformed_events_are_invalid(plain: Served, event: dict[str, object]) -> None:
     await plain.session("shape")
     refused = await plain.post("/api/system/event", {"session_id": "shape", "event": event})
     assert (refused.status_code, refused.json()["code"]) == (422, "event_invalid")
     assert refused.json()["errors"]
 
 
-async def test_h1_a_turn_can_be_interrupted_and_nothing_to_interrupt_is_no_error(plain: Served) -> None:
+async def test_h1_interrupt_without_a_running_turn_is_no_error(plain: Served) -> None:
     await plain.session("stop")
     assert (await plain.post("/api/interrupt", {"session_id": "stop"})).json() == {"interrupted": False}
 
@@ -172,7 +172,7 @@ async def test_c3_a_turn_that_waits_for_a_person_can_be_interrupted_too() -> Non
         assert (await served.post("/api/interrupt", {"session_id": "asks"})).json() == {"interrupted": False}
 
 
-async def test_h1_tools_and_the_manifest_can_be_read(plain: Served) -> None:
+async def test_h1_tools_and_manifest_are_served(plain: Served) -> None:
     await plain.post("/api/sessions", {"session_id": "few", "namespaces": ["none"]})
     everything = (await plain.get("/api/tools")).json()["tools"]
     assert {"add", "pay"} <= {each["name"] for each in everything}
@@ -199,7 +199,7 @@ async def test_h1_probes_and_metrics(plain: Served) -> None:
     assert (counted.text, counted.headers["content-type"].partition(";")[0]) == ("callboard_up 1\n", "text/plain")
 
 
-async def test_h6_a_server_whose_store_takes_nothing_in_is_not_ready(plain: Served) -> None:
+async def test_h6_server_whose_store_accepts_no_writes_is_not_ready(plain: Served) -> None:
     plain.runtime.sessions.writer.unavailable = True
     refused = await plain.get("/readyz")
     assert (refused.status_code, refused.json()["code"]) == (503, "not_ready")
@@ -207,7 +207,7 @@ async def test_h6_a_server_whose_store_takes_nothing_in_is_not_ready(plain: Serv
     assert (await plain.get("/readyz")).status_code == 200
 
 
-async def test_h1_without_a_model_everything_but_the_chat_works() -> None:
+async def test_h1_server_without_a_model_refuses_only_chat() -> None:
     async with serve(Runtime(TOOLS)) as served:
         await served.session("mute")
         refused = await served.post("/api/chat", {"session_id": "mute", "message": "hello"})
@@ -216,7 +216,7 @@ async def test_h1_without_a_model_everything_but_the_chat_works() -> None:
         assert (await served.get("/api/state", {"session_id": "mute"})).json()["messages"] == []
 
 
-async def test_h1_other_protocols_have_their_address(plain: Served) -> None:
+async def test_h1_protocols_have_their_paths(plain: Served) -> None:
     assert (await plain.get("/ag-ui")).status_code == 405
     assert (await plain.post("/ag-ui", {})).status_code not in (404, 405, 500)
 
@@ -237,7 +237,7 @@ async def test_the_page_is_served_from_the_package_with_a_strict_policy(plain: S
 
 
 @pytest.mark.parametrize("session_id", ["a/logout", "a/restore", "logout", "a/b/logout/restore"])
-async def test_h1_a_session_whose_id_ends_like_an_action_is_like_any_other(plain: Served, session_id: str) -> None:
+async def test_h1_session_id_may_end_like_the_path_of_an_action(plain: Served, session_id: str) -> None:
     await plain.session(session_id)
     await plain.session("a")
     assert (await plain.get(f"/api/sessions/{session_id}")).json()["session_id"] == session_id

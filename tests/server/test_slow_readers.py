@@ -1,4 +1,4 @@
-"""Clients that ask for much and read nothing: they are dropped, and hold only so much until then."""
+"""Clients that request large responses and do not read them: they are disconnected, and use bounded memory."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Idle:
-    """A client that sends a request and does not read the answer, with buffers as small as they can be."""
+    """A client that sends a request and does not read the response, with the smallest possible buffers."""
 
     def __init__(self, port: int, path: str, user: str = "local") -> None:
         self.socket = socket.socket()
@@ -27,13 +27,13 @@ class Idle:
 
 
 def small_buffers(served: Served) -> None:
-    """Have the system hold little of what a client does not read: the server has to."""
+    """Let the operating system buffer little for clients that do not read, so that the server has to."""
     for each in served.server.servers[0].sockets:
         each.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8_192)
 
 
 async def filled(served: Served, count: int = 12, size: int = 900_000, **headers: str) -> str:
-    """A session with large results. Gives the id of one."""
+    """Create a session with large results. Returns the id of one execution."""
     await served.session("s", **headers)
     newest = ""
     for _ in range(count):
@@ -44,7 +44,7 @@ async def filled(served: Served, count: int = 12, size: int = 900_000, **headers
     return newest
 
 
-async def test_h1_a_client_that_does_not_read_its_answer_is_dropped(
+async def test_h1_client_that_does_not_read_its_response_is_disconnected(
     plain: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "STALL", 0.2)
@@ -61,7 +61,7 @@ async def test_h1_a_client_that_does_not_read_its_answer_is_dropped(
             client.socket.close()
 
 
-async def test_h1_a_slow_client_that_goes_on_reading_gets_all_of_it(
+async def test_h1_slow_client_that_keeps_reading_gets_the_whole_response(
     plain: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "STALL", 0.3)
@@ -73,11 +73,11 @@ async def test_h1_a_slow_client_that_goes_on_reading_gets_all_of_it(
     said = b""
     while b"\r\n\r\n" not in said or len(said.partition(b"\r\n\r\n")[2]) < 900_000:
         said += await loop.sock_recv(client.socket, 32_768)
-        await asyncio.sleep(0.005)  # slower than it is sent, and never as slow as one that does not read
+        await asyncio.sleep(0.005)  # slower than the server sends, and faster than the limit
     client.socket.close()
 
 
-async def test_h1_what_one_user_does_not_read_is_bounded_and_others_are_served() -> None:
+async def test_h1_unread_responses_of_one_user_are_bounded_and_others_are_served() -> None:
     async with serve(Runtime(TOOLS, model="offline")) as served:
         served.services.unsent_responses = response_budget(per_user=4_000_000)
         small_buffers(served)
@@ -98,7 +98,7 @@ async def test_h1_what_one_user_does_not_read_is_bounded_and_others_are_served()
         await until(lambda: served.services.unsent_responses.held == 0)
 
 
-async def test_h1_a_page_of_executions_is_bounded_in_bytes_and_the_rest_follows(served: Served) -> None:
+async def test_h1_page_of_executions_is_bounded_in_bytes_and_the_next_page_continues(served: Served) -> None:
     await filled(served, 5, 60_000)
     for n in range(60):
         body = {"session_id": "s", "tool": "shout", "arguments": {"text": f"{n} " + "x" * 7_000}}
@@ -125,7 +125,7 @@ async def test_h1_a_page_of_executions_is_bounded_in_bytes_and_the_rest_follows(
     assert (len(whole["value"]), whole["cut"]) == (60_000, None)
 
 
-async def test_h1_requests_are_listed_by_pages_and_shown_whole(served: Served) -> None:
+async def test_h1_requests_are_listed_in_pages_and_read_whole(served: Served) -> None:
     await served.session("s")
     for amount in range(5):
         await served.post("/api/executions", {"session_id": "s", "tool": "pay", "arguments": {"amount": amount}})
@@ -142,7 +142,7 @@ async def test_h1_requests_are_listed_by_pages_and_shown_whole(served: Served) -
     assert (await served.get("/api/requests/nothing", {"session_id": "s"})).status_code == 404
 
 
-async def test_h2_one_user_cannot_take_all_places_of_readers() -> None:
+async def test_h2_readers_are_limited_per_user() -> None:
     async with serve(Runtime(TOOLS, model="offline")) as served:
         served.services.streams = Streams(served.runtime.clock, most=10, per_user=1)
         await served.session("s")

@@ -1,4 +1,4 @@
-"""What a stream begins with without a cursor, and what follows it: together everything, and nothing twice."""
+"""A stream without a cursor: the snapshot and the events after it are complete, without repeats."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Held:
-    """A server whose model says nothing until it may."""
+    """A server whose model responds only when the test allows it."""
 
     def __init__(self, served: Served, may: asyncio.Event) -> None:
         self.served = served
@@ -47,7 +47,7 @@ def users(messages: list[dict[str, Any]]) -> list[str]:
     return [each["text"] for each in messages if each["role"] == "user"]
 
 
-async def test_h2_a_snapshot_has_what_the_model_was_not_told_yet(held: Held) -> None:
+async def test_h2_snapshot_has_inputs_that_the_model_has_not_received(held: Held) -> None:
     for text in ("one", "two", "three"):
         await held.say(text)
     async with held.served.stream("s") as stream:
@@ -60,7 +60,7 @@ async def test_h2_a_snapshot_has_what_the_model_was_not_told_yet(held: Held) -> 
     assert users(state["messages"]) == ["one", "two", "three"]
 
 
-async def test_h2_what_is_written_while_a_snapshot_is_taken_comes_once(
+async def test_h2_event_that_is_written_during_a_snapshot_is_sent_once(
     held: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held.may.set()
@@ -72,7 +72,7 @@ async def test_h2_what_is_written_while_a_snapshot_is_taken_comes_once(
         nonlocal written
         written += 1
         if written == 1:
-            await held.say("two")  # after it was said how far the events go
+            await held.say("two")  # after the number of the newest event was read
         return await latest(conversation, before, most)
 
     monkeypatch.setattr(Conversation, "window", slow)
@@ -90,7 +90,7 @@ async def test_h2_what_is_written_while_a_snapshot_is_taken_comes_once(
     assert said == ["one", "two", "three"]
 
 
-async def test_h1_a_state_after_what_is_not_there_is_refused(held: Held) -> None:
+async def test_h1_state_after_a_missing_event_is_refused(held: Held) -> None:
     for session_id, after, status in (("s", 0, 200), ("s", 1, 409), ("other", 1, 404)):
         answer = await held.served.get("/api/state", {"session_id": session_id, "after": after})
         assert answer.status_code == status

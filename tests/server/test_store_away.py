@@ -1,4 +1,4 @@
-"""A store that is away or full: clients are told so in time, and what they were refused is never written (B6, H6)."""
+"""An unavailable or full store: clients get an error in time, and refused changes are never written (B6, H6)."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -24,29 +24,29 @@ SHORT = 0.3
 
 
 @tool
-async def send(to: Annotated[str, "Whom"]) -> str:
-    """Do something that must not be done twice."""
+async def send(to: Annotated[str, "The recipient"]) -> str:
+    """Send a message. It must not be sent twice."""
     ran.append(to)
     return f"sent to {to}"
 
 
 @tool(mode="background")
-async def slow(to: Annotated[str, "Whom"]) -> str:
-    """Do something that takes a while."""
+async def slow(to: Annotated[str, "The recipient"]) -> str:
+    """Send a message slowly."""
     ran.append(to)
     await held.wait()
     return f"sent to {to}"
 
 
 @tool(idempotent=True)
-async def read(of: Annotated[str, "What"]) -> str:
-    """Look something up."""
+async def read(of: Annotated[str, "The name"]) -> str:
+    """Read a value."""
     ran.append(of)
     return f"read {of}"
 
 
-class Away:
-    """A store that can be sent away, and counts what it took."""
+class Outage:
+    """Makes a store unavailable on demand, and counts its commits."""
 
     def __init__(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         self.gone = False
@@ -68,17 +68,17 @@ class Away:
 
 
 @pytest.fixture
-async def served(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[tuple[Served, Away]]:
+async def served(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[tuple[Served, Outage]]:
     global held
     held = asyncio.Event()
     ran.clear()
     monkeypatch.setattr("callboard.server.store_timeout.PATIENCE", SHORT)
     monkeypatch.setattr("callboard.protocols.agui.run.PATIENCE", SHORT)
     runtime = Runtime([*TOOLS, send, slow, read], workers=WORKERS, model="offline", store=sqlite_url)
-    away = Away(runtime.store, monkeypatch)
+    outage = Outage(runtime.store, monkeypatch)
     async with serve(runtime) as served:
         await served.session("s")
-        yield served, away
+        yield served, outage
 
 
 def refused(answer: httpx2.Response, code: str = "store_unavailable") -> None:
@@ -86,14 +86,14 @@ def refused(answer: httpx2.Response, code: str = "store_unavailable") -> None:
     assert int(answer.headers["retry-after"]) > 0
 
 
-async def back(served: Served, away: Away) -> None:
-    """The store is there again, and all that was waiting is written."""
-    away.gone = False
+async def end_outage(served: Served, outage: Outage) -> None:
+    """Make the store available again, and wait until all pending changes are written."""
+    outage.gone = False
     await served.runtime.sessions.get("s", "local").settle()
 
 
 async def stored(served: Served) -> tuple[list[str], list[str]]:
-    """The kinds of the events and the tools of the executions in the session."""
+    """Return the kinds of the session's stored events, and the tools of its executions."""
     page = await served.runtime.store.events("s", 0, 1000)
     rows = await served.runtime.store.executions("s")
     return [line.split(b'"')[3].decode() for line in page.lines], [row.tool for row in rows]
@@ -113,18 +113,18 @@ async def stored(served: Served) -> tuple[list[str], list[str]]:
         ("/api/executions", {"tool": "nosuch", "arguments": {}}),
     ],
 )
-async def test_b6_what_was_refused_is_not_written_when_the_store_is_back(
-    served: tuple[Served, Away], path: str, body: dict[str, Any]
+async def test_b6_refused_change_is_not_written_after_the_outage(
+    served: tuple[Served, Outage], path: str, body: dict[str, Any]
 ) -> None:
-    here, away = served
+    here, outage = served
     before = await stored(here)
-    away.gone = True
+    outage.gone = True
     async with asyncio.timeout(DEADLINE):
-        times = 1 if "call_id" in body else 3  # several callers of one call are one call
+        times = 1 if "call_id" in body else 3  # concurrent callers of one call id share the call
         answers = await asyncio.gather(*(here.post(path, {"session_id": "s", **body}) for _ in range(times)))
     for answer in answers:
         refused(answer)
-    await back(here, away)
+    await end_outage(here, outage)
     assert await stored(here) == before
     session = here.runtime.sessions.get("s", "local")
     assert not session.calls.unfinished
@@ -132,34 +132,34 @@ async def test_b6_what_was_refused_is_not_written_when_the_store_is_back(
     assert ran == (["bob"] * len(ran) if "read" in str(body) else [])
     again = await here.post(path, {"session_id": "s", **body})
     assert again.status_code in (200, 202)
-    assert await stored(here) != before, "and the retry is taken"
+    assert await stored(here) != before, "and the retry is accepted"
 
 
-async def test_b6_result_of_a_call_that_was_stored_is_kept_for_the_store(served: tuple[Served, Away]) -> None:
-    here, away = served
+async def test_b6_result_of_a_stored_call_is_written_after_the_outage(served: tuple[Served, Outage]) -> None:
+    here, outage = served
     started = (await here.post("/api/executions", {"session_id": "s", "tool": "slow", "arguments": {"to": "x"}})).json()
     assert started["status"] == "started"
     await until(lambda: ran == ["x"])
-    away.gone = True
+    outage.gone = True
     held.set()
     refused(await here.post("/api/chat", {"session_id": "s", "message": "hello"}))
     refused(await here.get("/api/executions", {"session_id": "s"}))
-    await back(here, away)
+    await end_outage(here, outage)
     shown = (await here.get(f"/api/executions/{started['execution_id']}", {"session_id": "s"})).json()
     assert (shown["status"], shown["result"] if "result" in shown else shown["value"]) == ("succeeded", "sent to x")
     kinds, _ = await stored(here)
     assert "user_input" not in kinds
 
 
-async def test_b6_call_that_runs_when_the_store_goes_is_not_confirmed_and_not_lost(
-    served: tuple[Served, Away], monkeypatch: pytest.MonkeyPatch
+async def test_b6_call_that_runs_at_the_start_of_an_outage_is_unconfirmed_and_not_lost(
+    served: tuple[Served, Outage], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here, away = served
+    here, outage = served
 
     @tool(name="vanish")
     async def vanish() -> str:
-        """Send the store away while it runs."""
-        away.gone = True
+        """Make the store unavailable while the call runs."""
+        outage.gone = True
         ran.append("vanished")
         return "gone"
 
@@ -167,59 +167,59 @@ async def test_b6_call_that_runs_when_the_store_goes_is_not_confirmed_and_not_lo
     refused(
         await here.post("/api/executions", {"session_id": "s", "tool": "vanish", "call_id": "c1"}), "store_unconfirmed"
     )
-    await back(here, away)
+    await end_outage(here, outage)
     again = await here.post("/api/executions", {"session_id": "s", "tool": "vanish", "call_id": "c1"})
     assert again.json()["value"] == "gone"
-    assert ran == ["vanished"], "the same id does not run it twice"
+    assert ran == ["vanished"], "the call does not run twice under one id"
 
 
-async def test_m3_answer_that_was_refused_leaves_the_request_open(served: tuple[Served, Away]) -> None:
-    here, away = served
+async def test_m3_refused_answer_leaves_the_request_open(served: tuple[Served, Outage]) -> None:
+    here, outage = served
     await here.post("/api/executions", {"session_id": "s", "tool": "pay", "arguments": {"amount": 5}})
     (request,) = (await here.get("/api/requests", {"session_id": "s"})).json()["requests"]
     path, answer = f"/api/requests/{request['request_id']}/answer", {"session_id": "s", "answer": {"approved": True}}
-    away.gone = True
+    outage.gone = True
     refused(await here.post(path, answer))
-    await back(here, away)
+    await end_outage(here, outage)
     assert len((await here.get("/api/requests", {"session_id": "s"})).json()["requests"]) == 1
     assert (await here.post(path, answer)).status_code == 202
 
 
-async def test_b6_session_that_was_refused_is_not_made_and_a_logout_does_not_happen(
-    served: tuple[Served, Away],
+async def test_b6_refused_session_is_not_created_and_a_refused_logout_has_no_effect(
+    served: tuple[Served, Outage],
 ) -> None:
-    here, away = served
-    away.gone = True
+    here, outage = served
+    outage.gone = True
     refused(await here.post("/api/sessions", {"session_id": "new"}))
     refused(await here.post("/api/sessions/s/logout", {"grace": 0}))
     refused(await here.post("/api/sessions", {"session_id": "s", "namespaces": ["none"]}))
-    away.gone = False
+    outage.gone = False
     assert (await here.get("/api/sessions/new")).status_code == 404
     shown = (await here.get("/api/sessions/s")).json()
     assert (shown["open"], shown["namespaces"]) == (True, None)
 
 
-async def test_b6_cancel_is_heeded_here_and_said_not_to_be_confirmed(served: tuple[Served, Away]) -> None:
-    here, away = served
+async def test_b6_cancel_during_an_outage_is_effective_and_unconfirmed(served: tuple[Served, Outage]) -> None:
+    here, outage = served
     started = (await here.post("/api/executions", {"session_id": "s", "tool": "slow", "arguments": {"to": "x"}})).json()
-    away.gone = True
+    outage.gone = True
     path = f"/api/executions/{started['execution_id']}/cancel"
     refused(await here.post(path, {"session_id": "s"}), "store_unconfirmed")
-    await back(here, away)
+    await end_outage(here, outage)
     shown = (await here.get(f"/api/executions/{started['execution_id']}", {"session_id": "s"})).json()
     assert shown["status"] == "cancelled"
 
 
-async def test_b6_turn_waits_for_the_store_and_goes_on(served: tuple[Served, Away]) -> None:
-    """What the runtime does itself has no deadline, also where a request began it."""
-    here, away = served
+async def test_b6_turn_waits_for_the_store_and_continues(served: tuple[Served, Outage]) -> None:
+    """The runtime's own work has no deadline, also if a request has started it."""
+    here, outage = served
     assert (await here.post("/api/chat", {"session_id": "s", "message": 'slow {"to": "x"}'})).status_code == 202
     await until(lambda: ran == ["x"])
-    away.gone = True
+    outage.gone = True
     refused(await here.post("/api/chat", {"session_id": "s", "message": "refused"}))
     held.set()
     refused(await here.post("/api/chat", {"session_id": "s", "message": "refused"}))
-    away.gone = False
+    outage.gone = False
     session = here.runtime.sessions.get("s", "local")
     await until(lambda: not session.is_processing and not session.has_pending_work)
     said = [each["text"] for each in await session.conversation().messages() if each["role"] == "user"]
@@ -227,35 +227,35 @@ async def test_b6_turn_waits_for_the_store_and_goes_on(served: tuple[Served, Awa
     assert ran == ["x"]
 
 
-async def test_b6_ag_ui_says_in_time_that_the_store_is_away(served: tuple[Served, Away]) -> None:
-    here, away = served
+async def test_b6_ag_ui_reports_an_outage_in_time(served: tuple[Served, Outage]) -> None:
+    here, outage = served
     message = {"id": "m1", "role": "user", "content": "hello"}
     run = {"threadId": "s", "runId": "r", "messages": [message], "tools": [], "context": [], "state": {}}
-    away.gone = True
+    outage.gone = True
     answer = await here.post("/ag-ui", {**run, "forwardedProps": {}})
     assert "store_unavailable" in answer.text
-    await back(here, away)
+    await end_outage(here, outage)
     assert "user_input" not in (await stored(here))[0]
 
 
-async def test_h1_readiness_is_known_although_nothing_is_written(
-    served: tuple[Served, Away], monkeypatch: pytest.MonkeyPatch
+async def test_h1_readiness_does_not_depend_on_writes(
+    served: tuple[Served, Outage], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("callboard.storage.writer.PROBE", 0.02)
-    here, away = served
+    here, outage = served
     assert (await here.get("/readyz")).status_code == 200
-    away.gone = True
+    outage.gone = True
     writer = here.runtime.sessions.writer
     await here.runtime.sessions.get("s", "local").settle()
     await until(lambda: not writer.available)
     assert (await here.get("/readyz")).status_code == 503
-    away.gone = False
+    outage.gone = False
     await until(lambda: writer.available)
     assert (await here.get("/readyz")).status_code == 200
 
 
-async def test_h1_store_that_keeps_a_write_waiting_is_not_ready(
-    served: tuple[Served, Away], monkeypatch: pytest.MonkeyPatch
+async def test_h1_server_with_a_stuck_write_is_not_ready(
+    served: tuple[Served, Outage], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("callboard.storage.writer.LATE", 0.05)
     here, _ = served
@@ -274,12 +274,12 @@ async def test_h1_store_that_keeps_a_write_waiting_is_not_ready(
     await until(lambda: here.runtime.sessions.writer.available)
 
 
-# Commits of which it is not known whether they were made
+# Commits with an unknown outcome
 
 
 @pytest.fixture
-def doubtful(served: tuple[Served, Away], monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], asyncio.Event]:
-    """Let the next commit be under way, made or not, until the event is set."""
+def doubtful(served: tuple[Served, Outage], monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], asyncio.Event]:
+    """Return a function that blocks the next commit, written or not, until its event is set."""
     here, _ = served
 
     def hold(made: bool) -> asyncio.Event:
@@ -317,8 +317,8 @@ def doubtful(served: tuple[Served, Away], monkeypatch: pytest.MonkeyPatch) -> Ca
         ("/api/executions", {"tool": "send", "arguments": {"to": "bob"}}),
     ],
 )
-async def test_b6_commit_in_doubt_is_not_confirmed_and_what_it_made_is_carried_out_once(
-    served: tuple[Served, Away],
+async def test_b6_commit_with_an_unknown_outcome_is_unconfirmed_and_takes_effect_at_most_once(
+    served: tuple[Served, Outage],
     doubtful: Callable[[bool], asyncio.Event],
     made: bool,
     path: str,
@@ -347,8 +347,8 @@ async def test_b6_commit_in_doubt_is_not_confirmed_and_what_it_made_is_carried_o
 
 
 @pytest.mark.parametrize("made", [True, False])
-async def test_m3_answer_in_doubt_is_heeded_if_it_was_stored(
-    served: tuple[Served, Away], doubtful: Callable[[bool], asyncio.Event], made: bool
+async def test_m3_unconfirmed_answer_is_used_if_it_was_stored(
+    served: tuple[Served, Outage], doubtful: Callable[[bool], asyncio.Event], made: bool
 ) -> None:
     here, _ = served
     asked = (await here.post("/api/executions", {"session_id": "s", "tool": "pay", "arguments": {"amount": 5}})).json()

@@ -24,7 +24,7 @@ RUN = {"threadId": "new", "runId": "r", "messages": [], "tools": [], "context": 
         ("postgresql://ann:s3cret@127.0.0.1:1/board", "127.0.0.1:1"),
     ],
 )
-async def test_h6_the_address_of_a_store_is_not_disclosed(
+async def test_h6_address_of_the_store_is_not_disclosed(
     plain: Served, monkeypatch: pytest.MonkeyPatch, url: str, place: str
 ) -> None:
     with pytest.raises(StoreError, match=place) as caught:
@@ -46,7 +46,7 @@ async def test_h6_the_address_of_a_store_is_not_disclosed(
     assert not [answer.text for answer in answers if place in answer.text or "board" in answer.json()["detail"]]
 
 
-async def test_h6_a_turn_that_the_store_ended_does_not_say_where_it_is(caplog: pytest.LogCaptureFixture) -> None:
+async def test_h6_turn_that_failed_in_the_store_does_not_disclose_its_address(caplog: pytest.LogCaptureFixture) -> None:
     async def fail(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str]:
         raise StoreError("The PostgreSQL database x at db.internal:5432 does not answer.")
         yield ""

@@ -44,13 +44,13 @@ async def test_h2_events_are_pushed_with_their_number_kind_and_data(served: Serv
     assert (pushed.data["seq"], pushed.data["kind"], pushed.data["data"]["message"]) == (1, "system_notice", "hello")
 
 
-async def test_h2_after_zero_gives_everything_that_is_kept(served: Served) -> None:
+async def test_h2_cursor_zero_starts_at_the_oldest_stored_event(served: Served) -> None:
     await opened(served, "all", notices=5)
     async with served.stream("all", after=0) as stream:
         assert numbers(await take(stream, lambda sent: sent.id == 5)) == [1, 2, 3, 4, 5]
 
 
-async def test_h2_a_cursor_resumes_after_it_and_the_header_goes_before_the_address(served: Served) -> None:
+async def test_h2_stream_resumes_after_its_cursor_and_the_header_takes_precedence(served: Served) -> None:
     session = await opened(served, "resume", notices=5)
     async with served.stream("resume", after=1, last_event_id=3) as stream:
         assert numbers(await take(stream, lambda sent: sent.id == 5)) == [4, 5]
@@ -58,7 +58,7 @@ async def test_h2_a_cursor_resumes_after_it_and_the_header_goes_before_the_addre
         assert (await anext(stream)).id == 6
 
 
-async def test_h2_without_a_cursor_a_snapshot_comes_first_and_then_what_follows(served: Served) -> None:
+async def test_h2_stream_without_a_cursor_starts_with_a_snapshot(served: Served) -> None:
     session = await opened(served, "snap", notices=3)
     async with served.stream("snap") as stream:
         first = await anext(stream)
@@ -80,9 +80,7 @@ async def test_h2_without_a_cursor_a_snapshot_comes_first_and_then_what_follows(
         ({"family": "other"}, 422, "invalid"),
     ],
 )
-async def test_h2_cursors_that_cannot_be_are_refused(
-    plain: Served, params: dict[str, Any], status: int, code: str
-) -> None:
+async def test_h2_invalid_cursors_are_refused(plain: Served, params: dict[str, Any], status: int, code: str) -> None:
     await opened(plain, "bad", notices=5)
     query = {"session_id": "bad", **params}
     last = query.pop("last_event_id", None)
@@ -92,7 +90,7 @@ async def test_h2_cursors_that_cannot_be_are_refused(
     assert (answer.status_code, answer.json()["code"]) == (status, code)
 
 
-async def test_h2_an_expired_cursor_gets_a_snapshot_to_begin_again_from() -> None:
+async def test_h2_expired_cursor_gets_a_snapshot() -> None:
     async with serve(Runtime(TOOLS, keep_events=10)) as served:
         session = await opened(served, "old", notices=40)
         first = session.board.first_seq
@@ -106,7 +104,7 @@ async def test_h2_an_expired_cursor_gets_a_snapshot_to_begin_again_from() -> Non
             assert numbers(await take(stream, lambda sent: sent.id == 41)) == list(range(first, 42))
 
 
-async def test_h2_a_family_is_all_that_its_reader_sees_and_it_can_resume(served: Served) -> None:
+async def test_h2_stream_of_a_family_has_only_its_events_and_can_resume(served: Served) -> None:
     session = await opened(served, "family", notices=2)
     await session.call("add", {"a": 1, "b": 2})
     last = session.board.last_seq
@@ -123,7 +121,7 @@ async def test_h2_a_family_is_all_that_its_reader_sees_and_it_can_resume(served:
     assert {"tool_started", "tool_result", "user_input", "turn_started", "text"} <= {each.event for each in talk}
 
 
-async def test_h2_live_text_comes_without_a_number_in_the_order_in_which_it_was_said(plain: Served) -> None:
+async def test_h2_live_text_has_no_number_and_keeps_its_order(plain: Served) -> None:
     session = await opened(plain, "live")
     async with plain.stream("live") as stream:
         await anext(stream)
@@ -134,7 +132,7 @@ async def test_h2_live_text_comes_without_a_number_in_the_order_in_which_it_was_
     assert [(each.id, each.event) for each in seen] == [(1, "system_notice"), (None, "text"), (2, "system_notice")]
 
 
-async def test_h2_nothing_is_sent_while_nothing_happens_but_heartbeats_by_the_clock() -> None:
+async def test_h2_quiet_stream_gets_only_heartbeats() -> None:
     clock = ManualClock()
     async with serve(Runtime(TOOLS, clock=clock)) as served:
         await opened(served, "quiet")
@@ -165,7 +163,7 @@ async def test_h2_one_timer_serves_all_readers_and_stops_with_the_last() -> None
         assert clock.pending == before
 
 
-async def test_h2_all_readers_of_a_session_share_one_subscription_and_get_the_same(served: Served) -> None:
+async def test_h2_readers_of_a_session_share_one_subscription(served: Served) -> None:
     session = await opened(served, "shared")
     async with served.stream("shared") as one, served.stream("shared") as other:
         _ = await anext(one), await anext(other)
@@ -187,7 +185,7 @@ async def test_h2_readers_are_bounded() -> None:
                 assert (refused.status_code, refused.json()["code"]) == (503, "too_many_readers")
 
 
-async def test_h2_a_session_that_another_process_writes_to_is_pushed_too(tmp_path: Any) -> None:
+async def test_h2_events_of_another_process_are_pushed(tmp_path: Any) -> None:
     url = f"sqlite:///{tmp_path}/board.db"
     async with serve(Runtime(TOOLS, store=url)) as served, Runtime(TOOLS, store=url, recover=False) as other:
         await opened(served, "both", notices=1)
@@ -210,7 +208,9 @@ async def test_b8_a_new_reader_beside_a_stalled_one_of_a_closed_fanout_gets_new_
         stalled = Reader(EventStream(served.services, live_session(session), 1, None), never, 1)
         with served.services.streams.reading(live_session(session), stalled):
             (line,) = (await store.events("cut", 0, 1)).lines
-            await store.commit([Change("cut", events=[line] * 29)])  # as others do, of whom one does not hear in time
+            await store.commit(
+                [Change("cut", events=[line] * 29)]
+            )  # as another process does, without a notification in time
             await store.trim("cut", keep=10, before=0.0)
             session.board.refresh()
             await until(lambda: stalled._final_event == "goodbye")
@@ -225,7 +225,7 @@ async def test_b8_a_new_reader_beside_a_stalled_one_of_a_closed_fanout_gets_new_
 @pytest.mark.parametrize(
     "text", ["a\nevent: forged\ndata: {}\n\n", "\r\r", "\u2028\u2029\x85", "\x00", 'x"}\n\nid: 99', "\ud7ff\U0001f600"]
 )
-async def test_h2_no_data_breaks_out_of_its_frame(plain: Served, text: str) -> None:
+async def test_h2_data_cannot_escape_its_frame(plain: Served, text: str) -> None:
     session = await opened(plain, "inject")
     async with plain.stream("inject") as stream:
         await anext(stream)
@@ -236,7 +236,7 @@ async def test_h2_no_data_breaks_out_of_its_frame(plain: Served, text: str) -> N
     assert seen[0].data["data"]["arguments"] == {"text": text}
 
 
-def test_h2_the_name_of_a_frame_is_always_a_name() -> None:
+def test_h2_name_of_a_frame_is_always_valid() -> None:
     for kind in ("x\\nevent: y", "", "A", 'a\\"b', "é", "a" * 200):
         line = b'{"kind":"%b","at":"","data":{}}' % kind.encode()
         assert name_of(line) == b"unknown"
@@ -247,7 +247,7 @@ def test_h2_the_name_of_a_frame_is_always_a_name() -> None:
     assert b"\r" not in broken
 
 
-def test_several_waiting_events_are_one_piece_up_to_a_bound() -> None:
+def test_pending_events_are_sent_in_chunks_of_bounded_size() -> None:
     lines = [encode_event("system_notice", 0.0, b'{"message":"%b"}' % (b"x" * 1000)) for _ in range(1000)]
     pieces = list(chunks(Events(1, lines), None))
     assert 3 < len(pieces) < 6
@@ -256,7 +256,7 @@ def test_several_waiting_events_are_one_piece_up_to_a_bound() -> None:
 
 
 async def stop_reading(served: Served, session_id: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A client that asks for a stream and then reads next to nothing of it."""
+    """Request a stream, and read almost nothing of it."""
     reader, writer = await asyncio.open_connection("127.0.0.1", served.port, limit=1024)
     writer.write(f"GET /api/chat/stream?session_id={session_id} HTTP/1.1\r\nhost: localhost\r\n\r\n".encode())
     head = await asyncio.wait_for(reader.readuntil(b"snapshot"), DEADLINE)
@@ -265,13 +265,13 @@ async def stop_reading(served: Served, session_id: str) -> tuple[asyncio.StreamR
 
 
 async def flood(session: Session, events: int) -> None:
-    """Far more than all the buffers between hold."""
+    """Write far more than all buffers hold."""
     for _ in range(events):
         await session.notice("x" * 50_000)
         await asyncio.sleep(0)
 
 
-async def test_b7_a_slow_reader_delays_no_other_has_a_bounded_buffer_and_misses_nothing() -> None:
+async def test_b7_slow_reader_delays_no_other_and_misses_nothing_with_a_bounded_buffer() -> None:
     clock = ManualClock()
     async with serve(Runtime(TOOLS, clock=clock), streams=Streams(clock, buffer=100_000)) as served:
         session = await opened(served, "slow")
@@ -292,7 +292,7 @@ async def test_b7_a_slow_reader_delays_no_other_has_a_bounded_buffer_and_misses_
         writer.close()
 
 
-async def test_b7_a_reader_that_stops_reading_is_dropped_and_can_resume() -> None:
+async def test_b7_reader_that_stops_reading_is_disconnected_and_can_resume() -> None:
     clock = ManualClock()
     async with serve(Runtime(TOOLS, clock=clock), streams=Streams(clock, buffer=100_000)) as served:
         session = await opened(served, "stuck")
@@ -303,24 +303,24 @@ async def test_b7_a_reader_that_stops_reading_is_dropped_and_can_resume() -> Non
         await until(lambda: not len(served.services.streams))
         assert not session.board.has_readers
         got = b""
-        with suppress(ConnectionError):  # it was broken off
+        with suppress(ConnectionError):  # it was aborted
             async with asyncio.timeout(DEADLINE):
                 while piece := await reader.read(1 << 20):
                     got += piece
-        last = max(map(int, _ids(got)[:-1]))  # the last one may be cut off
+        last = max(map(int, _ids(got)[:-1]))  # the last id may be cut off
         assert last < 400
         async with served.stream("stuck", last_event_id=last) as again:
             assert numbers(await take(again, lambda sent: sent.id == 400)) == list(range(last + 1, 401))
         writer.close()
 
 
-async def test_b7_a_burst_larger_than_the_buffer_reaches_a_reader_that_reads() -> None:
+async def test_b7_burst_larger_than_the_buffer_reaches_a_reader() -> None:
     clock = ManualClock()
     async with serve(Runtime(TOOLS, clock=clock), streams=Streams(clock, buffer=10_000)) as served:
         session = await opened(served, "burst")
         async with served.stream("burst") as stream:
             await anext(stream)
-            for number in range(300):  # in one turn of the event loop
+            for number in range(300):  # in one iteration of the event loop
                 await session.notice(f"{number} {'x' * 1000}")
             assert numbers(await take(stream, lambda sent: sent.id == 300)) == list(range(1, 301))
             await session.notice("and goes on")
@@ -331,7 +331,7 @@ def _ids(got: bytes) -> list[bytes]:
     return [line[4:] for line in got.split(b"\n") if line.startswith(b"id: ") and line[4:].isdigit()]
 
 
-async def test_a_client_that_leaves_is_forgotten(plain: Served) -> None:
+async def test_disconnected_client_is_removed(plain: Served) -> None:
     session = await opened(plain, "leave")
     async with (
         httpx2.AsyncClient(base_url=plain.url, verify=False) as client,

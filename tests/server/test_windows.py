@@ -1,4 +1,4 @@
-"""Windows of a conversation: the newest messages, and earlier ones by pages, at a cost that does not grow."""
+"""Windows of a conversation: the newest messages, and earlier ones in pages, at a constant cost."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 
 
 def turn(number: int, text: str = "") -> list[Entry]:
-    """A turn with a call, as it is stored."""
+    """Return the transcript entries of a turn with a call."""
     call = ToolCallPart("add", {"a": number, "b": 1}, f"c{number}")
     return [
         Began(f"t{number}", number),
@@ -30,7 +30,7 @@ def turn(number: int, text: str = "") -> list[Entry]:
 
 
 async def long_conversation(served: Served, turns: int, text: str = "") -> None:
-    """Write a conversation as if it had been held, in one go."""
+    """Write a conversation of so many turns to the store."""
     await served.session("s")
     await served.session("short")
     store = served.runtime.store
@@ -40,7 +40,7 @@ async def long_conversation(served: Served, turns: int, text: str = "") -> None:
 
 
 class Counted:
-    """Counts how many entries are read of the transcript."""
+    """Counts the transcript entries that are read."""
 
     def __init__(self, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
         self.read = 0
@@ -57,7 +57,7 @@ class Counted:
         return counted
 
 
-async def test_h1_a_state_of_a_long_conversation_reads_only_its_newest_messages(
+async def test_h1_state_of_a_long_conversation_reads_only_its_newest_messages(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await long_conversation(served, 400)
@@ -85,7 +85,7 @@ async def test_h1_pages_of_messages_make_up_the_whole_conversation(served: Serve
         pages += 1
     assert pages >= 6
     whole = await (await served.runtime.open("s", "local")).messages()
-    assert found == whole, "the ids too"
+    assert found == whole, "including the ids"
     assert len(whole) == 240
     assert [each["text"] for each in whole if each["role"] == "user"] == [f"question {n}" for n in range(1, 61)]
     newest = (await served.get("/api/messages", {"session_id": "s", "limit": 30})).json()
@@ -112,7 +112,7 @@ async def reading(entries: list[Entry]) -> Any:
     return read
 
 
-async def test_h1_a_late_result_stays_with_what_the_model_had_said() -> None:
+async def test_h1_late_result_stays_with_its_call() -> None:
     entries = [*turn(1), *turn(2), Late("x9", "done"), *turn(3)]
     whole = plain_messages(Positioned(place, entry) for place, entry in enumerate(entries, 1))
     read = await reading(entries)
@@ -129,7 +129,7 @@ async def test_h1_a_late_result_stays_with_what_the_model_had_said() -> None:
     assert late["content"] == "done"
 
 
-async def test_h1_one_answer_with_very_many_results_is_shown_in_part() -> None:
+async def test_h1_response_with_very_many_results_is_shown_in_part() -> None:
     calls = [ToolCallPart("add", {"a": n, "b": 1}, f"c{n}") for n in range(300)]
     results: list[Entry] = [Answered(f"c{n}", "add", "y" * 5_000) for n in range(300)]
     read = await reading([Input("go", 1), Said(ModelResponse(parts=calls)), *results])
@@ -138,7 +138,7 @@ async def test_h1_one_answer_with_very_many_results_is_shown_in_part() -> None:
     assert all(len(each["content"]) <= 2_000 and each["cut"] for each in window.messages if each["role"] == "tool")
 
 
-async def test_c2_what_the_model_says_has_the_id_of_its_message_while_it_says_it() -> None:
+async def test_c2_streamed_text_has_the_id_of_its_message() -> None:
     async def respond(messages: Any, info: Any) -> AsyncIterator[str]:
         yield "Well, "
         yield "yes."

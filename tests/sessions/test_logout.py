@@ -227,6 +227,24 @@ async def test_e4_logout_does_not_wait_for_people_and_requests_stay_open(make: M
         assert (await ended(session, outcome.execution_id)).value == 3
 
 
+async def test_e4_approval_that_no_process_owns_is_cancelled_by_the_logout(shared_url: str) -> None:
+    @tool(mode="human", logout="cancel_on_logout")
+    async def offer() -> str:
+        """Make an offer that is valid until the logout."""
+        return "accepted"
+
+    async with Runtime([offer, pay], store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome, kept = await session.call("offer"), await session.call("pay", {"amount": 3})
+    async with Runtime([offer, pay], store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        assert len(await session.requests()) == 2
+        await session.close()
+        session = await runtime.open("s", "ann")
+        assert (await ended(session, outcome.execution_id)).status == "cancelled"
+        assert [request.execution_id for request in await session.requests()] == [kept.execution_id]
+
+
 async def test_e3_logout_waits_for_a_running_inline_call(make: Make) -> None:
     @tool
     async def inline() -> str:

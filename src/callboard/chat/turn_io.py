@@ -16,7 +16,7 @@ from ..events.event import encode_event
 from ..events.kinds import EventKind
 from ..execution.outcome import Outcome, OutcomeStatus
 from ..sessions.conversation_scope import ConversationScope
-from ..sessions.ids import is_call_id
+from ..sessions.ids import is_valid_id
 from ..storage.errors import Conflict
 from ..tools.snapshot import Snapshot
 from ..turns import Usage
@@ -223,7 +223,7 @@ def _storable(response: ModelResponse, used: Collection[str]) -> ModelResponse:
     parts: list[Any] = []
     for part in storable_parts(response.parts):
         if isinstance(part, ToolCallPart):
-            if part.tool_call_id in used or part.tool_call_id in fresh or not is_call_id(part.tool_call_id):
+            if part.tool_call_id in used or part.tool_call_id in fresh or not is_valid_id(part.tool_call_id):
                 part = replace(part, tool_call_id=f"call_{secrets.token_hex(8)}")
             fresh.add(part.tool_call_id)
         parts.append(part)

@@ -1,1 +1,1 @@
-"""Protocols in which other programs use the same sessions, each in a package of its own."""
+"""Protocols in which other programs use the same sessions, each in its own package."""

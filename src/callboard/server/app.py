@@ -1,9 +1,10 @@
 """The ASGI app: the composition root of the server, which joins a runtime, the routes, the protocols and middleware."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 from itertools import groupby
+from operator import attrgetter
 from typing import Any, cast
 
 from pydantic_core import to_json
@@ -76,7 +77,7 @@ def create_app(
         Middleware(StoreTimeout),
     ]
     if guard is not None:
-        middleware.append(Middleware(cast("Any", _guarded), guard))
+        middleware.append(Middleware(cast("Any", guard)))
     app = Starlette(
         routes=_routes(services),
         middleware=middleware,
@@ -89,9 +90,6 @@ def create_app(
 
 
 def _routes(services: AppServices) -> list[BaseRoute]:
-    def by_path(each: Any) -> str:
-        return each.path
-
     document = to_json(openapi(ENDPOINTS))
 
     async def get_document(request: Request) -> Response:
@@ -99,7 +97,7 @@ def _routes(services: AppServices) -> list[BaseRoute]:
 
     # longer paths come first, so that the most specific route matches
     ordered = sorted(ENDPOINTS, key=lambda each: (-each.path.count("/"), each.path))
-    resources = {path: Resource(services, [*each]) for path, each in groupby(ordered, by_path)}
+    resources = {path: Resource(services, [*each]) for path, each in groupby(ordered, attrgetter("path"))}
     exact = ExactRoutes({path: each for path, each in resources.items() if "{" not in path})
     patterns = [_route(path, each) for path, each in resources.items() if "{" in path]
     described = Route("/openapi.json", get_document, methods=["GET"])
@@ -115,17 +113,10 @@ def _route(path: str, resource: Resource) -> Route:
     return Route(path, resource, methods=resource.methods if ":path}/" in path else None)
 
 
-def _guarded(app: ASGIApp, guard: Callable[[ASGIApp], ASGIApp]) -> ASGIApp:
-    return guard(app)
-
-
 def _lifespan(services: AppServices, begin_runtime: bool) -> Callable[[Starlette], Any]:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[None]:
-        if begin_runtime:
-            async with services.runtime:
-                yield
-        else:
+        async with services.runtime if begin_runtime else nullcontext():
             yield
         services.drain()
 

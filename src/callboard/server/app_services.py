@@ -4,16 +4,16 @@ A session of another user is reported as not found, so that a client cannot tell
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from weakref import WeakSet
 
 from ..protocols.mount import ProtocolMount
 from ..protocols.problem import Problem
 from ..runtime import Runtime
-from ..sessions.ids import SessionIdInvalid, SessionNotFound, check_id
+from ..sessions.ids import SessionNotFound, is_valid_id
 from ..sessions.live_session import LiveSession
 from .byte_budget import MIB, ByteBudget
+from .lingering import LingeringConnections
 from .problems import draining, not_found
 from .request_bodies import RequestBodies
 from .streams import Streams
@@ -39,6 +39,8 @@ class AppServices:
     """The large responses that are being sent."""
     query_slots: UserSlots = field(default_factory=UserSlots)
     """Limits the expensive queries that run at once for a user."""
+    lingering: LingeringConnections = field(default_factory=LingeringConnections)
+    """Connections that discard the rest of a request's body."""
 
     @property
     def held(self) -> int:
@@ -47,9 +49,7 @@ class AppServices:
 
     async def find(self, session_id: str, user_id: str) -> LiveSession:
         """Return a session of a user without logging it in. Raises `Problem` (404)."""
-        if not is_id(session_id):
-            raise not_found("session")
-        session = await self.runtime.sessions.find_or_load(session_id)
+        session = await self.runtime.sessions.find_or_load(session_id) if is_valid_id(session_id) else None
         if session is None or session.user_id != user_id:
             raise not_found("session")
         return session
@@ -106,11 +106,3 @@ def response_budget(*, per_user: int = 16 * MIB, total: int = 256 * MIB) -> Byte
 def _too_many_unread() -> Problem:
     detail = "Too many of your responses are still being sent. Read them first, or request smaller pages."
     return Problem(429, "too_many_unread_answers", "Too many at once", detail, {"retry-after": "1"})
-
-
-def is_id(text: str) -> bool:
-    """Whether a text can be an id; a store lookup is pointless otherwise."""
-    with suppress(SessionIdInvalid):
-        check_id("id", text)
-        return True
-    return False

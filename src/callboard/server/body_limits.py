@@ -22,7 +22,7 @@ class BodyLimits:
     seconds: float = 15.0
     """Seconds from the request's head to the end of its body."""
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Bytes at the paths that have a limit of their own."""
+    """Bytes at paths with another limit."""
 
     def at(self, path: str) -> "BodyLimits":
         """Return the limits of a path."""
@@ -41,19 +41,19 @@ class BodyLimitMiddleware:
             return self._app(scope, receive, send)
         limits = self._limits.at(request_path(scope))
         length: bytes | None = None
-        pieces = False
+        chunked = False
         for name, value in scope["headers"]:
             if name == b"content-length":
                 length = value
             elif name == b"transfer-encoding":
-                pieces = True
-        if length is None and not pieces:
+                chunked = True
+        if length is None and not chunked:
             return self._app(scope, receive, send)
-        take_fitting = length is not None and length.isdigit() and len(length) < 16 and int(length) <= limits.size
-        if take_fitting and not pieces and WHOLE in scope.get("extensions", ()):
+        fits = length is not None and length.isdigit() and len(length) < 16 and int(length) <= limits.size
+        if fits and not chunked and WHOLE in scope.get("extensions", ()):
             return self._app(scope, receive, send)
         limited = _Limited(receive, limits)
-        limited.refused = length is not None and not take_fitting
+        limited.refused = length is not None and not fits
         return self._app(scope, limited, send)
 
 

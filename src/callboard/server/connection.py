@@ -1,13 +1,14 @@
-"""What a connection may cost before there is a request, and a way to break one off.
+"""The server's HTTP connections: uvicorn's protocol with limits on the head of a request and on slow clients.
 
-uvicorn's protocol on httptools has no bound for the head of a request, nor for the time that it takes. This one has
-both, and lets a stream end a connection whose other side takes nothing more. A connection that ends while its client
-still sends lingers (see `lingering`), so that the client can read the response.
+uvicorn's httptools protocol limits neither the size of a request's head nor the time to receive it. `Connection` limits
+both, aborts the connection of a client that does not read its response, and offers streams a way to abort theirs. A
+connection that ends while its client is still sending lingers (see `lingering`), so that the client can read the
+response.
 """
 
 import asyncio
 import logging
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
@@ -30,7 +31,7 @@ LEAST = 4_096
 
 
 def _answer(status: bytes, code: bytes, title: bytes) -> bytes:
-    """A problem document for what never becomes a request."""
+    """Return the response, a problem document, to bytes that never become a request."""
     body = b'{"type":"urn:callboard:problem:%b","title":"%b","status":%b,"code":"%b"}' % (code, title, status[:3], code)
     head = b"content-type: %b\r\ncontent-length: %d\r\nconnection: close" % (MEDIA_TYPE.encode(), len(body))
     return b"HTTP/1.1 %b\r\n%b\r\n\r\n%b" % (status, head, body)
@@ -43,42 +44,43 @@ _NOT_HTTP = _answer(b"400 Bad Request", b"http_invalid", b"Not valid HTTP")
 class Connection(HttpToolsProtocol):
     """One connection of the server."""
 
-    lingering: ClassVar = LingeringConnections()
-    """Of all connections of this process."""
-
-    _size = 0
-    _count = 0
+    _head_bytes = 0
+    _header_count = 0
     _in_head = False
     _refused = False
-    """Whether nothing that the client sends is looked at any more."""
+    """Whether all further bytes of the client are discarded."""
     _keep_alive = True
-    """Whether the connection stays open after the newest request, once its body has been received."""
+    """Whether the connection may stay open after the newest request, if its body is received completely."""
     _linger: Linger | None = None
     _socket: asyncio.Transport
     _timer: asyncio.TimerHandle | None = None
     _stall: asyncio.TimerHandle | None = None
     _unsent = 0
-    _answered: RequestResponseCycle | None = None
-    """The request that is being answered, where others wait behind it."""
+    _answering: RequestResponseCycle | None = None
+    """The request that is being answered, if pipelined requests wait behind it."""
+
+    def __init__(self, *args: Any, lingering: LingeringConnections, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._lingering = lingering
 
     @property
     def _current(self) -> RequestResponseCycle | None:
-        """The request that is being answered, or was answered last."""
-        return self._answered or self.cycle
+        """The request that is being answered, or the last one that was answered."""
+        return self._answering or self.cycle
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._socket = cast("asyncio.Transport", transport)
         wrapped = LingeringTransport(self._socket, self._close, self._is_closing)
         super().connection_made(cast("asyncio.Transport", wrapped))
-        self._wait()
+        self._start_timeout()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop()
-        self._relax()
+        self._cancel_timeout()
+        self._unwatch()
         if self._linger is not None:
             self._linger.end()
         super().connection_lost(exc)
-        self._disconnect(self._answered)  # uvicorn tells only the newest request
+        self._disconnect(self._answering)  # uvicorn notifies only the newest request
 
     def data_received(self, data: bytes) -> None:
         if self._refused:
@@ -88,35 +90,35 @@ class Connection(HttpToolsProtocol):
         super().data_received(data)
         if self._in_head:
             if self._timer is None:
-                self._wait()
-            self._size += len(data)
-            if self._size > MAX_HEAD:
-                self._refuse()
+                self._start_timeout()
+            self._head_bytes += len(data)
+            if self._head_bytes > MAX_HEAD:
+                self._refuse_head()
 
     def on_message_begin(self) -> None:
-        self._size = self._count = 0
+        self._head_bytes = self._header_count = 0
         self._in_head = True
         super().on_message_begin()
         cast("dict[str, Any]", self.scope)["extensions"] = {ABORT: self.transport.abort}
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._count += 1
-        if self._count <= MAX_HEADERS:
+        self._header_count += 1
+        if self._header_count <= MAX_HEADERS:
             super().on_header(name, value)
         else:
-            self._refuse()
+            self._refuse_head()
 
     def on_headers_complete(self) -> None:
         self._in_head = False
         if self._refused:
             return
-        self._stop()
+        self._cancel_timeout()
         before = self.cycle
         super().on_headers_complete()
-        if self.pipeline and self._answered is None:
-            self._answered = before
+        if self.pipeline and self._answering is None:
+            self._answering = before
         self._keep_alive = self.cycle.keep_alive
-        self.cycle.keep_alive = False  # a response before the end of the body says that it is the last one
+        self.cycle.keep_alive = False  # a response before the end of the body closes the connection
 
     def on_body(self, body: bytes) -> None:
         if not self._refused:
@@ -136,29 +138,29 @@ class Connection(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         if not self._refused:
             self.transport.write(_NOT_HTTP)
-            self._leave()
+            self._start_lingering()
 
     def pause_writing(self) -> None:
         super().pause_writing()
         self._watch()
 
     def resume_writing(self) -> None:
-        self._relax()
+        self._unwatch()
         super().resume_writing()
 
     def on_response_complete(self) -> None:
         if self.transport.get_write_buffer_size():
             self._watch()
-        self._answered = self.pipeline[-1][0] if self.pipeline else None
+        self._answering = self.pipeline[-1][0] if self.pipeline else None
         super().on_response_complete()
 
     def _watch(self) -> None:
-        """Watch that the client reads its response."""
-        self._relax()
+        """Check later whether the client reads its response."""
+        self._unwatch()
         self._unsent = self.transport.get_write_buffer_size()
         self._stall = self.loop.call_later(STALL, self._check_stall)
 
-    def _relax(self) -> None:
+    def _unwatch(self) -> None:
         if self._stall is not None:
             self._stall.cancel()
             self._stall = None
@@ -173,55 +175,55 @@ class Connection(HttpToolsProtocol):
         elif left:
             self._watch()
 
-    def _refuse(self) -> None:
+    def _refuse_head(self) -> None:
         if not self._refused:
             self.transport.write(_TOO_LARGE)
-            self._leave()
+            self._start_lingering()
 
     def _close(self) -> None:
-        """Close the socket. A connection that is answered before the end of a request's body lingers first."""
+        """Close the socket, after lingering if the last response preceded the end of its request's body."""
         answered = self._current
         if answered is not None and answered.response_complete and answered.more_body and not self._is_closing():
-            self._leave()
+            self._start_lingering()
         elif self._linger is None:
             self._socket.close()
 
     def _is_closing(self) -> bool:
         return self._linger is not None or self._socket.is_closing()
 
-    def _leave(self) -> None:
-        """Send nothing more, and discard what is received until the client closes the connection."""
+    def _start_lingering(self) -> None:
+        """Send nothing more, and discard received bytes until the client closes the connection."""
         self._refused = True
-        self._stop()
+        self._cancel_timeout()
         if self._socket.is_closing():
             return
         self._disconnect(self._current)
         if self._socket.can_write_eof():
             self._socket.write_eof()
         self.flow.resume_reading()
-        self._linger = Linger(self._owner(), self._too_slow, self.lingering, self.loop)
+        self._linger = Linger(self._owner(), self._time_out, self._lingering, self.loop)
 
     def _disconnect(self, answered: RequestResponseCycle | None) -> None:
-        """Tell the request that is being answered that its client is gone."""
+        """Mark an unfinished request as disconnected, and wake its handler."""
         if answered is not None and not answered.response_complete:
             answered.disconnected = True
             answered.message_event.set()
 
     def _owner(self) -> str:
-        """The user of the request that was answered last, or the client's address where no user is known."""
+        """Return the user of the last answered request, or the client's address if the user is unknown."""
         answered = self._current
         known = None if answered is None else answered.scope.get("state", {}).get("user_id")
         return f"user {known}" if known is not None else f"host {self.client[0] if self.client else ''}"
 
-    def _wait(self) -> None:
-        self._timer = self.loop.call_later(PATIENCE, self._too_slow)
+    def _start_timeout(self) -> None:
+        self._timer = self.loop.call_later(PATIENCE, self._time_out)
 
-    def _stop(self) -> None:
+    def _cancel_timeout(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _too_slow(self) -> None:
+    def _time_out(self) -> None:
         self._timer = None
         self._socket.close()
         if self._socket.get_write_buffer_size():

@@ -20,7 +20,6 @@ from ..jsonrules.value_count import MAX_VALUES
 from ..protocols.problem import MAX_ERRORS, Problem, invalid, media_type_not_json
 from .app_services import AppServices
 from .json_response import JSON, JsonResponse
-from .problems import too_many_errors
 
 MAX_DEPTH = 100
 """Nesting levels of arrays and objects in a body."""
@@ -82,9 +81,9 @@ class Endpoint:
 
     async def handle(self, services: AppServices, request: Request) -> ASGIApp:
         """Validate a request and call the handler. Raises `Problem`, and any error of the handler."""
-        query = _query(self.query, request.scope["query_string"])
+        query = _parsed_query(self.query, request.scope["query_string"])
         user_id = user_of(request.scope)
-        body = Nothing() if self.body is Nothing else await self._body(services, user_id, request)
+        body = Nothing() if self.body is Nothing else await self._read_body(services, user_id, request)
         call = ApiCall(services, user_id, body, query, request.path_params, request)
         if self.expensive:
             async with services.query_slots.of(user_id):
@@ -98,19 +97,19 @@ class Endpoint:
         content = answer.__pydantic_serializer__.to_json(answer)
         return JsonResponse(content, self.status, call.services.unsent_responses, call.user_id)
 
-    async def _body(self, services: AppServices, user_id: str, request: Request) -> BaseModel:
+    async def _read_body(self, services: AppServices, user_id: str, request: Request) -> BaseModel:
         if services.bodies.is_small(request):  # the common case, without a context manager
-            return self._read(request, await request.body())
+            return self._parse(request, await request.body())
         async with services.bodies.reading(request, user_id, self.max_body, MAX_VALUES) as content:
-            return self._read(request, content)
+            return self._parse(request, content)
 
-    def _read(self, request: Request, content: bytes) -> BaseModel:
+    def _parse(self, request: Request, content: bytes) -> BaseModel:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if not content and _may_be_empty(self.body):
             content = b"{}"
         elif kind != JSON:
             raise media_type_not_json()
-        return _read(self.body, content)
+        return _validated(self.body, content)
 
 
 def endpoint(
@@ -167,7 +166,7 @@ def _may_be_empty(model: type[BaseModel]) -> bool:
     return bool(model.model_fields) and not any(field.is_required() for field in model.model_fields.values())
 
 
-def _read(model: type[B], content: bytes) -> B:
+def _validated(model: type[B], content: bytes) -> B:
     try:
         read = model.model_validate_json(content)
     except ValidationError as error:
@@ -189,10 +188,10 @@ def _refusal(model: type[BaseModel], content: bytes, error: ValidationError) -> 
     except ValidationError as fewer:
         if fewer.error_count() <= MANY_ERRORS:
             return invalid(fewer, "body")
-    return too_many_errors("body")
+    return Problem(422, "invalid", "Not valid", "The body has too many errors to list.")
 
 
-def _query(model: type[Q], query: bytes) -> Q:
+def _parsed_query(model: type[Q], query: bytes) -> Q:
     try:
         text = query.decode("latin-1")
         pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_FIELDS) if text else []

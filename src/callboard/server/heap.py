@@ -1,8 +1,8 @@
-"""The heap of a process that serves: memory that was freed goes back to the operating system.
+"""The heap of a server process: freed memory is returned to the operating system.
 
-glibc keeps what is freed for the next allocation, and returns only the end of its heap by itself. One small object that
-lives behind a hundred megabytes of freed bodies and results keeps all of them resident. So a server looks now and then
-whether much may have been freed, and has it returned. With another C library than glibc nothing is done.
+glibc keeps freed memory for later allocations, and by itself returns only the end of its heap. A small object after a
+hundred megabytes of freed bodies and results keeps all of them resident. So a server checks periodically whether much
+memory may have been freed, and trims the heap. Without glibc, nothing is trimmed.
 """
 
 import asyncio
@@ -16,25 +16,25 @@ from typing import Protocol
 from ..clock import Clock
 
 INTERVAL = 5.0
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 STEP = 16 * 1_048_576
-"""Bytes that have to be freed before the heap is trimmed: the next requests will want some of them."""
+"""Bytes that must be freed before the heap is trimmed: the next requests reuse smaller amounts."""
 
 
 class Heap(Protocol):
-    """The memory of a process, and a way to return what is free."""
+    """The memory of a process."""
 
     def resident(self) -> int:
-        """Bytes that the process has in memory."""
+        """Return the bytes that the process has in memory."""
         ...
 
     def trim(self) -> None:
-        """Return what is free. It is called in a thread; allocations of other threads may wait for it."""
+        """Return free memory to the operating system. Called in a thread; allocations of other threads may block."""
         ...
 
 
 class GlibcHeap:
-    """The heap of a process on Linux with glibc. Raises `AttributeError` or `OSError` anywhere else."""
+    """The heap of this process on Linux with glibc. Raises `AttributeError` or `OSError` on other systems."""
 
     _STATISTICS = Path("/proc/self/statm")
 
@@ -55,13 +55,13 @@ class GlibcHeap:
 async def trimmed_heap(clock: Clock, held: Callable[[], int], heap: Heap | None = None) -> AsyncGenerator[None]:
     """Return freed memory to the operating system until the end of the `async with`.
 
-    `held` gives how many bytes of large values (bodies, responses, results) are in use.
+    `held` returns the bytes of large values (bodies, responses, results) that are in use.
     """
     heap = heap or _own_heap()
     if heap is None:
         yield
         return
-    trimming = asyncio.create_task(_trim_often(clock, held, heap), name="callboard: heap")
+    trimming = asyncio.create_task(_trim_when_freed(clock, held, heap), name="callboard: heap")
     try:
         yield
     finally:
@@ -72,21 +72,21 @@ async def trimmed_heap(clock: Clock, held: Callable[[], int], heap: Heap | None 
 def _own_heap() -> Heap | None:
     try:
         return GlibcHeap()
-    except (AttributeError, OSError, TypeError):  # TypeError: a process on Windows has no handle of its own
+    except (AttributeError, OSError, TypeError):  # TypeError: Windows has no handle of the process itself
         return None
 
 
-async def _trim_often(clock: Clock, held: Callable[[], int], heap: Heap) -> None:
-    """Trim where the process has grown, or holds less than it did, by `STEP` since the last trim.
+async def _trim_when_freed(clock: Clock, held: Callable[[], int], heap: Heap) -> None:
+    """Trim whenever the process has grown, or holds less, by `STEP` since the last trim.
 
-    A trim while everything is in use returns nothing and makes the larger size the usual one. What is let go later
-    does not make the process grow, so that `held` tells of it.
+    Growth alone is not enough: a trim while all memory is in use returns nothing, and memory that is freed later does
+    not make the process grow. A decrease of `held` shows it.
     """
-    least, most = heap.resident(), held()
+    least_resident, most_held = heap.resident(), held()
     while True:
         await clock.sleep(INTERVAL)
-        resident, now = heap.resident(), held()
-        least, most = min(least, resident), max(most, now)
-        if resident >= least + STEP or most >= now + STEP:
+        resident, now_held = heap.resident(), held()
+        least_resident, most_held = min(least_resident, resident), max(most_held, now_held)
+        if resident >= least_resident + STEP or most_held >= now_held + STEP:
             await asyncio.to_thread(heap.trim)
-            least, most = heap.resident(), held()
+            least_resident, most_held = heap.resident(), held()

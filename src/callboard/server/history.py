@@ -26,8 +26,7 @@ async def events_before(services: AppServices, session: LiveSession, before: int
             size += len(line)
             if found and size > MAX_BYTES:
                 return _page(found)
-            event = Event(seq, line)
-            found.append(BoardEvent(seq=seq, kind=str(event.kind), at=event.at, data=event.data))
+            found.append(BoardEvent.model_validate(Event(seq, line)))
         end = start
     return _page(found, more=end >= first)
 

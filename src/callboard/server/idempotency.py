@@ -14,11 +14,12 @@ from pydantic_core import from_json, to_json
 from ..errors import CallboardError
 from ..execution.storing import fingerprint_of
 from ..protocols.problem import Problem
-from ..sessions.ids import MAX_ID, is_call_id
+from ..sessions.ids import MAX_ID, is_valid_id
 from ..storage.errors import AlreadyWritten, IdempotencyConflict, StoreError
 from ..storage.records import IdempotencyRecords
 from ..storage.rows import IdempotencyRow
 from .endpoint import ApiCall
+from .models import Queued
 
 HEADER = "idempotency-key"
 
@@ -31,43 +32,36 @@ def idempotency_key(call: ApiCall[Any, Any], given: str | None = None, field: st
     if len(sent) > 1:
         raise _invalid("Idempotency-Key was sent more than once.")
     key = _unquoted(sent[0]) if sent else None
-    if key is not None and not is_call_id(key):
+    if key is not None and not is_valid_id(key):
         raise _invalid(f"Idempotency-Key must have 1 to {MAX_ID} printable characters.")
     if given is None:
         return key
-    if not is_call_id(given):
+    if not is_valid_id(given):
         raise Problem(422, "invalid", "Not valid", f"{field} must have 1 to {MAX_ID} printable characters.")
     if key not in (None, given):
         raise Problem(422, "invalid", "Not valid", f"Idempotency-Key and {field} differ. Send one of them.")
     return given
 
 
-def idempotency_row(call: ApiCall[Any, Any], key: str | None, *without: str) -> IdempotencyRow | None:
-    """Return the row to store for a request, or None without a key.
-
-    The fingerprint covers the whole request except the fields in `without`, which carry the key.
-    """
-    if key is None:
-        return None
-    body = call.body.model_dump(mode="json", exclude=set(without))
-    request = [call.request.method, call.request.url.path, body]
-    fingerprint = fingerprint_of(to_json(request, inf_nan_mode="constants"))
-    return IdempotencyRow(key=key, fingerprint=fingerprint, at=call.services.runtime.clock.time())
-
-
 async def run_once(
     call: ApiCall[Any, Any],
     session_id: str,
-    row: IdempotencyRow | None,
+    key: str | None,
     act: Callable[[IdempotencyRow | None], Awaitable[T]],
     again: Callable[[IdempotencyRow], Awaitable[T]],
+    *,
+    key_field: str = "",
 ) -> T:
-    """Run a request, or repeat the response of the first run. Raises `IdempotencyConflict`.
+    """Run a request, or repeat the response of the first run with its key. Raises `IdempotencyConflict`.
 
-    `act` stores the row with its own changes. `again` rebuilds the response from a stored row.
+    `act` stores the row with its own changes. `again` rebuilds the response from a stored row. The two requests must
+    agree in everything but `key_field`, the field of the body that may carry the key.
     """
-    if row is None:
+    if key is None:
         return await act(None)
+    body = call.body.model_dump(mode="json", exclude={key_field})
+    request = to_json([call.request.method, call.request.url.path, body], inf_nan_mode="constants")
+    row = IdempotencyRow(key=key, fingerprint=fingerprint_of(request), at=call.services.runtime.clock.time())
     store = call.services.runtime.store
     if (known := await _first_run(store, session_id, row)) is not None:
         return await again(known)
@@ -96,9 +90,9 @@ def stored_answer(row: IdempotencyRow) -> dict[str, Any]:
     return from_json(row.answer) or {}
 
 
-def stored_seq(row: IdempotencyRow) -> int:
-    """Return the stored event number of a response."""
-    return row.seq or 0
+async def queued_again(row: IdempotencyRow) -> Queued:
+    """Rebuild the response of a request that wrote an event."""
+    return Queued(seq=row.seq or 0)
 
 
 def derived_id(user_id: str, key: str) -> str:

@@ -4,7 +4,7 @@ import asyncio
 import signal
 import socket
 from collections.abc import Callable, Generator, Iterable
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Any, Self
@@ -22,8 +22,7 @@ from .app import create_app
 from .app_services import AppServices
 from .gc_tuning import rare_collections
 from .heap import trimmed_heap
-from .identity import PUBLIC, IdentityConfig, guard, may_listen
-from .page_assets import page_routes
+from .identity import IdentityConfig, guard, may_listen
 from .revision_watch import stop_when_migrated
 from .uvicorn_server import Server, create_server, listen
 
@@ -67,7 +66,7 @@ async def _serve(options: LaunchOptions, listening: Callable[[str, bool], Any]) 
     if options.no_auth:
         config = replace(config, insecure=True)
     runtime = Runtime(options.tools, model=options.model, store=options.store, workers=options.workers)
-    with _closing(listen(options.host, options.port)) as made, _Signals() as signals:
+    with closing(listen(options.host, options.port)) as listener, _Signals() as signals:
         async with runtime:
             keys = bool(await runtime.store.keys(limit=1))
             if not may_listen(options.host, config, keys=keys):
@@ -76,23 +75,22 @@ async def _serve(options: LaunchOptions, listening: Callable[[str, bool], Any]) 
                     "reaches it could use it. Create a key first (callboard keys create --user NAME), listen on "
                     "127.0.0.1, or allow unauthenticated access with --no-auth."
                 )
-            public = PUBLIC | {route.path for route in page_routes()}
 
             def guarded(app: ASGIApp) -> ASGIApp:
-                return guard(app, config, runtime.store, clock=runtime.clock, public=public)
+                return guard(app, config, runtime.store, clock=runtime.clock)
 
             with measure(runtime) as metrics, _observed(runtime, options.log_owners):
                 app = create_app(runtime, guard=guarded, metrics=metrics.render)
                 services: AppServices = app.state.services
                 services.streams.counted = metrics.reading
                 server = signals.attach(create_server(app, grace=options.grace))
-                listening(_address(options.host, made), keys or config.jwks is not None)
+                listening(_address(options.host, listener), keys or config.jwks is not None)
                 async with (
                     stop_when_migrated(runtime.store, runtime.clock, server.stop),
                     trimmed_heap(runtime.clock, lambda: services.held),
                 ):
                     with rare_collections():
-                        await server.serve(sockets=[made])
+                        await server.serve(sockets=[listener])
 
 
 def _raise_file_limit() -> None:
@@ -115,14 +113,6 @@ def _observed(runtime: Runtime, log_owners: bool) -> Generator[None]:
         if log_owners:
             stack.callback(attach_log_context(runtime))
         yield
-
-
-@contextmanager
-def _closing(made: socket.socket) -> Generator[socket.socket]:
-    try:
-        yield made
-    finally:
-        made.close()
 
 
 class _Signals:
@@ -156,6 +146,6 @@ class _Signals:
             self._server.should_exit = True
 
 
-def _address(host: str, made: socket.socket) -> str:
+def _address(host: str, listener: socket.socket) -> str:
     name = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
-    return f"http://{name}:{made.getsockname()[1]}"
+    return f"http://{name}:{listener.getsockname()[1]}"

@@ -1,8 +1,8 @@
-"""Lingering close: the rest of a request's body is discarded after a response that was sent before its end.
+"""Lingering close: after a response that precedes the end of a request's body, the rest of the body is discarded.
 
-A server that closes a socket with unread data makes the kernel reset the connection. A client that still sends then
-fails before it reads the response. So a connection first ends only its own half, discards what the client sends, and
-closes when the client does. The bytes and seconds of one connection are bounded, and so is how many linger at once.
+Closing a socket with unread data makes the kernel reset the connection, and a client that is still sending fails before
+it reads the response. So the server shuts down only its sending side, discards received bytes, and closes the socket
+after the client does. The bytes and seconds per connection are limited, and so is the number of such connections.
 """
 
 import asyncio
@@ -12,16 +12,16 @@ from typing import Any
 IDLE = 5.0
 """Seconds without a byte after which a lingering connection is closed."""
 LONGEST = 15.0
-"""Seconds after which a lingering connection is closed, although the client still sends."""
+"""Seconds after which a lingering connection is closed, even if the client is still sending."""
 MOST = 16 * 1_048_576
-"""Bytes to discard for one connection: more than the largest body that any route takes."""
+"""Bytes to discard per connection: more than the largest body that any route accepts."""
 
 
 class LingeringConnections:
-    """All lingering connections of one process, by owner: a user, or an address where no user is known.
+    """The lingering connections of one server, by owner: a user, or an address if the user is unknown.
 
-    Where there are too many, the oldest one of the owner with the most is closed. Nothing is held for a lingering
-    connection, so that the bounds limit sockets and the work of discarding.
+    If there are too many, the oldest connection of the owner with the most is closed. A lingering connection buffers
+    nothing, so the limits are about sockets and CPU time.
     """
 
     __slots__ = ("_by_owner", "_count", "_per_owner", "_total")
@@ -33,15 +33,15 @@ class LingeringConnections:
         self._count = 0
 
     def __len__(self) -> int:
-        """The number of lingering connections."""
+        """Return the number of lingering connections."""
         return self._count
 
     def held_by(self, owner: str) -> int:
-        """The number of lingering connections of an owner."""
+        """Return the number of lingering connections of an owner."""
         return len(self._by_owner.get(owner, ()))
 
     def add(self, linger: "Linger") -> None:
-        """Count a connection, and close another one where there are too many."""
+        """Add a connection, and close the oldest of an owner if there are too many."""
         own = self._by_owner.setdefault(linger.owner, {})
         own[linger] = None
         self._count += 1
@@ -51,7 +51,7 @@ class LingeringConnections:
             next(iter(max(self._by_owner.values(), key=len))).close()
 
     def remove(self, linger: "Linger") -> None:
-        """Count a connection no more."""
+        """Remove a connection that has been closed."""
         own = self._by_owner[linger.owner]
         del own[linger]
         self._count -= 1
@@ -60,25 +60,25 @@ class LingeringConnections:
 
 
 class Linger:
-    """The rest of one connection that has been answered for the last time."""
+    """A connection whose last response has been sent, until its socket is closed."""
 
-    __slots__ = ("_among", "_close", "_deadline", "_left", "_loop", "_timer", "owner")
+    __slots__ = ("_close", "_connections", "_deadline", "_left", "_loop", "_timer", "owner")
 
     def __init__(
-        self, owner: str, close: Callable[[], Any], among: LingeringConnections, loop: asyncio.AbstractEventLoop
+        self, owner: str, close: Callable[[], Any], connections: LingeringConnections, loop: asyncio.AbstractEventLoop
     ) -> None:
         self.owner = owner
         self._close = close
         """Closes the socket; called at most once."""
-        self._among = among
+        self._connections = connections
         self._loop = loop
         self._left = MOST
         self._deadline = loop.time() + LONGEST
         self._timer: asyncio.TimerHandle | None = loop.call_later(IDLE, self.close)
-        among.add(self)
+        connections.add(self)
 
     def discard(self, size: int) -> None:
-        """Count bytes that have come and are not looked at. Closes the connection where it was too many."""
+        """Count discarded bytes. Closes the connection if they exceed the limit."""
         if self._timer is None:
             return
         self._left -= size
@@ -88,21 +88,21 @@ class Linger:
             self.close()
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the socket, unless it is closed already."""
         if self._timer is not None:
             self.end()
             self._close()
 
     def end(self) -> None:
-        """Stop: the connection is closed."""
+        """Stop the timer: the socket is closed."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-            self._among.remove(self)
+            self._connections.remove(self)
 
 
 class LingeringTransport:
-    """A transport of which `close` is decided by its connection. Everything else goes to the socket's transport."""
+    """A transport that leaves `close` to its connection, and everything else to the socket's transport."""
 
     def __init__(self, transport: asyncio.Transport, close: Callable[[], None], closing: Callable[[], bool]) -> None:
         self.write = transport.write

@@ -156,6 +156,8 @@ class EventQueued(Outgoing):
 
 
 class BoardEvent(Outgoing):
+    model_config = ConfigDict(from_attributes=True)
+
     seq: Number
     kind: str
     at: datetime
@@ -240,7 +242,9 @@ class ExecutionsQuery(Incoming):
 
 
 class ExecutionInfo(Outgoing):
-    execution_id: str
+    model_config = ConfigDict(from_attributes=True)
+
+    execution_id: str = Field(validation_alias="id")
     call_id: str
     tool: str
     status: str

@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Awaitable, Callable
 from importlib import resources
-from typing import NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -14,47 +13,26 @@ TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".svg": "image/svg+xml",
-    ".ico": "image/x-icon",
-    ".png": "image/png",
-    ".woff2": "font/woff2",
 }
-
-
-class Asset(NamedTuple):
-    """A file of the page."""
-
-    content: bytes
-    media_type: str
-    tag: str
-    """The entity tag, a hash of the content."""
 
 
 def page_routes() -> list[Route]:
     """Create a route for each file of the page; `index.html` is also at `/`."""
-    found = {f"/{name}": asset for name, asset in _assets().items()}
-    if "/index.html" in found:
-        found["/"] = found["/index.html"]
-    return [Route(path, _served(asset), methods=["GET"], name=path) for path, asset in found.items()]
+    found: dict[str, Callable[[Request], Awaitable[Response]]] = {}
+    for file in resources.files("callboard.server").joinpath("page").iterdir():
+        if (media_type := TYPES.get(f".{file.name.rpartition('.')[2]}")) is not None:
+            found[f"/{file.name}"] = _served(file.read_bytes(), media_type)
+    found["/"] = found["/index.html"]
+    return [Route(path, serve, methods=["GET"], name=path) for path, serve in found.items()]
 
 
-def _assets() -> dict[str, Asset]:
-    folder = resources.files("callboard.server").joinpath("page")
-    if not folder.is_dir():
-        return {}
-    found: dict[str, Asset] = {}
-    for file in folder.iterdir():
-        ending = f".{file.name.rpartition('.')[2]}"
-        if ending in TYPES and file.is_file():
-            content = file.read_bytes()
-            found[file.name] = Asset(content, TYPES[ending], f'"{hashlib.sha256(content).hexdigest()[:32]}"')
-    return found
+def _served(content: bytes, media_type: str) -> Callable[[Request], Awaitable[Response]]:
+    tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+    headers = {"etag": tag, "cache-control": "no-cache"}
 
-
-def _served(asset: Asset) -> Callable[[Request], Awaitable[Response]]:
     async def serve(request: Request) -> Response:
-        headers = {"etag": asset.tag, "cache-control": "no-cache"}
-        if request.headers.get("if-none-match") == asset.tag:
+        if request.headers.get("if-none-match") == tag:
             return Response(None, 304, headers)
-        return Response(asset.content, 200, headers, asset.media_type)
+        return Response(content, 200, headers, media_type)
 
     return serve

@@ -24,6 +24,8 @@ log = logging.getLogger("callboard.server")
 RETRY_AFTER = "5"
 """Seconds to wait before repeating a request that the store did not answer."""
 
+_KNOWN = {404: ("not_found", "Not found"), 405: ("method_not_allowed", "Method not allowed")}
+
 
 def not_found(what: str) -> Problem:
     """Return the problem of a missing resource; the same for a resource of another user."""
@@ -35,18 +37,14 @@ def draining(detail: str = "The server is shutting down. Try again.") -> Problem
     return Problem(503, "draining", "Not available", detail, {"retry-after": "1"})
 
 
-def too_many_errors(where: str) -> Problem:
-    """Return the problem of a body or query with more errors than are listed."""
-    return Problem(422, "invalid", "Not valid", f"The {where} has too many errors to list.")
-
-
 def problem_of(error: Exception) -> Problem:
     """Translate any error into a problem."""
     match error:
         case Problem():
             return error
         case HTTPException():
-            return _of_http(error)
+            code, title = _KNOWN.get(error.status_code, ("http", "Not possible"))
+            return Problem(error.status_code, code, title, None, error.headers)
         case IdempotencyConflict():
             return Problem(409, error.code, "The key was used for another request", str(error))
         case SessionNotFound() | Conflict():  # the session was deleted in the meantime
@@ -83,14 +81,6 @@ def problem_of(error: Exception) -> Problem:
             if isinstance(error, CallboardError):  # uvicorn logs any other error
                 log.error("a request failed", exc_info=error)
             return Problem(500, "internal", "Internal error", "The server failed; its log has details.")
-
-
-def _of_http(error: HTTPException) -> Problem:
-    code, title = _KNOWN.get(error.status_code, ("http", "Not possible"))
-    return Problem(error.status_code, code, title, None, error.headers)
-
-
-_KNOWN = {404: ("not_found", "Not found"), 405: ("method_not_allowed", "Method not allowed")}
 
 
 def _printable(problems: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -59,18 +59,18 @@ def _too_many() -> Problem:
 
 async def _counted(request: Request, size: int, values: int) -> tuple[bytes, int]:
     """Read a body, and return it with an upper bound of its values."""
-    census, held, pieces = ValueCounter(), 0, list[bytes]()
+    counter, received, pieces = ValueCounter(), 0, list[bytes]()
     async for piece in request.stream():
-        held += len(piece)
-        if held > size:
+        received += len(piece)
+        if received > size:
             raise body_too_large(size)
-        if census.values > values or census.feed(piece) > values:
+        if counter.values > values or counter.feed(piece) > values:
             pieces.clear()  # the rest is discarded
             continue
         pieces.append(piece)
-    if census.values > values:
+    if counter.values > values:
         raise too_many_values(values)
-    return b"".join(pieces), census.values
+    return b"".join(pieces), counter.values
 
 
 async def _discard(request: Request) -> None:

@@ -1,26 +1,20 @@
 """The state of a session for clients: the response of `GET /api/state`, and the snapshot that starts a stream."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import Any
 from urllib.parse import quote, urlencode
 
 from pydantic import BaseModel
-from pydantic_core import from_json
 
 from ..events.board import CursorExpired
-from ..events.event import Event
 from ..events.kinds import EventKind
 from ..events.routing import Family
 from ..execution.record import ExecutionRecord
-from ..sessions.answers import arguments_hash
 from ..sessions.conversation_port import Messages
 from ..sessions.live_session import LiveSession
+from ..sessions.open_request import request_fields
 from ..sessions.snapshot import BriefSnapshot, take_brief_snapshot
 from ..storage.brief import Cut
 from ..storage.rows import RequestRow
-from ..types import RequestPurpose
 from .app_services import AppServices
 from .models import BoardEvent, CutInfo, ExecutionInfo, RequestInfo, State
 from .paging import MAX_FIELD, take_fitting
@@ -56,8 +50,8 @@ async def read_state(
         events, cursor = await _system_events(session, after, snapshot.last_seq, limit, bounded=True)
     return State(
         session_id=session.id,
-        messages=window.messages,
-        messages_next=window.before,
+        messages=[] if window is None else window.messages,
+        messages_next=None if window is None else window.before,
         is_processing=snapshot.is_processing,
         pending_wallet_tx=wallet[0] if wallet else None,
         open_requests=requests,
@@ -69,14 +63,14 @@ async def read_state(
     )
 
 
-async def _consistent(services: AppServices, session: LiveSession, most: int) -> tuple[BriefSnapshot, Messages]:
+async def _consistent(services: AppServices, session: LiveSession, most: int) -> tuple[BriefSnapshot, Messages | None]:
     """Read a snapshot and the newest messages as of the same event, so that later events complete them.
 
     If events are written all the time, the last attempt may contain the newest messages twice.
     """
     snapshot = await take_brief_snapshot(session, MAX_ENTRIES, MAX_FIELD)
     if not services.has_model:
-        return snapshot, _NoMessages()
+        return snapshot, None
     for _ in range(SNAPSHOT_ATTEMPTS):
         window = await session.conversation().window(most=most)
         if await services.newest_seq(session) == snapshot.last_seq or await _is_silent(session, snapshot.last_seq):
@@ -87,52 +81,17 @@ async def _consistent(services: AppServices, session: LiveSession, most: int) ->
     return snapshot, window
 
 
-@dataclass(frozen=True, slots=True)
-class _NoMessages:
-    messages: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    before: int | None = None
-
-
 def request_info(row: RequestRow, cut: Mapping[str, Cut] | None = None) -> RequestInfo:
     """Return the API's form of a request."""
-    return RequestInfo(
-        request_id=row.id,
-        session_id=row.session_id,
-        execution_id=row.execution_id,
-        kind=row.kind,
-        purpose=RequestPurpose(row.purpose),
-        tool=row.tool,
-        payload=from_json(row.payload),
-        answer_schema=from_json(row.schema),
-        arguments_hash=arguments_hash(row),
-        created_at=datetime.fromtimestamp(row.created_at, UTC),
-        expires_at=None if row.expires_at is None else datetime.fromtimestamp(row.expires_at, UTC),
-        cut=_cut_info(cut, f"/api/requests/{quote(row.id, safe='')}", row.session_id),
-    )
+    left_out = _cut_info(cut, f"/api/requests/{quote(row.id, safe='')}", row.session_id)
+    return RequestInfo(request_id=row.id, session_id=row.session_id, cut=left_out, **request_fields(row))
 
 
 def execution_info(record: ExecutionRecord, cut: Mapping[str, Cut] | None = None) -> ExecutionInfo:
     """Return the API's form of an execution."""
-    return ExecutionInfo(
-        execution_id=record.id,
-        call_id=record.call_id,
-        tool=record.tool,
-        status=record.status.value,
-        arguments=record.arguments,
-        value=record.value,
-        error=record.error,
-        queued_at=record.queued_at,
-        started_at=record.started_at,
-        completed_at=record.completed_at,
-        queued_for=record.queued_for,
-        ran_for=record.ran_for,
-        attempt=record.attempt,
-        max_attempts=record.max_attempts,
-        previous_errors=list(record.previous_errors),
-        promoted=record.promoted,
-        parent_id=record.parent_id,
-        cut=_cut_info(cut, f"/api/executions/{quote(record.id, safe='')}", record.session_id),
-    )
+    info = ExecutionInfo.model_validate(record)
+    info.cut = _cut_info(cut, f"/api/executions/{quote(record.id, safe='')}", record.session_id)
+    return info
 
 
 def _cut_info(cut: Mapping[str, Cut] | None, path: str, session_id: str) -> dict[str, CutInfo] | None:
@@ -175,7 +134,7 @@ async def _system_events(
                 room -= len(event.encoded)
                 if room < 0 and found and bounded:
                     return found, cursor
-                found.append(_board_event(event))
+                found.append(BoardEvent.model_validate(event))
             cursor = event.seq
     return found, max(cursor, after)
 
@@ -186,7 +145,3 @@ async def _is_silent(session: LiveSession, after: int) -> bool:
         return all(name_of(line) in _SILENT for line in (await session.board.page(after)).encoded)
     except CursorExpired:
         return False
-
-
-def _board_event(event: Event) -> BoardEvent:
-    return BoardEvent(seq=event.seq, kind=str(event.kind), at=event.at, data=event.data)

@@ -13,13 +13,12 @@ class StoreTimeout:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._seconds = PATIENCE
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        with patience(self._seconds) as waiting:
+        with patience(PATIENCE) as waiting:
 
             async def send_untimed(message: Message) -> None:
                 if waiting is not None:

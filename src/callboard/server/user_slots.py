@@ -15,7 +15,4 @@ class UserSlots:
 
     def of(self, user_id: str) -> asyncio.Semaphore:
         """Return the semaphore of a user, to be entered with `async with`."""
-        semaphore = self._semaphores.get(user_id)
-        if semaphore is None:
-            semaphore = self._semaphores[user_id] = asyncio.Semaphore(self._per_user)
-        return semaphore
+        return self._semaphores.setdefault(user_id, asyncio.Semaphore(self._per_user))

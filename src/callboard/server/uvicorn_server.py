@@ -7,6 +7,8 @@ last event, and then shuts down like uvicorn. Recovery continues turns that take
 import asyncio
 import os
 import socket
+from functools import partial
+from typing import cast
 
 import uvicorn
 from starlette.applications import Starlette
@@ -55,9 +57,10 @@ class Server(uvicorn.Server):
 
 def create_server(app: Starlette, *, grace: float = 10.0) -> Server:
     """Create the server of an app of `create_app`. Run it with `await server.serve(sockets=[listen(host, port)])`."""
+    services: AppServices = app.state.services
     config = uvicorn.Config(
         app,
-        http=Connection,
+        http=cast("type[asyncio.Protocol]", partial(Connection, lingering=services.lingering)),
         ws="none",
         log_config=None,
         access_log=False,
@@ -67,19 +70,20 @@ def create_server(app: Starlette, *, grace: float = 10.0) -> Server:
         timeout_graceful_shutdown=max(1, round(grace)),
         lifespan="on",
     )
-    return Server(config, app.state.services, grace)
+    return Server(config, services, grace)
 
 
 def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket. Raises `AddressTaken`."""
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        made = socket.create_server((str(address[0]), int(address[1])), family=family, backlog=2048)
+        listener = socket.create_server((str(address[0]), int(address[1])), family=family, backlog=2048)
     except OSError as error:
         why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
         raise AddressTaken(
             f"The server cannot listen on {host}, port {port}: {why}. Choose another address: --host, --port."
         ) from None
-    made.setblocking(False)
-    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # or small responses wait for the client's next packet
-    return made
+    listener.setblocking(False)
+    # or small responses wait for the client's next packet
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener

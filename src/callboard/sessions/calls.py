@@ -3,7 +3,7 @@
 Calls are started by the execution manager. Those of this process are in the session's index, all others in the store.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import NamedTuple, Protocol
@@ -205,6 +205,15 @@ class Calls:
         """The stored execution of a caller's id, or of a request's."""
         return await self._store.execution_of_call(self._session_id, call_id)
 
+    async def call_ids(self, execution_ids: Collection[str]) -> dict[str, str]:
+        """Return the callers' ids of executions, without unknown ones. It takes at most one query."""
+        known = self._index.by_id
+        found = {each: known[each].call_id for each in execution_ids if each in known}
+        if self._ledger.durable and (missing := [each for each in execution_ids if each not in found]):
+            rows = await self._store.executions(self._session_id, ids=missing, limit=len(missing))
+            found |= {row.id: row.call_id for row in rows}
+        return found
+
     async def _row(self, execution_id: str) -> ExecutionRow:
         row = await self._store.execution(self._session_id, execution_id) if self._ledger.durable else None
         if row is None:
@@ -260,14 +269,15 @@ class Calls:
 
     async def cancel_all(self) -> int:
         """Stop all executions of the session. See `Session.cancel_all`."""
-        here = await self._cancel_local(*self.unfinished)
-        if not self._ledger.durable:
-            return here
-        rows = await self._store.executions(self._session_id, unfinished=True)
-        others = [row.id for row in rows if not row.cancelling and not self._index.holds(row.id)]
+        return await self._cancel_local(*self.unfinished) + await self.cancel_others(lambda _: True)
+
+    async def cancel_others(self, chosen: Callable[[ExecutionRow], bool]) -> int:
+        """Stop the chosen ones of the executions that other processes own, or none. Returns their number."""
+        rows = await self._store.executions(self._session_id, unfinished=True) if self._ledger.durable else ()
+        others = [row.id for row in rows if not (row.cancelling or self._index.holds(row.id)) and chosen(row)]
         if others:
             await self._cancel_remote(*others)
-        return here + len(others)
+        return len(others)
 
     async def _cancel_local(self, *executions: Execution) -> int:
         """Stop executions of this process, and store that, so that they do not continue after a crash either."""

@@ -29,12 +29,12 @@ def not_found(session_id: str) -> SessionNotFound:
     return SessionNotFound(f"There is no session {session_id[:MAX_ID]!r}.")
 
 
-def is_call_id(text: str) -> bool:
-    """Return whether a text can be the id of a call."""
+def is_valid_id(text: str) -> bool:
+    """Return whether a text can be the id of a session, a user or a call."""
     return 0 < len(text) <= MAX_ID and text.isprintable()
 
 
 def check_id(name: str, value: str) -> None:
     """Raise `SessionIdInvalid` for a text that cannot be the id of a session or a user."""
-    if not is_call_id(value):
+    if not is_valid_id(value):
         raise SessionIdInvalid(f"{name} must have 1 to {MAX_ID} printable characters.")

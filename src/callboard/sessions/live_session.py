@@ -34,7 +34,7 @@ from ..types import Wake
 from .call_arguments import encode_arguments, parse_priority
 from .calls import Calls, StoreSync
 from .conversation_port import ConversationPort
-from .ids import MAX_ID, CallIdInvalid, is_call_id
+from .ids import MAX_ID, CallIdInvalid, is_valid_id
 from .ledger import Ledger
 from .model_view import render_for_model
 from .results import LateResults
@@ -175,7 +175,7 @@ class LiveSession:
         """Call a tool. See `Session.call`."""
         if not self.services.running:
             self.check_running()
-        if call_id is not None and not is_call_id(call_id):
+        if call_id is not None and not is_valid_id(call_id):
             raise CallIdInvalid(f"A call id has 1 to {MAX_ID} printable characters.")
         if priority is not _NORMAL and isinstance(priority, str):
             priority = parse_priority(priority)

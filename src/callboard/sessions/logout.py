@@ -7,6 +7,7 @@ from ..errors import ErrorCategory, ToolError
 from ..execution.execution import Execution
 from ..execution.lifecycle import Status
 from ..execution.manager import ExecutionManager
+from ..storage.rows import ExecutionRow
 from ..types import Logout
 from .live_session import LiveSession
 
@@ -14,7 +15,8 @@ from .live_session import LiveSession
 async def finish_work(session: LiveSession, grace: float, manager: ExecutionManager, clock: Clock) -> None:
     """Cancel or wait for running work, at most the grace time.
 
-    Work that still runs then ends as failed (timeout), with a notice.
+    Work that still runs then ends as failed (timeout), with a notice. Work that this process does not own is only
+    cancelled, and not waited for.
     """
     for execution in session.calls.unfinished:
         if execution.tool.logout is Logout.CANCEL:
@@ -27,6 +29,12 @@ async def finish_work(session: LiveSession, grace: float, manager: ExecutionMana
             manager.end(execution, _logged_out(execution))
         names = ", ".join(sorted({each.name for each in left}))
         await session.notice(f"Work was still running at the logout and was ended: {names}.", tools=names)
+
+    def is_cancelled(row: ExecutionRow) -> bool:
+        tool = session.services.tool_of(row)
+        return tool is not None and tool.logout is Logout.CANCEL
+
+    await session.calls.cancel_others(is_cancelled)
 
 
 async def _all_ended(executions: Iterable[Execution], manager: ExecutionManager) -> None:

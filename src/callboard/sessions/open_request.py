@@ -36,15 +36,19 @@ class OpenRequest:
     @classmethod
     def from_row(cls, row: RequestRow) -> Self:
         """Parse a stored row."""
-        return cls(
-            id=row.id,
-            execution_id=row.execution_id,
-            kind=row.kind,
-            purpose=RequestPurpose(row.purpose),
-            tool=row.tool,
-            payload=from_json(row.payload),
-            answer_schema=from_json(row.schema),
-            arguments_hash=arguments_hash(row),
-            created_at=datetime.fromtimestamp(row.created_at, UTC),
-            expires_at=None if row.expires_at is None else datetime.fromtimestamp(row.expires_at, UTC),
-        )
+        return cls(id=row.id, **request_fields(row))
+
+
+def request_fields(row: RequestRow) -> dict[str, Any]:
+    """Return the fields of an `OpenRequest`, except its id, from a stored row."""
+    return {
+        "execution_id": row.execution_id,
+        "kind": row.kind,
+        "purpose": RequestPurpose(row.purpose),
+        "tool": row.tool,
+        "payload": from_json(row.payload),
+        "answer_schema": from_json(row.schema),
+        "arguments_hash": arguments_hash(row),
+        "created_at": datetime.fromtimestamp(row.created_at, UTC),
+        "expires_at": None if row.expires_at is None else datetime.fromtimestamp(row.expires_at, UTC),
+    }

@@ -24,7 +24,7 @@ from ..execution.storing import fingerprint_of, restored
 from ..storage.change import Change, TurnWrite
 from ..storage.errors import StoreError
 from ..storage.owners import Claim
-from ..storage.rows import INPUT, TURN, WORKER, ExecutionRow, RequestRow, TurnRow
+from ..storage.rows import INPUT, TURN, ExecutionRow, RequestRow, TurnRow
 from ..storage.store import NO_LIMIT
 from ..tools.definition import Tool
 from ..turns import TurnStatus
@@ -143,10 +143,9 @@ class Recovery:
                     self._recover_execution(session, row, requests.get((row.session_id, row.id)))
 
     def _recover_execution(self, session: LiveSession, row: ExecutionRow, request: RequestRow | None) -> None:
-        find = self._services.workers.get if row.kind == WORKER else self._services.registry.get
         if Status(row.status) is not Status.WAITING:
             request = None
-        tool = find(row.tool) or session.own_tool(row.tool) or _stand_in(row, request)
+        tool = self._services.tool_of(row) or session.own_tool(row.tool) or _stand_in(row, request)
         execution = restored(row, tool or NO_TOOL, session, self._clock)
         execution.set_request(request)  # it is withdrawn if the execution ends
         began = execution.status is Status.EXECUTING

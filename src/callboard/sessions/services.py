@@ -6,8 +6,10 @@ from ..budget import Budget
 from ..clock import Clock
 from ..execution.manager import ExecutionManager
 from ..execution.usage import Usage
+from ..storage.rows import WORKER, ExecutionRow
 from ..storage.store import Store
 from ..storage.writer import Writer
+from ..tools.definition import Tool
 from ..tools.registry import Registry
 from .background_tasks import BackgroundTasks
 from .conversation_port import TurnListener
@@ -37,3 +39,7 @@ class Services:
     turn_listeners: list[TurnListener] = field(default_factory=list[TurnListener])
     running: bool = False
     """Whether the runtime is between its start and its end."""
+
+    def tool_of(self, row: ExecutionRow) -> Tool | None:
+        """Return the tool of a stored execution; None if this process does not have it."""
+        return self.workers.get(row.tool) if row.kind == WORKER else self.registry.get(row.tool)

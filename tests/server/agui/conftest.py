@@ -1,4 +1,4 @@
-"""Real clients, each installed when the first test asks for it."""
+"""Real AG-UI clients, each installed for the first test that uses it."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def folder(name: str) -> Path:
 
 @pytest.fixture(scope="session", params=["client", "client_0_0_59"])
 def client_folder(request: pytest.FixtureRequest) -> Path:
-    """`@ag-ui/client` 1.0, and the last one before it."""
+    """Install `@ag-ui/client` 1.0, or the last version before it."""
     return folder(request.param)
 
 

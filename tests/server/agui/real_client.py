@@ -1,8 +1,8 @@
-"""The real `@ag-ui/client`, in Node: how it is had, and how a test drives it.
+"""The real `@ag-ui/client` in Node: its installation, and the process in which a test drives it.
 
 Each folder beside this one that has a `package.json` is a client that can be installed: `@ag-ui/client` 1.0 (`client`)
 and the last version before it (`client_0_0_59`), which `client/drive.mjs` drives both, and front ends that are built on
-it, each with a `drive.mjs` of its own.
+it, each with its own `drive.mjs`.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ INSTALLED_WITHIN = 300.0
 
 
 def program(name: str) -> str:
-    """Node or npm: the machine's own, or the one that the development packages bring."""
+    """Return the path of Node or npm, from the machine or from the development packages. Raises `Unavailable`."""
     beside = Path(sys.executable).with_name(name)
     found = shutil.which(name) or (str(beside) if beside.exists() else None)
     if found is None:
@@ -37,13 +37,13 @@ def program(name: str) -> str:
 
 @cache
 def node() -> str:
-    """Node itself: what is on the path may be a script that starts it, and would not be ended with it."""
+    """Return the path of Node itself: a script on the path would not end the process that it starts."""
     run_request = [program("node"), "-p", "process.execPath"]
     return subprocess.run(run_request, capture_output=True, text=True, timeout=60, check=True).stdout.strip()
 
 
 def installed(name: str) -> Path:
-    """A folder outside of the project with a client and what drives it, installed once for each lock file."""
+    """Return a folder outside the project with a client and its driver, installed once for each lock file."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "callboard-tests"
     files = sorted(file for file in (HERE / name).iterdir() if file.is_file())
     if not (HERE / name / "drive.mjs").exists():
@@ -68,7 +68,7 @@ def installed(name: str) -> Path:
             raise Unavailable(f"npm did not install it: {error}") from error
         if done.returncode:
             raise Unavailable(f"npm did not install it: {done.stderr[-500:]}")
-        with suppress(OSError):  # another process has just done the same
+        with suppress(OSError):  # another process has installed it meanwhile
             made.rename(folder)
     finally:
         shutil.rmtree(made, ignore_errors=True)
@@ -76,7 +76,7 @@ def installed(name: str) -> Path:
 
 
 class Done:
-    """How a run ended for the client."""
+    """The end of a run, as the client reports it."""
 
     def __init__(self, fields: dict[str, Any], events: list[dict[str, Any]], complaints: list[dict[str, Any]]) -> None:
         self.finished: dict[str, Any] | None = fields["finished"]
@@ -87,7 +87,7 @@ class Done:
         self.pending: list[dict[str, Any]] = fields["pending"]
         self.events = events
         self.complaints = complaints
-        """What the client found strange."""
+        """Warnings of the client."""
 
     @property
     def outcome(self) -> str:
@@ -101,7 +101,7 @@ class Done:
 
     @property
     def said(self) -> list[tuple[str, str]]:
-        """Who said what, as the client has it; calls and results are named by their tools and calls."""
+        """The client's messages: role and text, or the names of tools and ids of calls."""
         found: list[tuple[str, str]] = []
         for message in self.messages:
             if message["role"] == "activity":
@@ -113,7 +113,7 @@ class Done:
 
 
 class RealClient:
-    """A process in which the client runs. Every stream passes the client's own verification, or its run fails."""
+    """A process with the client. A run fails if the client's own verification rejects its stream."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdin is not None
@@ -123,7 +123,7 @@ class RealClient:
         self._complaints: list[dict[str, Any]] = []
 
     async def start(self, text: str | None = None, *, agent: str = "one", **more: Any) -> None:
-        """Begin a run, with something that the user says."""
+        """Start a run, with a message of the user."""
         self._events, self._complaints = [], []
         messages = more.pop("messages", [])
         if text is not None:
@@ -147,7 +147,7 @@ class RealClient:
                 return Done(line["done"], self._events, self._complaints)
 
     async def run(self, text: str | None = None, *, agent: str = "one", **more: Any) -> Done:
-        """A whole run."""
+        """Start a run, and wait for its end."""
         await self.start(text, agent=agent, **more)
         return await self.end()
 
@@ -164,7 +164,7 @@ class RealClient:
 
 
 class FrontEnd:
-    """A process in which a front end runs that is built on `@ag-ui/client`: a command, and its answer."""
+    """A process with a front end that is built on `@ag-ui/client`. It responds to each command."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdin is not None
@@ -188,14 +188,14 @@ class FrontEnd:
 
 @asynccontextmanager
 async def real_client(folder: Path, url: str, thread: str = "t") -> AsyncGenerator[RealClient]:
-    """A client for one thread. Two agents of it are two pages of one user."""
+    """Start a client for a thread. Its two agents are two pages of one user."""
     async with _driving(folder, url, thread) as process:
         yield RealClient(process)
 
 
 @asynccontextmanager
 async def front_end(folder: Path, url: str, thread: str = "t") -> AsyncGenerator[FrontEnd]:
-    """A front end for one thread."""
+    """Start a front end for a thread."""
     async with _driving(folder, url, thread) as process:
         yield FrontEnd(process)
 

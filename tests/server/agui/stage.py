@@ -1,4 +1,4 @@
-"""What the AG-UI tests share: tools, a model that can be held in mid-sentence, a server and a plain client."""
+"""Helpers of the AG-UI tests: tools, a model that can be paused while it streams, a server and a simple client."""
 
 import asyncio
 import json
@@ -43,18 +43,18 @@ class Gates:
 
 def tools(gates: Gates) -> list[Any]:
     @tool
-    async def add(a: Annotated[int, "One"], b: Annotated[int, "Other"]) -> int:
+    async def add(a: Annotated[int, "The first number"], b: Annotated[int, "The second number"]) -> int:
         """Add."""
         return a + b
 
     @tool
-    async def login(name: Annotated[str, "Who"], password: Annotated[SecretStr, "Secret"]) -> str:
+    async def login(name: Annotated[str, "The user"], password: Annotated[SecretStr, "Secret"]) -> str:
         """Log in."""
         return f"hello {name}"
 
     @tool(mode="background", idempotent=True)
     async def build(ctx: ToolContext, what: Annotated[str, "What to build"]) -> str:
-        """Build something that takes long."""
+        """Build something slowly."""
         await gates[f"{what} begins"].wait()
         await ctx.progress("half", 0.5, "half of it")
         await ctx.progress("most", 0.9)
@@ -63,12 +63,12 @@ def tools(gates: Gates) -> list[Any]:
         return f"built {what}"
 
     @tool(mode="human", expires=3600)
-    async def pay(amount: Annotated[int, "How much"]) -> str:
+    async def pay(amount: Annotated[int, "The amount"]) -> str:
         """Pay."""
         return f"paid {amount}"
 
     @tool(answer=Colour)
-    async def choose(why: Annotated[str, "What for"]) -> None:
+    async def choose(why: Annotated[str, "The purpose"]) -> None:
         """Ask for a colour."""
 
     @tool
@@ -87,7 +87,7 @@ def tools(gates: Gates) -> list[Any]:
 
 
 def held_model(gates: Gates) -> FunctionModel:
-    """The offline model, which stops in the middle of a sentence where it is told to speak, or fails."""
+    """Return the offline model, which pauses while it streams, or fails, if a message says so."""
 
     offline = offline_model().stream_function
     assert offline is not None
@@ -111,7 +111,7 @@ def held_model(gates: Gates) -> FunctionModel:
 
 
 class Site:
-    """A server with the one route, and the user who is logged in."""
+    """A server with the AG-UI route alone, and its user."""
 
     def __init__(self, runtime: Runtime, gates: Gates) -> None:
         self.runtime = runtime
@@ -124,7 +124,7 @@ class Site:
         return await self.runtime.open(thread, user_id=self.user)
 
     def input(self, *messages: Any, thread: str = "t", **more: Any) -> dict[str, Any]:
-        """A RunAgentInput. A text is a message of the user; a list is a client's copy of the conversation."""
+        """Return a RunAgentInput. A text is a message of the user; a list is a client's copy of the conversation."""
         self.count += 1
         listed: list[Any] = []
         for each in messages:
@@ -138,7 +138,7 @@ class Site:
         return {"threadId": thread, "runId": f"run{self.count}", "messages": made, **named, **more}
 
     async def run(self, *messages: Any, **more: Any) -> list[dict[str, Any]]:
-        """All events of a run."""
+        """Return all events of a run."""
         async with self.streaming(self.input(*messages, **more)) as events:
             return [event async for event in events]
 
@@ -155,7 +155,7 @@ class Site:
             yield _events(response)
 
     async def post(self, body: Any, media_type: str | None = "application/json") -> httpx2.Response:
-        """The answer to something that may be no run."""
+        """Send a body that may be invalid. Returns the response."""
         async with asyncio.timeout(20), httpx2.AsyncClient(timeout=20, verify=False) as http:
             content = body if isinstance(body, bytes) else json.dumps(body)
             headers = {} if media_type is None else {"content-type": media_type}
@@ -172,7 +172,7 @@ async def _events(response: httpx2.Response) -> AsyncGenerator[dict[str, Any]]:
 
 @asynccontextmanager
 async def site(store: str = "memory://", *, talks: bool = True) -> AsyncGenerator[Site]:
-    """A server on a free port, with everything."""
+    """Start a server on a free port, with the tools and the model above."""
     gates = Gates()
     runtime = Runtime(tools(gates), model=held_model(gates) if talks else None, store=store)
     async with runtime, mounted(runtime, gates) as made:
@@ -181,7 +181,7 @@ async def site(store: str = "memory://", *, talks: bool = True) -> AsyncGenerato
 
 @asynccontextmanager
 async def mounted(runtime: Runtime, gates: Gates | None = None) -> AsyncGenerator[Site]:
-    """A server on a free port, for a runtime that is open."""
+    """Start a server on a free port for an open runtime."""
     made = Site(runtime, gates or Gates())
 
     async def open_session(request: Request, session_id: str) -> Session:
@@ -200,17 +200,17 @@ async def mounted(runtime: Runtime, gates: Gates | None = None) -> AsyncGenerato
 
 
 class Page:
-    """A client that keeps its copy of the conversation as AG-UI says, for tests that need no foreign one."""
+    """A client that keeps its copy of the conversation as AG-UI specifies."""
 
     def __init__(self, site: Site | None = None, thread: str = "t") -> None:
         self._site = site
         self._thread = thread
         self.messages: list[dict[str, Any]] = []
         self.events: list[dict[str, Any]] = []
-        """Of the newest run."""
+        """The events of the newest run."""
 
     async def run(self, *messages: Any, **more: Any) -> dict[str, Any]:
-        """Run, and keep what comes. Returns the last event."""
+        """Run, and apply all events. Returns the last event."""
         assert self._site is not None
         body = self._site.input([*self.messages], *messages, thread=self._thread, **more)
         self.messages = body["messages"]
@@ -223,7 +223,7 @@ class Page:
     def take(self, event: dict[str, Any]) -> None:
         self.events.append(event)
         match event["type"]:
-            case "MESSAGES_SNAPSHOT":  # what it knows stays where it is, the rest is put after that
+            case "MESSAGES_SNAPSHOT":  # known messages keep their place, others are appended
                 new = {message["id"]: message for message in event["messages"]}
                 kept = [new.pop(message["id"]) for message in self.messages if message["id"] in new]
                 self.messages = [*kept, *new.values()]
@@ -249,7 +249,7 @@ class Page:
                 pass
 
     def _place(self, call_id: str) -> int:
-        """Where the result of a call belongs: after the call, and the results that are there."""
+        """Return the position of a call's result: after the call and the results that follow it."""
         for place, message in enumerate(self.messages):
             if any(call["id"] == call_id for call in message.get("toolCalls", ())):
                 place += 1
@@ -267,7 +267,7 @@ class Page:
 
     @property
     def results(self) -> dict[str, list[str]]:
-        """By call id, all results that it has."""
+        """All results of the client, by call id."""
         found: dict[str, list[str]] = {}
         for message in self.messages:
             if message["role"] == "tool":
@@ -275,12 +275,12 @@ class Page:
         return found
 
     def of(self, kind: str) -> list[dict[str, Any]]:
-        """The newest run's events of a kind."""
+        """Return the newest run's events of a kind."""
         return [event for event in self.events if event["type"] == kind]
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds of the newest run's events, runs of the same kind once."""
+        """The kinds of the newest run's events, with consecutive repeats once."""
         found: list[str] = []
         for event in self.events:
             if not found or found[-1] != event["type"]:

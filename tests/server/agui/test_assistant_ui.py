@@ -34,7 +34,7 @@ def calls(page: dict[str, Any]) -> list[dict[str, Any]]:
     return [part for message in page["messages"] for part in message["parts"] if "call" in part]
 
 
-async def test_h3_assistant_ui_talks_and_calls(assistant_ui_folder: Path) -> None:
+async def test_h3_assistant_ui_shows_text_and_calls(assistant_ui_folder: Path) -> None:
     async with site() as s, front_end(assistant_ui_folder, s.url) as ui:
         page = await ui.do(say='add {"a": 1, "b": 2}')
         assert page["errors"] == []
@@ -49,7 +49,7 @@ async def test_h3_assistant_ui_talks_and_calls(assistant_ui_folder: Path) -> Non
         assert len(calls(page)) == 1
 
 
-async def test_h3_m3_assistant_ui_approves(assistant_ui_folder: Path) -> None:
+async def test_h3_m3_assistant_ui_answers_an_interrupt(assistant_ui_folder: Path) -> None:
     async with site() as s, front_end(assistant_ui_folder, s.url) as ui:
         page = await ui.do(say='pay {"amount": 5}')
         assert page["errors"] == []
@@ -63,7 +63,7 @@ async def test_h3_m3_assistant_ui_approves(assistant_ui_folder: Path) -> None:
         assert texts(page)[-1][0] == "assistant"
 
 
-async def test_h3_assistant_ui_carries_out_tools_of_the_page(assistant_ui_folder: Path) -> None:
+async def test_h3_assistant_ui_runs_front_end_tools(assistant_ui_folder: Path) -> None:
     async with site() as s, front_end(assistant_ui_folder, s.url) as ui:
         page = await ui.do(say='confirm {"question": "sure?"}', tools=CONFIRM, system="The user looks at report.md.")
         assert page["errors"] == []
@@ -77,7 +77,7 @@ async def test_h3_assistant_ui_carries_out_tools_of_the_page(assistant_ui_folder
         assert session.client.context[0].value == "The user looks at report.md."
 
 
-async def test_h3_assistant_ui_sees_a_cancelled_run_end(assistant_ui_folder: Path) -> None:
+async def test_h3_assistant_ui_handles_a_cancelled_run(assistant_ui_folder: Path) -> None:
     async with site() as s, front_end(assistant_ui_folder, s.url) as ui:
         await ui.begin(say="slow")
         async with asyncio.timeout(20):

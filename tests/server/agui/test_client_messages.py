@@ -1,4 +1,4 @@
-"""A client's copy against the transcript, with what clients do to a stream: in the end both are the same (H3, M4)."""
+"""A client's copy of a conversation equals the transcript after every run, whatever it had before (H3, M4)."""
 
 import json
 from typing import Any
@@ -13,7 +13,7 @@ from tests.server.agui.stage import EVENT, Page
 
 
 class Transcript:
-    """Grows as a conversation's does: only at its end. Late results are calls of their own."""
+    """A transcript that grows at its end. Late results have their own calls."""
 
     def __init__(self) -> None:
         self.messages: list[ThreadMessage] = []
@@ -24,7 +24,7 @@ class Transcript:
         self.messages.append(ThreadMessage(identity or f"u{len(self.messages)}", "user", text))
 
     def says(self, text: str, calls: int) -> None:
-        while self.result():  # every call has its result before the model is asked again
+        while self.result():  # every call has its result before the next response of the model
             pass
         self.messages.append(
             ThreadMessage(f"a{len(self.messages)}", "assistant", text, [self._call("add") for _ in range(calls)])
@@ -60,7 +60,7 @@ class Transcript:
 
 
 class Client:
-    """A page, and the copy of what it has."""
+    """A page, and the server's model of its messages."""
 
     def __init__(self, messages: list[ThreadMessage]) -> None:
         self.page = Page()

@@ -1,4 +1,4 @@
-"""What a client sends along with a run: tools see all of it, the model what is meant for it (H3, T7)."""
+"""The context of a run: tools see all of it, and the model the part for the model (H3, T7)."""
 
 import json
 from collections.abc import AsyncIterator
@@ -20,13 +20,13 @@ FORWARDED = {"token": "sk-123", "callboard": {"context": {"Selected lines": [3, 
 
 @tool
 async def look(ctx: ToolContext) -> str:
-    """Tell what the client sent."""
+    """Return the client's context."""
     client = ctx.client
     return "nothing" if client is None else json.dumps([client.context, client.forwarded_props])
 
 
 def listening(heard: list[str | None]) -> FunctionModel:
-    """The offline model, which notes the instructions that it gets."""
+    """Return the offline model, which records its instructions."""
     offline = offline_model().stream_function
     assert offline is not None
 
@@ -61,7 +61,7 @@ async def test_h3_t7_context_reaches_tools_and_model_and_forwarded_props_the_too
         ], "it is one session's alone"
         assert heard == ["Be brief.", "Be brief."]
         await page.run("look {}")
-        assert heard[-1] == "Be brief.", "it is the newest run's"
+        assert heard[-1] == "Be brief.", "the context of the newest run"
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ async def test_h3_too_much_context_is_refused(sent: dict[str, Any], said: str) -
 
 
 @pytest.mark.parametrize("forwarded", [None, {}, [], "x", 5, {"callboard": None}, {"callboard": []}])
-async def test_h3_any_forwarded_props_are_taken(forwarded: Any) -> None:
+async def test_h3_any_forwarded_props_are_accepted(forwarded: Any) -> None:
     runtime = Runtime([look], model="offline")
     async with runtime, mounted(runtime) as s:
         end = await Page(s).run("look {}", forwardedProps=forwarded)

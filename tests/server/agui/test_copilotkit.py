@@ -28,7 +28,7 @@ def said(done: dict[str, Any]) -> list[tuple[str, str]]:
     return [(each["role"], each["content"]) for each in done["messages"] if each.get("content")]
 
 
-async def test_h3_copilotkit_talks_and_calls(copilotkit_folder: Path) -> None:
+async def test_h3_copilotkit_shows_text_and_calls(copilotkit_folder: Path) -> None:
     async with site() as s, front_end(copilotkit_folder, s.url) as ui:
         done = await ui.do(messages=user('add {"a": 1, "b": 2}'), context=[{"description": "d", "value": "v"}])
         assert done["error"] is None
@@ -44,7 +44,7 @@ async def test_h3_copilotkit_talks_and_calls(copilotkit_folder: Path) -> None:
         assert [text for role, text in said(done) if role == "user"] == heard
 
 
-async def test_h3_m3_copilotkit_approves_and_carries_out_tools_of_the_page(copilotkit_folder: Path) -> None:
+async def test_h3_m3_copilotkit_answers_an_interrupt_and_runs_front_end_tools(copilotkit_folder: Path) -> None:
     async with site() as s, front_end(copilotkit_folder, s.url) as ui:
         done = await ui.do(messages=user('pay {"amount": 5}'))
         assert (done["error"], done["finished"]["outcome"]) == (None, "interrupt")
@@ -64,7 +64,7 @@ async def test_h3_m3_copilotkit_approves_and_carries_out_tools_of_the_page(copil
         ]
 
 
-async def test_h3_copilotkit_sees_a_cancelled_run_end(copilotkit_folder: Path) -> None:
+async def test_h3_copilotkit_handles_a_cancelled_run(copilotkit_folder: Path) -> None:
     async with site() as s, front_end(copilotkit_folder, s.url) as ui:
         await ui.begin(messages=user("slow"))
         async with asyncio.timeout(20):

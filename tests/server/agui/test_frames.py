@@ -1,4 +1,4 @@
-"""Every frame is what the protocol's own models would write (H3)."""
+"""Every frame equals that of the protocol's own models (H3)."""
 
 import json
 from typing import Any
@@ -43,7 +43,7 @@ FRAMES = [
 
 
 def extras(value: Any) -> list[str]:
-    """Fields that the protocol does not know, anywhere."""
+    """Return the names of unknown fields at any depth."""
     if isinstance(value, BaseModel):
         found = list(value.model_extra or {})
         return found + [name for each in type(value).model_fields for name in extras(getattr(value, each))]
@@ -51,10 +51,10 @@ def extras(value: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("frame", FRAMES, ids=lambda frame: json.loads(frame.split(b"\n\n")[0][6:])["type"])
-def test_h3_a_frame_reads_as_its_model_and_back(frame: bytes) -> None:
+def test_h3_frame_equals_that_of_its_model(frame: bytes) -> None:
     assert frame.endswith(b"\n\n")
     for part in frame.removesuffix(b"\n\n").split(b"\n\n"):
-        assert part.count(b"\n") == 0, "one line, whatever is in it"
+        assert part.count(b"\n") == 0, "a frame is one line, whatever its data"
         written = json.loads(part.removeprefix(b"data: "))
         event = EVENT.validate_python(written)
         assert extras(event) == []

@@ -1,4 +1,4 @@
-"""Which messages of a client are new, and under which ids a page sees them: ids decide, not words or places (H3)."""
+"""New messages of a client, and the ids of messages: they are identified by ids, not by text or position (H3)."""
 
 import asyncio
 from pathlib import Path
@@ -26,15 +26,15 @@ async def heard(s: Site, thread: str = "t") -> list[str]:
     return [each["text"] for each in await (await s.session(thread)).messages() if each["role"] == "user"]
 
 
-# What is new
+# New messages
 
 
 @pytest.mark.parametrize("kept", [0, 1, 2])
-async def test_h3_the_same_words_under_a_new_id_are_a_new_message(kept: int) -> None:
+async def test_h3_same_text_with_a_new_id_is_a_new_message(kept: int) -> None:
     async with site() as s:
         page = Page(s)
         for text in ("yes", "no", "yes", "yes"):
-            page.messages = page.messages[len(page.messages) - kept :]  # the page has cut its history
+            page.messages = page.messages[len(page.messages) - kept :]  # the page has dropped older messages
             end = await page.run(text)
             assert end["outcome"] == {"type": "success"}
         assert await heard(s) == ["yes", "no", "yes", "yes"]
@@ -51,7 +51,7 @@ async def test_h3_a_client_may_choose_any_id(identity: str) -> None:
         assert [each["role"] for each in page.messages[-2:]] == ["user", "assistant"]
 
 
-async def test_h3_an_id_that_the_server_gave_to_another_message_is_a_new_message_of_the_user() -> None:
+async def test_h3_user_message_may_have_the_id_of_another_message() -> None:
     async with site() as s:
         page = Page(s)
         await page.run(user("u0", ADD))
@@ -62,7 +62,7 @@ async def test_h3_an_id_that_the_server_gave_to_another_message_is_a_new_message
         assert await heard(s) == [ADD, "hello"]
 
 
-async def test_h3_one_id_twice_with_the_same_text_is_one_message() -> None:
+async def test_h3_repeated_id_with_the_same_text_is_one_message() -> None:
     async with site() as s:
         async with asyncio.timeout(5):
             events = await s.run(user("u", ADD), user("u", ADD))
@@ -70,7 +70,7 @@ async def test_h3_one_id_twice_with_the_same_text_is_one_message() -> None:
         assert await heard(s) == [ADD]
 
 
-async def test_h3_one_id_twice_with_two_texts_is_refused_at_once_and_nothing_is_taken() -> None:
+async def test_h3_repeated_id_with_another_text_is_refused_and_nothing_is_accepted() -> None:
     async with site() as s:
         async with asyncio.timeout(5):
             events = await s.run(user("u", ADD), user("u", "hello"))
@@ -80,7 +80,7 @@ async def test_h3_one_id_twice_with_two_texts_is_refused_at_once_and_nothing_is_
 
 
 @pytest.mark.parametrize("window", [1, 200])
-async def test_h3_an_id_that_was_taken_cannot_say_something_else(tmp_path: Path, window: int) -> None:
+async def test_h3_accepted_id_with_another_text_is_refused(tmp_path: Path, window: int) -> None:
     store = f"sqlite:///{tmp_path / 'callboard.db'}"
     wanted = {"forwardedProps": {"callboard": {"messages": window}}}
     async with site(store) as s:
@@ -96,11 +96,11 @@ async def test_h3_an_id_that_was_taken_cannot_say_something_else(tmp_path: Path,
         assert await heard(s) == [ADD, "hello"]
 
 
-async def test_h3_a_message_that_was_added_while_a_run_went_on_is_taken_by_the_next() -> None:
+async def test_h3_message_that_was_added_during_a_run_is_accepted_by_the_next() -> None:
     async with site() as s:
         page = Page(s)
         await page.run(user("u0", ADD))
-        page.messages.insert(1, user("u1", "hello"))  # before what the model said meanwhile
+        page.messages.insert(1, user("u1", "hello"))  # before the model's newest message
         end = await page.run()
         assert end["outcome"] == {"type": "success"}
         assert await heard(s) == [ADD, "hello"]
@@ -108,23 +108,23 @@ async def test_h3_a_message_that_was_added_while_a_run_went_on_is_taken_by_the_n
         assert page.messages[-2]["id"] == "u1", "the page has the order of the transcript"
 
 
-async def test_h3_a_conversation_that_was_held_elsewhere_is_not_held_again() -> None:
+async def test_h3_messages_of_another_conversation_are_ignored() -> None:
     async with site() as s:
         page = Page(s)
         page.messages = [user("x0", 'pay {"amount": 5}'), assistant("x1", "Paid.")]
         end = await page.run(user("u0", "hello"))
         assert end["outcome"] == {"type": "success"}
         assert await heard(s) == ["hello"]
-        assert page.messages[0]["id"] == "u0", "the page has what the thread has"
+        assert page.messages[0]["id"] == "u0", "the page has the messages of the thread"
 
 
-async def test_h3_a_message_that_is_not_taken_is_no_success() -> None:
+async def test_h3_run_whose_only_message_is_ignored_fails() -> None:
     async with site() as s:
         page = Page(s)
         end = await page.run(user("u0", "hello"), assistant("x1", "A placeholder of the page."))
         assert (end["type"], end["code"]) == ("RUN_ERROR", "message_not_taken")
         assert await heard(s) == []
-        end = await page.run(user("u0", "hello"))  # which now stands after it
+        end = await page.run(user("u0", "hello"))  # which is now after it
         assert end["outcome"] == {"type": "success"}
         assert await heard(s) == ["hello"]
 
@@ -137,17 +137,17 @@ async def test_h3_an_empty_placeholder_of_the_page_is_no_message() -> None:
 
 
 @pytest.mark.parametrize("identity", ["", "x" * 201, "a\nb"])
-async def test_h3_an_id_that_cannot_be_one_is_refused(identity: str) -> None:
+async def test_h3_invalid_message_id_is_refused(identity: str) -> None:
     async with site() as s:
         events = await s.run(user(identity, "hello"))
         assert (events[-1]["type"], events[-1]["code"]) == ("RUN_ERROR", "run_refused")
         assert await heard(s) == []
 
 
-# How many
+# Limits
 
 
-async def test_h3_many_messages_are_taken_in_one_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_h3_many_messages_are_stored_in_one_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with site(f"sqlite:///{tmp_path / 'callboard.db'}") as s:
         session = await s.session()
         writes: list[int] = []
@@ -165,7 +165,7 @@ async def test_h3_many_messages_are_taken_in_one_write(tmp_path: Path, monkeypat
         assert await heard(s) == [f"message {n}" for n in range(50)]
 
 
-async def test_h3_too_many_messages_are_refused_and_none_is_taken(tmp_path: Path) -> None:
+async def test_h3_too_many_messages_are_refused_and_none_is_accepted(tmp_path: Path) -> None:
     async with site(f"sqlite:///{tmp_path / 'callboard.db'}") as s:
         async with asyncio.timeout(10):
             events = await s.run(*[user(f"u{n}", f"message {n}") for n in range(2_000)])
@@ -177,7 +177,7 @@ async def test_h3_too_many_messages_are_refused_and_none_is_taken(tmp_path: Path
 # Ids that pages see
 
 
-async def test_h3_ids_are_the_same_in_every_page_and_after_every_reload(tmp_path: Path) -> None:
+async def test_h3_ids_are_the_same_for_every_page_and_after_a_restart(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'callboard.db'}"
     async with site(store) as s:
         page, other = Page(s), Page(s)
@@ -203,7 +203,7 @@ async def test_h3_ids_are_the_same_in_every_page_and_after_every_reload(tmp_path
         assert [each["id"] for each in reloaded.messages] == ids
 
 
-async def test_h3_a_page_that_was_streamed_to_has_the_ids_of_one_that_was_opened_later() -> None:
+async def test_h3_streamed_messages_have_the_ids_of_the_snapshot() -> None:
     async with site() as s:
         s.gates["speak"].set()
         page, other = Page(s), Page(s)
@@ -212,4 +212,4 @@ async def test_h3_a_page_that_was_streamed_to_has_the_ids_of_one_that_was_opened
         await other.run()
         assert [each["id"] for each in other.messages] == [each["id"] for each in page.messages]
         await page.run()
-        assert page.kinds == ["RUN_STARTED", "RUN_FINISHED"], "it has everything"
+        assert page.kinds == ["RUN_STARTED", "RUN_FINISHED"], "nothing is missing"

@@ -1,10 +1,11 @@
-"""Runs at moments at which something else happens too: none of it is told twice, lost, or waited for in vain (H3)."""
+"""Runs that race with other events: nothing is sent twice, lost, or waited for in vain (H3)."""
 
 import asyncio
 import json
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
 from ag_ui.core import RunAgentInput
@@ -12,7 +13,8 @@ from ag_ui.core import RunAgentInput
 from callboard import Runtime, Session
 from callboard.protocols.agui.run import Run
 from callboard.protocols.agui.run_request import parse_run_request
-from callboard.protocols.agui.thread import Thread, Threads
+from callboard.protocols.agui.thread import Thread
+from callboard.sessions.live_session import LiveSession
 from callboard.sessions.session import live_session
 from tests.server.agui.stage import Page, Site, site
 
@@ -20,7 +22,7 @@ pytestmark = pytest.mark.anyio
 
 
 def begin(s: Site, thread: Thread, session: Session, *messages: Any, **more: Any) -> AsyncGenerator[bytes]:
-    """A run without a connection, which goes on when its next frames are asked for."""
+    """Start a run without a connection. It continues when its next frames are requested."""
     run_request = parse_run_request(RunAgentInput.model_validate(s.input(*messages, thread=session.id, **more)))
     return Run(live_session(session), thread, run_request).stream()
 
@@ -43,7 +45,7 @@ async def read_all(page: Page, events: AsyncGenerator[dict[str, Any]]) -> None:
 
 
 async def ended(session: Session, turns: int) -> None:
-    """Return when so many turns are finished."""
+    """Wait until so many turns are finished."""
     async with asyncio.timeout(10):
         async for event in session.events(0):
             turns -= event.kind == "turn_finished"
@@ -52,21 +54,21 @@ async def ended(session: Session, turns: int) -> None:
 
 
 def said(page: Page) -> list[str]:
-    """What was streamed, message by message."""
+    """Return the streamed texts by message."""
     found: dict[str, str] = {}
     for event in page.of("TEXT_MESSAGE_CONTENT"):
         found[event["messageId"]] = found.get(event["messageId"], "") + event["delta"]
     return list(found.values())
 
 
-async def test_h3_a_message_that_is_finished_when_its_pieces_are_read_is_sent_once() -> None:
+async def test_h3_message_that_ends_before_its_deltas_are_read_is_sent_once() -> None:
     async with site() as s:
         session, page = await s.session(), Page()
         frames = begin(s, Thread(), session, "slow {}")
         while not page.of("TOOL_CALL_END"):
             take(page, await anext(frames))
         s.gates["slow"].set()
-        await ended(session, 1)  # while the client reads nothing
+        await ended(session, 1)  # while the client does not read
         await the_rest(page, frames)
         assert said(page) == ["slow gives at last."]
         assert page.events[-1]["outcome"] == {"type": "success"}
@@ -85,10 +87,10 @@ async def test_h3_input_during_a_late_result_is_answered_and_sent_once() -> None
         while not session.board.has_readers:  # noqa: ASYNC110 - it begins to read in its own time
             await asyncio.sleep(0)
         s.gates["x"].set()
-        await ended(session, 2)  # the late result is told, and the run has heard its pieces
+        await ended(session, 2)  # the late result is delivered, and the run has received its deltas
         thread.starting.release()
         await reading
-        assert said(page) == ["add gives 3."], "what was said before is in the snapshot"
+        assert said(page) == ["add gives 3."], "earlier messages are in the snapshot"
         assert "built x" in str(page.of("MESSAGES_SNAPSHOT"))
         assert page.events[-1]["outcome"] == {"type": "success"}
 
@@ -126,7 +128,7 @@ async def users(s: Site, thread: str = "t") -> list[str]:
     return [each["text"] for each in await (await s.session(thread)).messages() if each["role"] == "user"]
 
 
-async def test_h3_a_message_that_is_sent_to_two_servers_is_taken_once(tmp_path: Path) -> None:
+async def test_h3_message_to_two_servers_is_accepted_once(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'callboard.db'}"
     async with site(store) as here, site(store) as there:
         speaking = asyncio.ensure_future(here.run("speak"))
@@ -150,7 +152,7 @@ async def test_h3_a_message_that_is_sent_to_two_servers_is_taken_once(tmp_path: 
         assert await users(there) == ["speak", 'add {"a": 1, "b": 2}']
 
 
-async def test_h3_a_message_that_was_told_is_known_by_its_id_alone(tmp_path: Path) -> None:
+async def test_h3_delivered_message_is_recognized_by_its_id(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'callboard.db'}"
     async with site(store) as s:
         await s.run('add {"a": 1, "b": 2}')
@@ -159,21 +161,21 @@ async def test_h3_a_message_that_was_told_is_known_by_its_id_alone(tmp_path: Pat
             await read_all(Page(), events)
     async with site(store) as s:
         page = Page()
-        async with s.streaming(again) as events:  # which is not where it stands in the transcript
+        async with s.streaming(again) as events:  # which is not its position in the transcript
             await read_all(page, events)
         assert page.kinds == ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
         assert await users(s) == ['add {"a": 1, "b": 2}', 'add {"a": 3, "b": 4}']
         again["threadId"] = "other"
         async with s.streaming(again) as events:
             await read_all(page, events)
-        assert await users(s, "other") == ['add {"a": 3, "b": 4}'], "ids are a thread's own"
+        assert await users(s, "other") == ['add {"a": 3, "b": 4}'], "ids belong to their thread"
 
 
-async def test_e1_a_thread_keeps_no_session() -> None:
-    threads = Threads()
+async def test_e1_thread_does_not_keep_its_session_in_memory() -> None:
+    threads: WeakKeyDictionary[LiveSession, Thread] = WeakKeyDictionary()  # as the endpoint has it
     async with Runtime() as runtime:
         session = live_session(await runtime.open("s", user_id="u"))
-        thread = threads.of(session)
+        thread = threads.setdefault(session, Thread())
         with thread.lending(session, []):
-            assert threads.of(session) is thread
-        assert session not in vars(thread).values(), "else it would be kept for ever, by what is kept for it"
+            assert threads.setdefault(session, Thread()) is thread
+        assert session not in vars(thread).values(), "or the session would never leave memory"

@@ -22,7 +22,7 @@ CONFIRM = {
 
 
 def results(done: Done) -> dict[str, list[str]]:
-    """By call id, all results that the client has."""
+    """Return all results of the client by call id."""
     found: dict[str, list[str]] = {}
     for message in done.messages:
         if message["role"] == "tool":
@@ -31,12 +31,12 @@ def results(done: Done) -> dict[str, list[str]]:
 
 
 def is_old(client_folder: Path) -> bool:
-    """Whether it is a client from before 1.0."""
+    """Whether the client is older than 1.0."""
     return "0_0_59" in client_folder.name
 
 
 def waiting_calls(done: Done) -> list[str]:
-    """The calls that have no result, as a client finds them out that is not told."""
+    """Return the calls without a result, as an old client finds them."""
     calls = [call["id"] for message in done.messages for call in message.get("toolCalls", ())]
     return [call_id for call_id in calls if call_id not in results(done)]
 
@@ -60,7 +60,7 @@ async def test_h3_text_calls_and_results(client_folder: Path) -> None:
         s.gates["speak"].set()
         done = await client.run("speak")
         assert done.said[-1] == ("assistant", "One, two, “three”\n\n.")
-        assert done.kinds.count("MESSAGES_SNAPSHOT") == 0, "the client had everything already"
+        assert done.kinds.count("MESSAGES_SNAPSHOT") == 0, "the client lacked nothing"
         [stored] = [
             each["text"] for each in await (await s.session()).messages() if each.get("text", "").startswith("One")
         ]
@@ -90,7 +90,7 @@ async def test_h3_m3_interrupt_and_resume(client_folder: Path, payload: Any, sta
         done = await client.run(answers=answer(done, payload, status))
         assert done.outcome == "success"
         assert (done.pending, done.complaints) == ([], [])
-        assert "TOOL_CALL_START" not in done.kinds, "the call is the one that was interrupted"
+        assert "TOOL_CALL_START" not in done.kinds, "the interrupted call continues"
         assert done.kinds.count("TOOL_CALL_RESULT") == 1
         [[content]] = results(done).values()
         assert result in content
@@ -98,10 +98,10 @@ async def test_h3_m3_interrupt_and_resume(client_folder: Path, payload: Any, sta
             resume=[{"interruptId": run_request["id"], "status": "resolved", "payload": {"approved": True}}]
         )
         assert again.outcome == "success"
-        assert again.said == done.said, "who resumes twice resumes once"
+        assert again.said == done.said, "a repeated resume has no effect"
 
 
-async def test_h3_m3_an_answer_of_a_given_form(client_folder: Path) -> None:
+async def test_h3_m3_answer_with_a_schema(client_folder: Path) -> None:
     async with site() as s, real_client(client_folder, s.url) as client:
         done = await client.run('choose {"why": "the wall"}')
         [run_request] = done.pending
@@ -131,7 +131,7 @@ async def test_h3_two_interrupts_are_answered_together(client_folder: Path) -> N
         assert await session.requests() == []
 
 
-async def test_h3_tools_of_the_page(client_folder: Path) -> None:
+async def test_h3_front_end_tools(client_folder: Path) -> None:
     async with site() as s, real_client(client_folder, s.url) as client:
         done = await client.run('confirm {"question": "sure?"}', tools=[CONFIRM])
         assert done.outcome == "success"
@@ -144,13 +144,13 @@ async def test_h3_tools_of_the_page(client_folder: Path) -> None:
         assert results(done) == {call_id: ['{"sure": true}']}
         assert done.said[-1][0] == "assistant"
         assert "sure" in done.said[-1][1]
-        assert "TOOL_CALL_RESULT" not in done.kinds, "the page has its own result already"
+        assert "TOOL_CALL_RESULT" not in done.kinds, "the page already has its own result"
 
 
 async def test_h3_errors_reach_the_client(client_folder: Path) -> None:
     async with site() as s, real_client(client_folder, s.url) as client:
         done = await client.run("broken")
-        assert done.outcome == "success", "a call that fails is no failed run"
+        assert done.outcome == "success", "a failed call does not fail the run"
         [[content]] = results(done).values()
         assert "hidden" not in content
         done = await client.run("fail")
@@ -159,14 +159,14 @@ async def test_h3_errors_reach_the_client(client_folder: Path) -> None:
         assert "sk-123" not in str(done.events)
         assert done.said[-1] == ("assistant", "So far. ")
         done = await client.run('add {"a": 2, "b": 2}')
-        assert done.outcome == "success", "the thread goes on after an error"
+        assert done.outcome == "success", "the thread continues after an error"
 
 
-async def test_h3_a_client_that_leaves_in_the_middle_comes_back(client_folder: Path) -> None:
+async def test_h3_client_that_disconnected_can_continue(client_folder: Path) -> None:
     async with site() as s, real_client(client_folder, s.url) as client:
         await client.run("speak", leaveAt="TEXT_MESSAGE_CONTENT")
         session = await s.session()
-        assert session.is_processing, "the turn goes on"
+        assert session.is_processing, "the turn continues"
         s.gates["speak"].set()
         async for event in session.events(0):
             if event.kind == "turn_finished":
@@ -184,7 +184,7 @@ async def test_h3_a_client_that_leaves_in_the_middle_comes_back(client_folder: P
         assert [text for role, text in done.said if role == "user"] == ["speak", 'add {"a": 1, "b": 1}']
 
 
-async def test_h3_a_page_that_is_opened_anew_sees_a_turn_that_runs(client_folder: Path) -> None:
+async def test_h3_new_page_follows_a_running_turn(client_folder: Path) -> None:
     async with site() as s, real_client(client_folder, s.url) as client:
         await client.run("speak", leaveAt="TEXT_MESSAGE_CONTENT")
         await client.start(agent="two")
@@ -201,7 +201,7 @@ async def test_h3_m4_progress_acknowledgement_and_late_result(client_folder: Pat
         done = await client.run('build {"what": "a"}')
         assert done.outcome == "success"
         [[content]] = results(done).values()
-        assert '"status":"started"' in content.replace(" ", ""), "the acknowledgement is the call's one result"
+        assert '"status":"started"' in content.replace(" ", ""), "the acknowledgement is the only result of the call"
         s.gates["speak"].clear()
         await client.start("speak")
         await s.gates["speaking"].wait()
@@ -235,11 +235,11 @@ async def test_h3_a_cancelled_run(client_folder: Path) -> None:
         await s.gates["slow began"].wait()
         assert await (await s.session()).interrupt()
         done = await client.end()
-        if is_old(client_folder):  # which has no such outcome
+        if is_old(client_folder):  # which does not know the outcome
             assert (done.outcome, done.result) == ("success", {"status": "cancelled"})
         else:
             assert done.outcome == "cancelled"
-        assert [len(each) for each in results(done).values()] == [1], "the call that was stopped has its result"
+        assert [len(each) for each in results(done).values()] == [1], "the stopped call has a result"
         done = await client.run('add {"a": 1, "b": 1}')
         assert done.outcome == "success"
 
@@ -248,7 +248,7 @@ async def test_h3_m7_two_pages_of_one_thread(client_folder: Path) -> None:
     async with site() as s, real_client(client_folder, s.url) as client:
         await client.run('pay {"amount": 5}')
         other = await client.run('add {"a": 1, "b": 2}', agent="two")
-        assert other.outcome == "success", "who writes while a person is asked is answered"
+        assert other.outcome == "success", "a message is answered while a request is open"
         [waiting] = [
             content for content in (each for found in results(other).values() for each in found) if "waiting" in content
         ]

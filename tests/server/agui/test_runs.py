@@ -1,4 +1,4 @@
-"""Runs over HTTP: what is taken, what is refused, and what a client that missed something is told (H3, M3, M4, M7)."""
+"""Runs over HTTP: accepted and refused input, and clients that have missed events (H3, M3, M4, M7)."""
 
 import asyncio
 from pathlib import Path
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 CONFIRM: dict[str, Any] = {"name": "confirm", "description": "Ask in the page.", "parameters": {"type": "object"}}
 
 
-async def test_h3_pieces_of_text_come_as_the_model_says_them() -> None:
+async def test_h3_text_deltas_are_sent_as_the_model_streams_them() -> None:
     async with site() as s, s.streaming(s.input("speak")) as events:
         seen: list[str] = []
         async for event in events:
@@ -40,11 +40,11 @@ async def test_h3_a_client_that_disconnects_leaves_no_reader() -> None:
         async with asyncio.timeout(20):
             while session.board.has_readers:  # noqa: ASYNC110 - there is no signal for a closed connection
                 await asyncio.sleep(0.01)
-        assert session.is_processing, "the turn goes on"
+        assert session.is_processing, "the turn continues"
         s.gates["speak"].set()
 
 
-async def test_h3_what_a_client_missed_is_told_once() -> None:
+async def test_h3_missed_messages_are_sent_once() -> None:
     async with site() as s:
         session = await s.session()
         await session.say('add {"a": 1, "b": 2}')
@@ -54,23 +54,25 @@ async def test_h3_what_a_client_missed_is_told_once() -> None:
         assert page.kinds == ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
         assert [each["role"] for each in page.messages] == ["user", "assistant", "tool", "assistant"]
         await page.run()
-        assert page.kinds == ["RUN_STARTED", "RUN_FINISHED"], "it has everything"
+        assert page.kinds == ["RUN_STARTED", "RUN_FINISHED"], "nothing is missing"
 
 
-async def test_h3_a_message_that_is_sent_again_is_taken_once() -> None:
+async def test_h3_repeated_message_is_accepted_once() -> None:
     async with site() as s:
         body = s.input('add {"a": 1, "b": 2}')
-        for _ in range(2):  # the second time the client has not seen the first answer
+        for _ in range(2):  # the second time without the response to the first
             async with s.streaming(body) as events:
                 [event async for event in events]
         users = [each["text"] for each in await (await s.session()).messages() if each["role"] == "user"]
         assert users == ['add {"a": 1, "b": 2}']
         page = Page(s)
         await page.run(body["messages"], 'add {"a": 1, "b": 2}')
-        assert [each["role"] for each in page.messages].count("user") == 2, "the same words again are another message"
+        assert [each["role"] for each in page.messages].count("user") == 2, (
+            "the same text with another id is another message"
+        )
 
 
-async def test_h3_a_message_is_known_after_a_restart(tmp_path: Path) -> None:
+async def test_h3_message_is_recognized_after_a_restart(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'callboard.db'}"
     async with site(store) as s:
         body = s.input('add {"a": 1, "b": 2}')
@@ -84,7 +86,7 @@ async def test_h3_a_message_is_known_after_a_restart(tmp_path: Path) -> None:
         assert users == ['add {"a": 1, "b": 2}']
 
 
-async def test_h3_a_clients_history_is_not_believed() -> None:
+async def test_h3_forged_history_of_a_client_is_ignored() -> None:
     async with site() as s:
         page = Page(s)
         await page.run('pay {"amount": 5}')
@@ -100,11 +102,13 @@ async def test_h3_a_clients_history_is_not_believed() -> None:
         assert "admin" not in told
         assert "believe me" not in told
         assert "Obey" not in told
-        assert [each["content"] for each in page.messages if each["role"] == "system"] == ["Obey."], "its own to keep"
+        assert [each["content"] for each in page.messages if each["role"] == "system"] == ["Obey."], (
+            "a client keeps its own system messages"
+        )
         assert "believe me" not in str(page.messages)
 
 
-async def test_h3_m3_an_approval_waits_over_a_restart_and_runs_once(tmp_path: Path) -> None:
+async def test_h3_m3_approval_survives_a_restart_and_its_call_runs_once(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'callboard.db'}"
     async with site(store) as s:
         page = Page(s)
@@ -119,7 +123,7 @@ async def test_h3_m3_an_approval_waits_over_a_restart_and_runs_once(tmp_path: Pa
         assert end["outcome"]["type"] == "success"
         assert again.results == {run_request["toolCallId"]: ["paid 5"]}
         assert (await again.run(resume=resume))["outcome"] == {"type": "success"}
-        assert again.kinds == ["RUN_STARTED", "RUN_FINISHED"], "nothing happens twice"
+        assert again.kinds == ["RUN_STARTED", "RUN_FINISHED"], "a repeat has no effect"
         assert again.results == {run_request["toolCallId"]: ["paid 5"]}
 
 
@@ -135,7 +139,7 @@ async def test_h3_m3_an_approval_waits_over_a_restart_and_runs_once(tmp_path: Pa
         ({"approved": True, "editedArgs": {"amount": 1, "to": "me"}}, "answer_invalid"),
     ],
 )
-async def test_h3_m3_a_wrong_answer_leaves_the_request_open(payload: Any, code: str) -> None:
+async def test_h3_m3_invalid_answer_leaves_the_request_open(payload: Any, code: str) -> None:
     async with site() as s:
         page = Page(s)
         await page.run('pay {"amount": 5}')
@@ -145,7 +149,7 @@ async def test_h3_m3_a_wrong_answer_leaves_the_request_open(payload: Any, code: 
         assert [row.id for row in await (await s.session()).requests()] == [run_request["id"]]
 
 
-async def test_h3_an_interrupt_of_another_thread_is_not_there() -> None:
+async def test_h3_interrupt_of_another_thread_is_not_found() -> None:
     async with site() as s:
         page = Page(s)
         await page.run('pay {"amount": 5}')
@@ -156,7 +160,7 @@ async def test_h3_an_interrupt_of_another_thread_is_not_there() -> None:
         assert len(await (await s.session()).requests()) == 1
 
 
-async def test_h3_half_of_the_answers_leave_the_rest_open() -> None:
+async def test_h3_unanswered_interrupts_stay_open() -> None:
     async with site() as s:
         page = Page(s)
         await page.run('pay {"amount": 1} and pay {"amount": 2}')
@@ -185,7 +189,7 @@ async def test_h3_a_resumed_run_counts_only_its_own_tokens() -> None:
 # Tools of the page
 
 
-async def test_h3_a_page_that_fails_says_so_and_two_calls_are_answered_in_any_order() -> None:
+async def test_h3_front_end_tools_may_fail_and_finish_in_any_order() -> None:
     async with site() as s:
         page = Page(s)
         both = 'confirm {"n": 1} and confirm {"n": 2}'
@@ -206,7 +210,7 @@ async def test_h3_a_page_that_fails_says_so_and_two_calls_are_answered_in_any_or
         assert str(told[one]).replace(" ", "") == "[1,2]"
 
 
-async def test_h3_a_page_that_is_opened_anew_can_answer_a_call_of_its_tool() -> None:
+async def test_h3_new_page_can_answer_a_front_end_call() -> None:
     async with site() as s:
         await Page(s).run("confirm {}", tools=[CONFIRM])
         page = Page(s)
@@ -218,7 +222,7 @@ async def test_h3_a_page_that_is_opened_anew_can_answer_a_call_of_its_tool() -> 
 
 
 @pytest.mark.parametrize("brought", [[CONFIRM], []])
-async def test_h3_a_call_of_the_page_waits_over_a_restart(tmp_path: Path, brought: list[Any]) -> None:
+async def test_h3_front_end_call_survives_a_restart(tmp_path: Path, brought: list[Any]) -> None:
     store = f"sqlite:///{tmp_path / 'callboard.db'}"
     async with site(store) as s:
         page = Page(s)
@@ -230,7 +234,7 @@ async def test_h3_a_call_of_the_page_waits_over_a_restart(tmp_path: Path, brough
         end = await again.run({"id": "r", "role": "tool", "toolCallId": call_id, "content": "yes"}, tools=brought)
         assert end["outcome"] == {"type": "success"}
         assert again.results == {call_id: ["yes"]}
-        assert again.messages[-1]["role"] == "assistant", "the turn went on"
+        assert again.messages[-1]["role"] == "assistant", "the turn continued"
 
 
 async def test_h3_an_answer_to_an_unknown_tool_ends_the_run_and_is_stored(
@@ -258,10 +262,10 @@ async def test_h3_an_answer_to_an_unknown_tool_ends_the_run_and_is_stored(
                     break
         row = await live_session(session).calls.stored_call(call_id)
         assert row is not None
-        assert (row.status, row.value, row.document) == ("succeeded", b'"open"', None), "the secret is forgotten"
+        assert (row.status, row.value, row.document) == ("succeeded", b'"open"', None), "the secret is deleted"
 
 
-async def test_h3_m7_who_writes_instead_of_answering_is_answered() -> None:
+async def test_h3_m7_message_during_an_interrupt_is_answered() -> None:
     async with site() as s:
         page = Page(s)
         end = await page.run("confirm {}", tools=[CONFIRM])
@@ -304,7 +308,7 @@ async def test_h3_hostile_tools_are_refused(given: list[Any], said: str) -> None
         assert await (await s.session()).messages() == [], "nothing was done"
 
 
-async def test_h3_tools_of_a_page_are_only_in_its_session() -> None:
+async def test_h3_front_end_tools_are_visible_only_in_their_session() -> None:
     async with site() as s:
         await Page(s).run("confirm {}", tools=[CONFIRM])
         assert "confirm" not in (await s.session("other")).tools()
@@ -313,7 +317,7 @@ async def test_h3_tools_of_a_page_are_only_in_its_session() -> None:
         assert page.results == {}
 
 
-# What cannot be a run
+# Invalid runs
 
 
 @pytest.mark.parametrize(
@@ -332,7 +336,7 @@ async def test_h3_tools_of_a_page_are_only_in_its_session() -> None:
         (b'"' + b"x" * (9 * 1024 * 1024) + b'"', 413),
     ],
 )
-async def test_h3_what_is_no_run_is_refused(body: Any, status: int) -> None:
+async def test_h3_invalid_run_is_refused(body: Any, status: int) -> None:
     async with site() as s:
         response = await s.post(body)
         assert response.status_code == status
@@ -342,7 +346,7 @@ async def test_h3_what_is_no_run_is_refused(body: Any, status: int) -> None:
 
 
 @pytest.mark.parametrize("media_type", [None, "", "text/plain", "application/x-www-form-urlencoded", "multipart/json"])
-async def test_h3_a_body_that_does_not_say_it_is_json_is_refused(media_type: str | None) -> None:
+async def test_h3_body_without_a_json_media_type_is_refused(media_type: str | None) -> None:
     async with site() as s:
         response = await s.post(s.input("hello"), media_type)
         assert (response.status_code, response.json()["code"]) == (415, "media_type")
@@ -354,7 +358,7 @@ async def test_h3_a_media_type_may_have_parameters() -> None:
         assert (await s.post(s.input("hello"), "Application/JSON; charset=utf-8")).status_code == 200
 
 
-async def test_h3_a_thread_of_another_user_is_not_there() -> None:
+async def test_h3_thread_of_another_user_is_not_found() -> None:
     async with site() as s:
         await Page(s).run('add {"a": 1, "b": 2}')
         s.user = "mallory"
@@ -371,7 +375,7 @@ async def test_h3_a_thread_of_another_user_is_not_there() -> None:
         "  \n",
     ],
 )
-async def test_h3_what_is_not_text_is_refused(content: Any) -> None:
+async def test_h3_content_other_than_text_is_refused(content: Any) -> None:
     async with site() as s:
         page = Page(s)
         end = await page.run({"id": "m", "role": "user", "content": content})
@@ -388,19 +392,19 @@ async def test_h3_secrets_in_arguments_are_masked() -> None:
         assert "bob" in arguments
 
 
-async def test_h3_without_a_model_a_run_says_so() -> None:
+async def test_h3_run_without_a_model_is_an_error() -> None:
     async with site(talks=False) as s:
         end = await Page(s).run("hello")
         assert end["type"] == "RUN_ERROR"
         assert "no model" in end["message"]
 
 
-async def test_h3_a_run_that_nothing_answers_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_h3_run_without_a_turn_ends_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     async def kept(conversation: Conversation, texts: Any) -> int:
         return 0
 
     monkeypatch.setattr(run, "HEARTBEAT", 0.05)
-    monkeypatch.setattr(Conversation, "accept_inputs", kept)  # as if no process could begin a turn
+    monkeypatch.setattr(Conversation, "accept_inputs", kept)  # as if no process could start a turn
     async with site() as s:
         end = await Page(s).run("hello")
         assert (end["type"], end["code"]) == ("RUN_ERROR", "not_answered")

@@ -1,4 +1,4 @@
-"""What a run costs against the length of the conversation: the same from 10 turns to 5,000 (H3)."""
+"""The cost of a run does not depend on the length of the conversation, from 10 to 5,000 turns (H3)."""
 
 import asyncio
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ from tests.server.agui.stage import Page, Site, site
 pytestmark = pytest.mark.anyio
 
 SIZES = [100, 1_000, 5_000]
-"""Turns; each has four messages."""
+"""Turns, each with four messages."""
 
 
 async def grow(s: Site, turns: int, thread: str, text: str = "add gives 3.") -> None:
-    """Give a thread a conversation of so many turns."""
+    """Write a conversation of so many turns to a thread."""
 
     def entries() -> Iterator[bytes]:
         for turn in range(1, turns + 1):
@@ -35,11 +35,11 @@ async def grow(s: Site, turns: int, thread: str, text: str = "add gives 3.") -> 
 
     session = await s.session(thread)
     await live_session(session).ledger.write(Change(session.id, transcript=list(entries())))
-    await live_session(session).conversation().entries()  # which any turn must have read
+    await live_session(session).conversation().entries()  # as any turn does
 
 
 class Work:
-    """Counts what a run renders and sends."""
+    """Counts the messages and bytes that a run renders and sends."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.entries = self.sent = self.rendered = 0
@@ -68,7 +68,9 @@ class Work:
         return found
 
 
-async def test_h3_a_run_costs_the_same_however_long_the_conversation_is(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_h3_cost_of_a_run_does_not_depend_on_the_length_of_the_conversation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     work = Work(monkeypatch)
     costs: list[list[tuple[int, int, int]]] = []
     async with site() as s:
@@ -78,12 +80,12 @@ async def test_h3_a_run_costs_the_same_however_long_the_conversation_is(monkeypa
             page = Page(s, thread)
             work.take()
             found: list[tuple[int, int, int]] = []
-            await page.run()  # a page that is opened
+            await page.run()  # a new page
             assert page.kinds == ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
             assert len(page.messages) == WINDOW
             assert page.messages[-1]["content"] == "add gives 3."
             found.append(work.take())
-            await page.run()  # a page that has everything
+            await page.run()  # a page that lacks nothing
             assert page.kinds == ["RUN_STARTED", "RUN_FINISHED"]
             found.append(work.take())
             costs.append(found)
@@ -93,7 +95,7 @@ async def test_h3_a_run_costs_the_same_however_long_the_conversation_is(monkeypa
         assert rendered == 0
 
 
-async def test_h3_a_page_can_ask_for_more_messages_up_to_a_bound() -> None:
+async def test_h3_page_can_request_more_messages_up_to_a_limit() -> None:
     async with site() as s:
         await grow(s, 1_000, "t")
         page = Page(s)
@@ -101,9 +103,9 @@ async def test_h3_a_page_can_ask_for_more_messages_up_to_a_bound() -> None:
         assert 10 <= len(page.messages) <= 13
         await page.run(forwardedProps={"callboard": {"messages": MAX_WINDOW}})
         assert MAX_WINDOW <= len(page.messages) <= MAX_WINDOW + 3
-        assert page.messages[0]["role"] == "user", "the window begins where a message begins"
+        assert page.messages[0]["role"] == "user", "the window begins with a whole message"
         await page.run()
-        assert page.kinds == ["RUN_STARTED", "RUN_FINISHED"], "what it has from before the window is left alone"
+        assert page.kinds == ["RUN_STARTED", "RUN_FINISHED"], "messages before the window are kept"
         assert len(page.messages) >= MAX_WINDOW
 
 
@@ -115,7 +117,7 @@ async def test_h3_a_window_is_bounded_in_characters_too() -> None:
         assert 60 < len(page.messages) < 120, "some twenty answers of 50,000 characters"
 
 
-async def test_h3_a_page_with_a_long_copy_says_something_and_is_answered() -> None:
+async def test_h3_message_of_a_page_with_a_long_copy_is_answered() -> None:
     async with site() as s:
         page = Page(s)
         await grow(s, 300, "t")
@@ -127,10 +129,10 @@ async def test_h3_a_page_with_a_long_copy_says_something_and_is_answered() -> No
         assert "MESSAGES_SNAPSHOT" not in page.kinds
         end = await page.run('pay {"amount": 5}')
         assert end["outcome"]["type"] == "interrupt"
-        assert len(page.messages) == had + 4, "the snapshot before an interrupt takes nothing away"
+        assert len(page.messages) == had + 4, "the snapshot before an interrupt removes nothing"
 
 
-async def test_h3_a_long_transcript_is_read_without_holding_the_loop() -> None:
+async def test_h3_long_transcript_is_read_without_blocking_the_event_loop() -> None:
     async with site() as s:
         session = await s.session()
         turns = 0
@@ -146,4 +148,4 @@ async def test_h3_a_long_transcript_is_read_without_holding_the_loop() -> None:
         beside = asyncio.ensure_future(others())
         await live_session(session).conversation().entries()
         beside.cancel()
-        assert turns >= 30, "others run between two slices"
+        assert turns >= 30, "other tasks run between two slices"

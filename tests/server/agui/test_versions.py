@@ -1,4 +1,4 @@
-"""A run speaks the version of AG-UI that its client names, and the form from before 1.0 where it names none (H3)."""
+"""A run uses the AG-UI version that its client names, or the form before 1.0 without one (H3)."""
 
 import asyncio
 from typing import Any
@@ -15,7 +15,7 @@ NEW = ["1.0", "1.7", "2.0", "1.0.0", "next"]
 
 
 @pytest.mark.parametrize("version", OLD)
-async def test_h3_a_client_from_before_1_0_gets_no_outcome_that_it_refuses(version: str | None) -> None:
+async def test_h3_client_before_1_0_gets_only_outcomes_that_it_accepts(version: str | None) -> None:
     async with site() as s:
         page = Page(s)
         end = await page.run("confirm {}", tools=[CONFIRM], version=version)

@@ -1,7 +1,7 @@
-"""A real Chromium: how it is had, and how it is spoken to.
+"""A real Chromium: its installation, its process, and its protocol.
 
-It is spoken to in the Chrome DevTools Protocol over a pair of pipes, which needs neither a port nor a package. What a
-person does on a page is in `tab.py`.
+The tests use the Chrome DevTools Protocol over a pair of pipes, which needs neither a port nor a package. `tab.py` has
+the actions of a person on a page.
 """
 
 import fcntl
@@ -21,13 +21,13 @@ from tests.servers import Unavailable
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 DEADLINE = 20.0
-"""Seconds that anything may take before a test gives up."""
+"""Seconds after which a wait of a test fails."""
 INSTALLED_WITHIN = 300.0
 """Seconds that the installation may take."""
 
 FLAGS = (
     "--headless",
-    "--no-sandbox",  # it sees no page but ours, and root has no sandbox
+    "--no-sandbox",  # it loads only our page, and the sandbox does not work for root
     "--disable-gpu",
     "--disable-quic",
     "--disable-background-networking",
@@ -42,22 +42,25 @@ FLAGS = (
     "--remote-debugging-pipe",
 )
 
-Heard = Callable[[str, dict[str, Any]], object]
+OnEvent = Callable[[str, dict[str, Any]], object]
 
 
 def chromium() -> str:
-    """The program: that of `CHROMIUM`, one on the path, or Debian's package where we may install it."""
+    """Return the program, from `CHROMIUM` or the path. Root installs Debian's package if there is none.
+
+    Raises `Unavailable`.
+    """
     if named := os.environ.get("CHROMIUM"):
         return named
-    if (found := _on_the_path()) is None:
+    if (found := _find_on_path()) is None:
         _install()
-        found = _on_the_path()
+        found = _find_on_path()
     if found is None:
         raise Unavailable("there is no chromium on the path, and CHROMIUM does not name one")
     return found
 
 
-def _on_the_path() -> str | None:
+def _find_on_path() -> str | None:
     return next((found for name in NAMES if (found := shutil.which(name))), None)
 
 
@@ -74,53 +77,53 @@ def _install() -> None:
 
 
 class Refused(Exception):
-    """The browser cannot do what it was told to."""
+    """The browser refused a command."""
 
 
 class Browser:
-    """A browser that runs. Tabs hear what happens in them while anything is asked of it."""
+    """A running browser. Events are delivered to their tabs while a command or `wait` reads from the pipe."""
 
     def __init__(self, reading: int, writing: int) -> None:
         self._reading, self._writing = reading, writing
         self._rest = b""
         self._count = 0
-        self._hearing: dict[str, Heard] = {}
+        self._subscribers: dict[str, OnEvent] = {}
         self.version: str = self.call("Browser.getVersion")["product"]
 
     def call(self, method: str, tab: str | None = None, /, **params: Any) -> dict[str, Any]:
-        """Tell it something, the whole browser or one tab, and return what it says."""
+        """Send a command to the browser or to a tab. Returns the result; raises `Refused`."""
         self._count += 1
         number = self._count
-        told = {"id": number, "method": method, "params": params} | ({} if tab is None else {"sessionId": tab})
-        self._send(json.dumps(told).encode() + b"\0")
+        command = {"id": number, "method": method, "params": params} | ({} if tab is None else {"sessionId": tab})
+        self._send(json.dumps(command).encode() + b"\0")
         while True:
-            said = self._hear()
-            if said.get("id") == number:
-                if "error" in said:
-                    raise Refused(f"{method}: {said['error']['message']}")
-                return said["result"]
+            message = self._read_message()
+            if message.get("id") == number:
+                if "error" in message:
+                    raise Refused(f"{method}: {message['error']['message']}")
+                return message["result"]
 
     def wait(self, condition: Callable[[], object]) -> None:
-        """Listen until something holds that an event brings about."""
+        """Read events until a condition holds."""
         while not condition():
-            self._hear()
+            self._read_message()
 
-    def hearing(self, tab: str, heard: Heard) -> None:
-        """Have `heard` called with the name and the fields of every event of a tab."""
-        self._hearing[tab] = heard
+    def subscribe(self, tab: str, on_event: OnEvent) -> None:
+        """Call `on_event` with the name and the fields of every event of a tab."""
+        self._subscribers[tab] = on_event
 
-    def _hear(self) -> dict[str, Any]:
+    def _read_message(self) -> dict[str, Any]:
         while b"\0" not in self._rest:
             ready, _, _ = select.select([self._reading], [], [], DEADLINE + 5)
-            assert ready, "the browser says nothing any more"
+            assert ready, "the browser does not respond"
             data = os.read(self._reading, 1 << 20)
             assert data, "the browser has ended"
             self._rest += data
         line, _, self._rest = self._rest.partition(b"\0")
-        said = json.loads(line)
-        if "method" in said and (heard := self._hearing.get(said.get("sessionId", ""))):
-            heard(said["method"], said["params"])
-        return said
+        message = json.loads(line)
+        if "method" in message and (on_event := self._subscribers.get(message.get("sessionId", ""))):
+            on_event(message["method"], message["params"])
+        return message
 
     def _send(self, data: bytes) -> None:
         while data:
@@ -129,11 +132,11 @@ class Browser:
 
 @contextmanager
 def browsing() -> Generator[Browser]:
-    """A browser with an empty profile, which is gone afterwards. Raises `Unavailable`."""
+    """Start a browser with an empty profile, which is deleted afterwards. Raises `Unavailable`."""
     program = chromium()
     with tempfile.TemporaryDirectory(prefix="callboard-chromium-", ignore_cleanup_errors=True) as home:
-        theirs_in, ours_out = _pipe()
-        ours_in, theirs_out = _pipe()
+        child_in, own_out = _pipe()
+        own_in, child_out = _pipe()
         try:
             with open(os.path.join(home, "stderr"), "wb") as log:
                 process = os.posix_spawn(
@@ -141,34 +144,34 @@ def browsing() -> Generator[Browser]:
                     [program, *FLAGS, f"--user-data-dir={home}/profile", "about:blank"],
                     {**os.environ, "HOME": home},
                     file_actions=[
-                        (os.POSIX_SPAWN_DUP2, theirs_in, 3),  # where Chromium looks for them
-                        (os.POSIX_SPAWN_DUP2, theirs_out, 4),
+                        (os.POSIX_SPAWN_DUP2, child_in, 3),  # the descriptors that Chromium expects
+                        (os.POSIX_SPAWN_DUP2, child_out, 4),
                         (os.POSIX_SPAWN_DUP2, log.fileno(), 1),
                         (os.POSIX_SPAWN_DUP2, log.fileno(), 2),
                     ],
                     setpgroup=0,
                 )
         except OSError as error:
-            for each in (theirs_in, theirs_out, ours_in, ours_out):
+            for each in (child_in, child_out, own_in, own_out):
                 os.close(each)
             raise Unavailable(f"{program} cannot be started: {error.strerror}") from error
-        os.close(theirs_in)
-        os.close(theirs_out)
+        os.close(child_in)
+        os.close(child_out)
         try:
             try:
-                browser = Browser(ours_in, ours_out)
+                browser = Browser(own_in, own_out)
             except (AssertionError, OSError) as error:
-                with open(os.path.join(home, "stderr"), errors="replace") as said:
-                    raise Unavailable(f"{program} does not work: {said.read()[-500:]}") from error
+                with open(os.path.join(home, "stderr"), errors="replace") as stderr:
+                    raise Unavailable(f"{program} does not work: {stderr.read()[-500:]}") from error
             yield browser
         finally:
-            os.close(ours_in)
-            os.close(ours_out)  # it ends when its pipe is closed
-            _ended(process)
+            os.close(own_in)
+            os.close(own_out)  # Chromium exits when its pipe is closed
+            _wait_for_exit(process)
 
 
 def _pipe() -> tuple[int, int]:
-    """A pipe whose ends are none of the numbers that they get in the child."""
+    """Create a pipe with descriptors that differ from those in the child process."""
     ends = os.pipe()
     moved = tuple(fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in ends)
     for end in ends:
@@ -176,7 +179,7 @@ def _pipe() -> tuple[int, int]:
     return moved[0], moved[1]
 
 
-def _ended(process: int) -> None:
+def _wait_for_exit(process: int) -> None:
     deadline = time.monotonic() + 5
     while os.waitpid(process, os.WNOHANG)[0] == 0:
         if time.monotonic() > deadline:
@@ -185,4 +188,4 @@ def _ended(process: int) -> None:
             return
         time.sleep(0.01)
     with suppress(ProcessLookupError):
-        os.killpg(process, signal.SIGKILL)  # its helpers go with it
+        os.killpg(process, signal.SIGKILL)  # ends its child processes too

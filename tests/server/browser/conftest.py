@@ -1,4 +1,4 @@
-"""A browser for all tests, servers that live as long, and tabs in which nothing may go wrong unnoticed."""
+"""One browser and its servers for all tests, and tabs that fail a test if the browser reports an error."""
 
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
@@ -25,13 +25,13 @@ def browser() -> Generator[Browser]:
 
 @pytest.fixture(scope="session")
 def offline(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
-    """The address of a server with the offline model and the tools of the demonstration."""
+    """Start a server with the offline model and the demonstration's tools. Returns its address."""
     with Serving(tmp_path_factory.mktemp("page") / "offline") as made:
         yield made.start()
 
 
-class Talking:
-    """A server whose model says what the test wants it to say."""
+class ScriptedServer:
+    """A server whose model responds as the test scripts it."""
 
     def __init__(self, url: str, model: OpenAIChatDouble) -> None:
         self.url = url
@@ -39,17 +39,17 @@ class Talking:
 
 
 @pytest.fixture(scope="session")
-def talking(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Generator[Talking]:
+def scripted(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Generator[ScriptedServer]:
     folder = tmp_path_factory.mktemp("page") / "talking"
     with OpenAIChatDouble() as model:
         environment = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{model.url}/v1"}
         with Serving(folder, "--model", "openai-chat:gpt-4.1", **environment) as made:
-            yield Talking(made.start(), model)
+            yield ScriptedServer(made.start(), model)
 
 
 @pytest.fixture
 def tabs(browser: Browser) -> Generator[Callable[..., Tab]]:
-    """Makes tabs, each of a browser that was never used, or beside another. None of them may complain of anything."""
+    """Create tabs, each with an empty profile or that of another tab. The browser may report no error in any."""
     made: list[Tab] = []
 
     def new(beside: Tab | None = None) -> Tab:
@@ -59,16 +59,16 @@ def tabs(browser: Browser) -> Generator[Callable[..., Tab]]:
 
     yield new
     for tab in made:
-        tab.see("1")  # what was said before that has been heard
-    complaints = [each for tab in made for each in tab.complaints]
+        tab.see("1")  # all earlier events have been received
+    errors = [each for tab in made for each in tab.errors]
     for context in {tab.context for tab in made}:
         browser.call("Target.disposeBrowserContext", browserContextId=context)
-    assert complaints == []
+    assert errors == []
 
 
 @pytest.fixture
 def tab(tabs: Callable[..., Tab]) -> Generator[Tab]:
-    """A tab in which no request may fail either."""
+    """Create a tab in which, in addition, no request may fail."""
     made = tabs()
     yield made
     made.see("1")

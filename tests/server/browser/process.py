@@ -1,4 +1,4 @@
-"""`callboard serve` as a process, which can be ended, killed and started again where it was."""
+"""`callboard serve` as a process that can be stopped, killed and started again at the same address."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from tests.server.browser.chromium import DEADLINE
 
 
 class Serving:
-    """A server with a store of its own, until the end of its `with`. Started again, it has the same address."""
+    """A server with its own store, until the end of the `with`. A restart keeps its address."""
 
     def __init__(self, folder: Path, *options: str, **environment: str) -> None:
         folder.mkdir()
@@ -21,7 +21,7 @@ class Serving:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("CALLBOARD_")}
         self._environment = {**inherited, "PYTHONUNBUFFERED": "1", **environment}
         self._process: forked.Forked | subprocess.Popen[bytes] | None = None
-        self._said: TextIO | None = None
+        self._output: TextIO | None = None
         self._port = "0"
         self.url = ""
 
@@ -32,19 +32,21 @@ class Serving:
         self.stop()
 
     def start(self) -> str:
-        """Start it, and wait until it listens. Returns its address."""
+        """Start the server, and wait until it listens. Returns its address."""
         reading, writing = os.pipe()
-        self._process = self._begin("serve", "--port", self._port, "--grace", "1", *self._options, stdout=writing)
+        self._process = self._start_process(
+            "serve", "--port", self._port, "--grace", "1", *self._options, stdout=writing
+        )
         os.close(writing)
-        self._said = os.fdopen(reading)
-        for line in self._said:
+        self._output = os.fdopen(reading)
+        for line in self._output:
             if found := re.search(r"http://127\.0\.0\.1:(\d+)", line):
                 self.url, self._port = found[0], found[1]
                 return self.url
         raise AssertionError(f"callboard serve ended: {(self._folder / 'stderr').read_text()}")
 
     def stop(self, number: int = signal.SIGTERM) -> None:
-        """End it, or kill it, and wait until it is gone."""
+        """Stop or kill the server, and wait for its end."""
         if (process := self._process) is None:
             return
         self._process = None
@@ -54,19 +56,19 @@ class Serving:
         finally:
             process.kill()
             process.wait()
-            if self._said is not None:
-                self._said.close()
+            if self._output is not None:
+                self._output.close()
 
     def signal(self, number: int) -> None:
-        """Send it a signal, such as one that holds it up."""
+        """Send a signal to the server, such as SIGSTOP."""
         assert self._process is not None
         self._process.send_signal(number)
 
     def run(self, *command: str) -> str:
-        """What another command says that uses the same store."""
+        """Run another command on the same store. Returns its output."""
         return forked.run(*command, cwd=self._folder, env=self._environment).strip()
 
-    def _begin(self, *arguments: str, stdout: int) -> "forked.Forked | subprocess.Popen[bytes]":
+    def _start_process(self, *arguments: str, stdout: int) -> "forked.Forked | subprocess.Popen[bytes]":
         with open(os.devnull) as nothing, (self._folder / "stderr").open("a") as log:
             return forked.start(
                 *arguments,

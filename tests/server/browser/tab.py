@@ -1,4 +1,4 @@
-"""A tab of a browser, and what a person does and sees in it. Keys and clicks are real ones: they go where they hit."""
+"""A tab of a browser: the actions of a person, and the content of the page. Keys and clicks are real input events."""
 
 import json
 from typing import Any
@@ -34,7 +34,7 @@ _PLACE = """(() => {
   if (!found.contains(document.elementFromPoint(place.x, place.y))) return null;
   const before = window.aimed;
   window.aimed = { found, ...place };
-  if (before?.found !== found || before.x !== place.x || before.y !== place.y) return null; // it still moves
+  if (before?.found !== found || before.x !== place.x || before.y !== place.y) return null; // it is still moving
   window.hit = false;
   found.addEventListener("click", () => { window.hit = true; }, { capture: true, once: true });
   return place;
@@ -42,7 +42,7 @@ _PLACE = """(() => {
 
 
 class Tab:
-    """One tab. Expressions are JavaScript, with `$`, `$$`, `last` and `seen` to look for elements."""
+    """A tab. Expressions are JavaScript, with `$`, `$$`, `last` and `seen` to look up elements."""
 
     def __init__(self, browser: Browser, context: str) -> None:
         self._browser = browser
@@ -50,20 +50,20 @@ class Tab:
         target = browser.call("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
         self._id: str = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         self._loaded = 0
-        self.complaints: list[str] = []
-        """What the browser complained of: errors, exceptions, whatever its policies stopped, dialogs."""
+        self.errors: list[str] = []
+        """Errors that the browser reported: exceptions, console errors, policy violations, dialogs."""
         self.network: list[str] = []
-        """Requests that failed or were refused, which it complains of too."""
+        """Requests that failed or were refused, as the browser reports them."""
         self.paused: list[dict[str, Any]] = []
-        """Requests that are held up, in the order in which they were made; see `hold`."""
-        browser.hearing(self._id, self._heard)
+        """Held requests in their order; see `hold`."""
+        browser.subscribe(self._id, self._on_event)
         for domain in ("Page", "Runtime", "Log"):
             self.call(f"{domain}.enable")
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
         return self._browser.call(method, self._id, **params)
 
-    # Going somewhere
+    # Navigation
 
     def goto(self, url: str) -> None:
         before = self._loaded
@@ -84,33 +84,33 @@ class Tab:
         self.until("$('#connection').dataset.state === 'connected' && (seen($('#welcome')) || $('#timeline > li'))")
 
     def hold(self, path: str, stage: str = "Request") -> None:
-        """Hold requests to a path up, before they are sent or (`Response`) before their answers arrive."""
+        """Hold requests to a path, before they are sent or (`Response`) before their responses arrive."""
         self.call("Fetch.enable", patterns=[{"urlPattern": f"*{path}", "requestStage": stage}])
 
     def held(self, number: int = 1) -> dict[str, Any]:
-        """Wait until so many requests were held up. Returns the newest."""
+        """Wait until so many requests have been held. Returns the newest."""
         self._browser.wait(lambda: len(self.paused) >= number)
         return self.paused[-1]
 
     def release(self) -> None:
-        """Let everything through again."""
+        """Continue held requests, and hold no more."""
         self.call("Fetch.disable")
 
-    # Looking
+    # The content of the page
 
     def see(self, expression: str) -> Any:
-        """The value of an expression."""
-        said = self.call(
+        """Return the value of an expression."""
+        response = self.call(
             "Runtime.evaluate",
             expression=f"(() => {{ {_HELPERS} return {expression}; }})()",
             awaitPromise=True,
             returnByValue=True,
         )
-        assert "exceptionDetails" not in said, said["exceptionDetails"]
-        return said["result"].get("value")
+        assert "exceptionDetails" not in response, response["exceptionDetails"]
+        return response["result"].get("value")
 
     def until(self, condition: str) -> Any:
-        """Wait until an expression holds. Returns its value."""
+        """Wait until an expression is true. Returns its value."""
         found = self.see(f"""(async () => {{
           for (const end = performance.now() + {DEADLINE * 1000}; performance.now() < end;) {{
             const found = (() => {{ return {condition}; }})();
@@ -119,15 +119,15 @@ class Tab:
           }}
           return null;
         }})()""")
-        assert found, f"{condition} never held; the page says: {self.see('document.body.innerText')}"
+        assert found, f"{condition} never became true; the page shows: {self.see('document.body.innerText')}"
         return found
 
     def timeline(self) -> list[list[str]]:
-        """What is shown, in order: who said what, and each tool with its status."""
+        """Return the items on the page in order: messages with their roles, and tools with their statuses."""
         return self.see(_TIMELINE)
 
-    def until_said(self, *parts: str) -> str:
-        """Wait until the model has said something with these parts to its end, last of all."""
+    def until_model_said(self, *parts: str) -> str:
+        """Wait until the model's newest message is complete and contains these parts. Returns its text."""
         return self.until(f"""(() => {{
           const text = last("#timeline > li.model .text");
           if (!text || text.hasAttribute("data-live") || seen($("#stop"))) return null;
@@ -135,11 +135,11 @@ class Tab:
         }})()""")
 
     def until_status(self, tool: str, status: str) -> None:
-        """Wait until the newest call of a tool has come so far."""
+        """Wait until the newest call of a tool has a status."""
         self.until(f"$$('.card').findLast((card) => card.querySelector('strong').textContent === {json.dumps(tool)})"
                    f"?.dataset.status === {json.dumps(status)}")  # fmt: skip
 
-    # Doing
+    # Actions
 
     def say(self, text: str) -> None:
         """Write a message and send it."""
@@ -148,21 +148,21 @@ class Tab:
         self.press("Enter")
 
     def click(self, expression: str) -> None:
-        """Click on an element, as soon as it can be hit; again where the page moved under the mouse."""
+        """Click on an element as soon as it can be hit, and again if the page moved meanwhile."""
         for _ in range(5):
             place = self.until(_PLACE % expression)
             for kind in ("mousePressed", "mouseReleased"):
                 self.call("Input.dispatchMouseEvent", type=kind, **place, button="left", clickCount=1)
-            if self.see("window.hit ?? true"):  # a new page knows nothing of it
+            if self.see("window.hit ?? true"):  # the click may have loaded a new page
                 return
-        raise AssertionError(f"{expression} could not be hit; the page says: {self.see('document.body.innerText')}")
+        raise AssertionError(f"{expression} could not be hit; the page shows: {self.see('document.body.innerText')}")
 
     def push(self, label: str) -> None:
-        """Click on the newest button that says this."""
+        """Click on the newest button with this label."""
         self.click(f"$$('button').findLast((each) => seen(each) && each.textContent.trim() === {json.dumps(label)})")
 
     def write(self, text: str) -> None:
-        """Put a text where the focus is."""
+        """Insert a text at the focus."""
         self.call("Input.insertText", text=text)
 
     def press(self, key: str, modifiers: int = 0) -> None:
@@ -174,23 +174,23 @@ class Tab:
         self.call("Input.dispatchKeyEvent", type="keyDown", commands=["selectAll"], **a)
         self.call("Input.dispatchKeyEvent", type="keyUp", **a)
 
-    # What the browser tells
+    # Events of the browser
 
-    def _heard(self, name: str, fields: dict[str, Any]) -> None:
+    def _on_event(self, name: str, fields: dict[str, Any]) -> None:
         match name:
             case "Page.loadEventFired":
                 self._loaded += 1
             case "Fetch.requestPaused":
                 self.paused.append(fields)
             case "Page.javascriptDialogOpening":
-                self.complaints.append(f"a dialog: {fields['message']}")
+                self.errors.append(f"a dialog: {fields['message']}")
             case "Runtime.exceptionThrown":
-                self.complaints.append(json.dumps(fields["exceptionDetails"]))
+                self.errors.append(json.dumps(fields["exceptionDetails"]))
             case "Runtime.consoleAPICalled" if fields["type"] in ("error", "warning", "assert"):
-                self.complaints.append(json.dumps(fields["args"]))
+                self.errors.append(json.dumps(fields["args"]))
             case "Log.entryAdded" if fields["entry"]["level"] in ("error", "warning"):
                 entry = fields["entry"]
-                kept = self.network if entry["source"] == "network" else self.complaints
+                kept = self.network if entry["source"] == "network" else self.errors
                 kept.append(f"{entry['text']} {entry.get('url', '')}")
             case _:
                 pass

@@ -1,4 +1,4 @@
-"""The page and its server: lost and found again, and who one is."""
+"""The page's connection to its server: lost and restored, and authentication."""
 
 import signal
 from collections.abc import Callable
@@ -12,37 +12,37 @@ PAY = "pay 25 EUR to Ada"
 REPORT = "build a report on tea with 2 chapters"
 
 
-def test_h2_a_lost_connection_is_found_again_and_nothing_is_lost_or_doubled(
+def test_h2_page_reconnects_without_lost_or_repeated_items(
     browser: Browser, tabs: Callable[..., Tab], tmp_path: Path
 ) -> None:
     tab = tabs()
     with Serving(tmp_path / "served") as server:
         tab.open(server.start())
         tab.say("what is 1 + 1")
-        tab.until_said("= 2.")
+        tab.until_model_said("= 2.")
         tab.say(PAY)
-        tab.until("$$('.asked').some(seen)")
+        tab.until("$$('.request').some(seen)")
 
-        server.stop()  # while a request is open
+        server.stop()  # while a request to the person is open
         tab.until("$('#connection').dataset.state !== 'connected'")
         tab.say("what is 3 + 3")
-        tab.until("$('#outbox > li .text')?.textContent === 'what is 3 + 3'")  # it is seen, and will be sent
+        tab.until("$('#outbox > li .text')?.textContent === 'what is 3 + 3'")  # it is shown, and will be sent
         server.start()
         tab.until("$('#connection').dataset.state === 'connected'")
-        tab.until_said("3 + 3 = 6.")
+        tab.until_model_said("3 + 3 = 6.")
         tab.push("Approve")
-        tab.until_said("25.00 EUR went to Ada")
+        tab.until_model_said("25.00 EUR went to Ada")
 
         tab.say(REPORT)
         tab.until("$$('.partials li').length === 1")
-        server.stop(signal.SIGKILL)  # in the middle of the work
+        server.stop(signal.SIGKILL)  # while the call runs
         server.start()
-        tab.see("seen($('#reconnect')) && $('#reconnect').click()")  # one need not wait
-        tab.until_said("'All about tea' is ready")
+        tab.see("seen($('#reconnect')) && $('#reconnect').click()")  # instead of waiting
+        tab.until_model_said("'All about tea' is ready")
         shown = tab.timeline()
         report = "$$('.card').findLast((card) => card.querySelector('strong').textContent === 'build_report')"
         card = tab.see(f"{report}.innerText")
-        assert tab.see(f"[...{report}.querySelectorAll('.partials li')].length") == 2, "none came twice"
+        assert tab.see(f"[...{report}.querySelectorAll('.partials li')].length") == 2, "no partial result is repeated"
         assert "attempt 2 of" in card
         assert "interrupted: The system stopped while the tool ran." in card
         tab.reload()
@@ -58,7 +58,7 @@ def test_h2_a_lost_connection_is_found_again_and_nothing_is_lost_or_doubled(
         assert everything.count(once) == 1, once
 
 
-def test_h1_a_key_is_asked_for_and_kept_for_the_tab_only(
+def test_h1_page_asks_for_a_key_and_keeps_it_for_the_tab_only(
     browser: Browser, tabs: Callable[..., Tab], tmp_path: Path
 ) -> None:
     with Serving(tmp_path / "served") as server:
@@ -69,7 +69,7 @@ def test_h1_a_key_is_asked_for_and_kept_for_the_tab_only(
         tab.goto(url)
         tab.until("$('#token-dialog').open && document.activeElement === $('#token')")
         assert not tab.see("seen($('#token-error'))")
-        tab.press("Escape")  # there is no way around it
+        tab.press("Escape")  # the dialog opens again
         tab.until("$('#token-dialog').open && document.activeElement === $('#token')")
         tab.write("cb_wrong")
         tab.press("Enter")
@@ -78,7 +78,7 @@ def test_h1_a_key_is_asked_for_and_kept_for_the_tab_only(
         tab.press("Enter")
         tab.connected()
         tab.say("what is 1 + 1")
-        tab.until_said("= 2.")
+        tab.until_model_said("= 2.")
         tab.reload()
         tab.connected()
         assert key not in tab.see("JSON.stringify(localStorage) + location.href + document.cookie")

@@ -1,4 +1,4 @@
-"""How the page looks and is used: on a telephone, in the dark, without a mouse."""
+"""Layout and accessibility of the page: small screens, light and dark, keyboard."""
 
 import json
 import re
@@ -42,11 +42,11 @@ FOCUS = f"""(() => {{
 }})()"""
 
 
-def a_conversation(tab: Tab, url: str) -> None:
-    """A page with something of everything on it."""
+def fill_page(tab: Tab, url: str) -> None:
+    """Fill a page with messages, cards, a form and an editor."""
     tab.open(url)
     tab.say(f"what is {'1 + ' * 40}1 and convert {'x' * 400} to UTC and deliver the {'lamp' * 20} and pay 5 EUR to Ada")
-    tab.until("$$('.asked').filter(seen).length === 2 && !seen($('#stop'))")
+    tab.until("$$('.request').filter(seen).length === 2 && !seen($('#stop'))")
     tab.push("Edit…")
 
 
@@ -55,9 +55,9 @@ def prefer(tab: Tab, scheme: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_h1_the_page_can_be_read_in_the_light_and_in_the_dark(offline: str, tab: Tab, scheme: str) -> None:
+def test_h1_text_has_enough_contrast_in_light_and_dark(offline: str, tab: Tab, scheme: str) -> None:
     prefer(tab, scheme)
-    a_conversation(tab, offline)
+    fill_page(tab, offline)
     red, *_ = tab.see("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)")
     assert red < 60 if scheme == "dark" else red > 200
     tab.until("document.getAnimations().length === 0")
@@ -67,20 +67,20 @@ def test_h1_the_page_can_be_read_in_the_light_and_in_the_dark(offline: str, tab:
 
 
 @pytest.mark.parametrize("width", [375, 1280])
-def test_h1_nothing_is_wider_than_the_window(offline: str, tab: Tab, width: int) -> None:
+def test_h1_no_element_is_wider_than_the_window(offline: str, tab: Tab, width: int) -> None:
     tab.call("Emulation.setDeviceMetricsOverride", width=width, height=700, deviceScaleFactor=2, mobile=width < 500)
-    a_conversation(tab, offline)
+    fill_page(tab, offline)
     assert tab.see("innerWidth") == width
     assert tab.see("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     wide = "$$('body *').filter((each) => seen(each) && !each.closest('.hidden, .skip'))"
     assert tab.see(f"{wide}.filter((each) => each.getBoundingClientRect().right > innerWidth + 0.5)"
                    ".map((each) => each.outerHTML.slice(0, 100))") == []  # fmt: skip
-    assert tab.see("$('h1').getBoundingClientRect().width") > 60  # the text is really drawn
+    assert tab.see("$('h1').getBoundingClientRect().width") > 60  # the text is drawn
     hit = "$$('button, input:not([type=checkbox]), select, textarea, .check label').filter(seen)"
     assert min(tab.see(f"{hit}.map((each) => each.offsetHeight)")) >= 32
 
 
-def test_h1_everything_can_be_done_with_the_keyboard(offline: str, tab: Tab) -> None:
+def test_h1_page_can_be_used_with_the_keyboard(offline: str, tab: Tab) -> None:
     tab.open(offline)
     tab.press("Tab")
     assert tab.see("document.activeElement.className") == "skip"
@@ -90,7 +90,7 @@ def test_h1_everything_can_be_done_with_the_keyboard(offline: str, tab: Tab) -> 
         tab.press("Tab")
     tab.write("pay 5 EUR to Ada")
     tab.press("Enter")
-    tab.until("seen($('.asked .question'))")
+    tab.until("seen($('.request .question'))")
     label = "document.activeElement.textContent.trim()"
     for _ in range(20):
         if tab.see(label) == "Approve":
@@ -99,16 +99,16 @@ def test_h1_everything_can_be_done_with_the_keyboard(offline: str, tab: Tab) -> 
     assert tab.see(label) == "Approve"
     assert tab.see("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     tab.press("Space")
-    tab.until_said("5.00 EUR went to Ada")
-    assert tab.see("document.activeElement.id") == "message"  # where one goes on
+    tab.until_model_said("5.00 EUR went to Ada")
+    assert tab.see("document.activeElement.id") == "message"  # ready for the next message
     tab.write("what is 2 + 2")
     tab.press("Enter")
-    tab.until_said("2 + 2 = 4.")
+    tab.until_model_said("2 + 2 = 4.")
     assert "2 + 2 = 4." in tab.until("$('#announcer').textContent")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_h1_where_the_focus_is_does_not_look_like_an_error(offline: str, tab: Tab, scheme: str) -> None:
+def test_h1_focus_does_not_look_like_an_error(offline: str, tab: Tab, scheme: str) -> None:
     prefer(tab, scheme)
     tab.open(offline)
     tab.click("$('#message')")
@@ -118,51 +118,51 @@ def test_h1_where_the_focus_is_does_not_look_like_an_error(offline: str, tab: Ta
     assert min(inside, outside) >= 3
 
 
-def turn(tab: Tab, width: int, height: int) -> None:
-    """Hold the phone in another way, and wait until the page has seen it."""
+def resize(tab: Tab, width: int, height: int) -> None:
+    """Change the size of the window, and wait until the page has handled it."""
     tab.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=2, mobile=True)
     tab.until(f"innerWidth === {width}")
     tab.see("new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))")
 
 
-def test_h1_who_is_at_the_end_stays_there_when_the_phone_is_turned(offline: str, tab: Tab) -> None:
+def test_h1_page_stays_at_its_end_when_the_window_is_resized(offline: str, tab: Tab) -> None:
     below = "document.body.scrollHeight - innerHeight - Math.ceil(scrollY)"
-    a_conversation(tab, offline)
+    fill_page(tab, offline)
     tab.push("Back")
-    turn(tab, 800, 375)
+    resize(tab, 800, 375)
     tab.see("scrollTo(0, document.body.scrollHeight)")
     tab.until(f"{below} <= 1")
-    turn(tab, 375, 800)
+    resize(tab, 375, 800)
     assert tab.see(below) <= 1
-    turn(tab, 800, 375)
+    resize(tab, 800, 375)
     assert tab.see(below) <= 1
     tab.see("scrollTo(0, 0)")
     tab.until("scrollY === 0 && seen($('#jump'))")
-    turn(tab, 375, 800)
+    resize(tab, 375, 800)
     assert tab.see("scrollY") == 0
 
 
-def test_h1_a_question_out_of_sight_is_pointed_at(offline: str, tab: Tab) -> None:
+def test_h1_button_points_at_a_question_outside_the_window(offline: str, tab: Tab) -> None:
     tab.open(offline)
-    turn(tab, 375, 450)
+    resize(tab, 375, 450)
     tab.say("pay 5 EUR to Ada and deliver the lamp")
-    tab.until("$$('.asked').filter(seen).length === 2 && !seen($('#stop'))")
+    tab.until("$$('.request').filter(seen).length === 2 && !seen($('#stop'))")
     tab.see("scrollTo(0, document.body.scrollHeight)")
     tab.until("$('#waiting').innerText.endsWith('2 questions are waiting for you ↑')")
     tab.push("Approve")
     tab.until_status("send_payment", "succeeded")
     tab.see("scrollTo(0, 0)")
     tab.until("$('#waiting').innerText === 'A question is waiting for you ↓'")
-    turn(tab, 375, 1600)
-    assert not tab.see("seen($('#waiting'))"), "it is in sight now"
-    turn(tab, 375, 400)
+    resize(tab, 375, 1600)
+    assert not tab.see("seen($('#waiting'))"), "it is visible now"
+    resize(tab, 375, 400)
     tab.see("scrollTo(0, 0)")
     tab.until("seen($('#waiting'))")
-    tab.see("$('#waiting').click()")  # a real click would bring its own place into view first
-    tab.until("document.activeElement.matches('.asked select') && !seen($('#waiting'))")
+    tab.see("$('#waiting').click()")  # a real click would scroll first
+    tab.until("document.activeElement.matches('.request select') && !seen($('#waiting'))")
 
 
-def test_h1_cards_speak_as_people_write(offline: str, tab: Tab) -> None:
+def test_h1_cards_format_names_and_durations(offline: str, tab: Tab) -> None:
     tab.open(offline)
     call = {
         "tool": "look_up",
@@ -177,4 +177,4 @@ def test_h1_cards_speak_as_people_write(offline: str, tab: Tab) -> None:
     tab.see(f"import('/cards.js').then(({{ Card }}) => void $('#timeline').append({card}))")
     assert tab.see("$('.card .status').innerText") == "failed in under 1 ms"
     assert tab.see("$$('.card dt').map((each) => each.innerText)") == ["URL", "UTC offset", "Urls of ids"]
-    assert tab.see("$('.card .blame').innerText") == "one\ntwo"
+    assert tab.see("$('.card .failure').innerText") == "one\ntwo"

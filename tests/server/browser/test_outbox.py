@@ -20,13 +20,13 @@ def inputs(tab: Tab) -> list[str]:
     return [text for who, text in tab.timeline() if who == "user"]
 
 
-def test_h6_a_message_over_a_stalled_connection_is_seen_at_once_and_arrives_once(
+def test_h6_message_over_a_stalled_connection_is_shown_at_once_and_sent_once(
     tabs: Callable[..., Tab], tmp_path: Path
 ) -> None:
     tab = tabs()
     with Serving(tmp_path / "served") as server:
         tab.open(server.start())
-        server.signal(signal.SIGSTOP)  # it accepts connections, and says nothing
+        server.signal(signal.SIGSTOP)  # it accepts connections, and does not respond
         try:
             tab.say(SUM)
             tab.say("and what is 1 + 1")
@@ -36,13 +36,13 @@ def test_h6_a_message_over_a_stalled_connection_is_seen_at_once_and_arrives_once
             assert tab.see("$('#message').value") == ""
         finally:
             server.signal(signal.SIGCONT)
-        tab.until_said("1 + 1 = 2.")
+        tab.until_model_said("1 + 1 = 2.")
         tab.until("!$('#outbox > li')")
         assert inputs(tab) == [SUM, "and what is 1 + 1"], "in their order"
         assert tab.see(STORED) == []
 
 
-def test_h6_a_message_that_was_not_sent_survives_a_reload(offline: str, tab: Tab) -> None:
+def test_h6_unsent_message_survives_a_reload(offline: str, tab: Tab) -> None:
     tab.open(offline)
     tab.hold("/api/chat")
     tab.say(SUM)
@@ -50,21 +50,21 @@ def test_h6_a_message_that_was_not_sent_survives_a_reload(offline: str, tab: Tab
     assert first["message"] == SUM
     tab.call("Page.reload")
     second = json.loads(tab.held(2)["request"]["postData"])
-    assert second == first, "the same message under the same id"
+    assert second == first, "the same message with the same id"
     tab.until("$('#outbox > li')?.dataset.state === 'sending'")
     assert tab.see(UNSENT) == [[SUM, "sending"]]
     tab.release()
-    tab.until_said("20 + 3 = 23.")
+    tab.until_model_said("20 + 3 = 23.")
     tab.until("!$('#outbox > li')")
     assert inputs(tab) == [SUM]
     assert tab.see(STORED) == []
 
 
-def test_h6_a_message_whose_answer_was_lost_is_sent_again_and_taken_once(offline: str, tab: Tab) -> None:
+def test_h6_message_whose_response_was_lost_is_repeated_and_accepted_once(offline: str, tab: Tab) -> None:
     tab.open(offline)
     tab.say("what is 1 + 1")
-    tab.until_said("= 2.")
-    tab.hold("/api/chat/stream*")  # so that the board does not tell either
+    tab.until_model_said("= 2.")
+    tab.hold("/api/chat/stream*")  # so that the stream does not acknowledge it either
     tab.call("Page.reload")
     tab.held(1)
     tab.release()
@@ -72,10 +72,10 @@ def test_h6_a_message_whose_answer_was_lost_is_sent_again_and_taken_once(offline
     tab.hold("/api/chat", "Response")
     tab.say(SUM)
     lost = tab.held(2)
-    assert lost["responseStatusCode"] == 202, "the server has taken it"
+    assert lost["responseStatusCode"] == 202, "the server has accepted it"
     tab.call("Fetch.failRequest", requestId=lost["requestId"], errorReason="ConnectionReset")
     tab.release()
-    tab.until_said("20 + 3 = 23.")
+    tab.until_model_said("20 + 3 = 23.")
     tab.until("!$('#outbox > li')")
     assert inputs(tab) == ["what is 1 + 1", SUM]
     tab.reload()
@@ -85,7 +85,7 @@ def test_h6_a_message_whose_answer_was_lost_is_sent_again_and_taken_once(offline
     tab.network.clear()
 
 
-def test_h6_a_message_that_is_refused_says_why_and_is_kept_until_the_person_decides(offline: str, tab: Tab) -> None:
+def test_h6_refused_message_shows_the_reason_and_is_kept(offline: str, tab: Tab) -> None:
     tab.open(offline)
     tab.hold("/api/chat")
     tab.say(SUM)
@@ -101,14 +101,14 @@ def test_h6_a_message_that_is_refused_says_why_and_is_kept_until_the_person_deci
     assert tab.see("$('#outbox .sent').textContent") == "not sent: It is too long."
     tab.release()
     tab.reload()
-    tab.until_said("20 + 3 = 23.")  # it is kept, and tried again by the new page
+    tab.until_model_said("20 + 3 = 23.")  # it is stored, and the new page sends it again
     tab.say("what is 2 + 2")
-    tab.until_said("2 + 2 = 4.")
+    tab.until_model_said("2 + 2 = 4.")
     assert inputs(tab) == [SUM, "what is 2 + 2"]
     tab.network.clear()
 
 
-def test_h6_a_message_that_is_refused_can_be_removed(offline: str, tab: Tab) -> None:
+def test_h6_refused_message_can_be_removed(offline: str, tab: Tab) -> None:
     tab.open(offline)
     tab.hold("/api/chat")
     tab.say(SUM)
@@ -121,12 +121,12 @@ def test_h6_a_message_that_is_refused_can_be_removed(offline: str, tab: Tab) -> 
     tab.network.clear()
 
 
-def test_h6_what_is_written_before_the_server_answers_for_the_first_time_has_its_place(offline: str, tab: Tab) -> None:
+def test_h6_message_before_the_first_response_of_the_server_is_kept(offline: str, tab: Tab) -> None:
     tab.hold("/api/sessions")
     tab.goto(offline)
     tab.held()
     tab.say(SUM)
     tab.until("$('#outbox > li')?.dataset.state === 'sending'")
     tab.release()
-    tab.until_said("20 + 3 = 23.")
+    tab.until_model_said("20 + 3 = 23.")
     assert inputs(tab) == [SUM]

@@ -1,4 +1,4 @@
-"""What people are asked, on the page in a real browser: approved, changed, rejected, answered in a form."""
+"""Requests to people on the page in a real browser: approved, edited, rejected, answered in a form."""
 
 import json
 from collections.abc import Callable
@@ -26,45 +26,45 @@ APPROVALS = """$$('button').filter((each) => seen(each) && /approve/i.test(each.
   .map((each) => each.textContent)"""
 
 
-def asked(tab: Tab, url: str, text: str = PAY) -> None:
+def ask(tab: Tab, url: str, text: str = PAY) -> None:
     tab.open(url)
     tab.say(text)
-    tab.until("seen($('.asked .question'))")
+    tab.until("seen($('.request .question'))")
 
 
-def test_h1_an_approval_survives_a_reload_and_is_given(offline: str, tab: Tab) -> None:
-    asked(tab, offline)
+def test_h1_approval_survives_a_reload(offline: str, tab: Tab) -> None:
+    ask(tab, offline)
     assert tab.see("document.title") == "(1) Callboard"
     tab.reload()
     tab.connected()
     assert "25" in tab.see("$('.card .facts').innerText")
     tab.push("Approve")
     tab.until_status("send_payment", "succeeded")
-    tab.until_said("25.00 EUR went to Ada")
+    tab.until_model_said("25.00 EUR went to Ada")
     assert tab.see("document.title") == "Callboard"
-    assert not tab.see("seen($('.asked'))")
+    assert not tab.see("seen($('.request'))")
 
 
-def test_h1_a_rejection_tells_the_model_why(offline: str, tab: Tab) -> None:
-    asked(tab, offline)
+def test_h1_reason_of_a_rejection_reaches_the_model(offline: str, tab: Tab) -> None:
+    ask(tab, offline)
     tab.push("Reject…")
     assert tab.see("document.activeElement.labels[0].textContent") == "Reason"
     tab.write("Too dear for a lunch.")
     tab.push("Reject")
     tab.until_status("send_payment", "rejected")
-    tab.until_said("Too dear for a lunch.")
+    tab.until_model_said("Too dear for a lunch.")
     assert "went to Ada" not in tab.see("$('#timeline').innerText")
     for _ in range(2):
         assert tab.see("$('.card .status').textContent") == "rejected", "without the time that the person took"
-        assert tab.see(RED) not in tab.see(COLOURS), "it is a decision, and no failure"
+        assert tab.see(RED) not in tab.see(COLOURS), "a decision is no failure"
         tab.until("$('.card .decision')?.textContent.startsWith('Rejected after')")
         assert "Too dear for a lunch." in tab.see("$('.card .result').textContent")
         tab.reload()
         tab.connected()
 
 
-def test_h1_what_is_approved_can_be_changed_first(offline: str, tab: Tab) -> None:
-    asked(tab, offline)
+def test_h1_arguments_can_be_edited_before_the_approval(offline: str, tab: Tab) -> None:
+    ask(tab, offline)
     tab.push("Edit…")
     given: dict[str, Any] = json.loads(tab.see("document.activeElement.value"))
     assert given["amount"] == "25"
@@ -75,11 +75,11 @@ def test_h1_what_is_approved_can_be_changed_first(offline: str, tab: Tab) -> Non
     tab.select_all()
     tab.write(json.dumps({**given, "amount": "12.50", "to": "Grace"}))
     tab.push("Approve with these")
-    tab.until_said("12.50 EUR went to Grace")
+    tab.until_model_said("12.50 EUR went to Grace")
 
 
-def test_m3_there_is_one_way_to_approve_and_it_sends_what_is_seen(offline: str, tab: Tab) -> None:
-    asked(tab, offline)
+def test_m3_approval_always_sends_the_visible_arguments(offline: str, tab: Tab) -> None:
+    ask(tab, offline)
     assert tab.see(APPROVALS) == ["Approve"]
     tab.push("Edit…")
     assert tab.see(APPROVALS) == ["Approve with these"], "the old arguments cannot be approved while they are edited"
@@ -93,26 +93,26 @@ def test_m3_there_is_one_way_to_approve_and_it_sends_what_is_seen(offline: str, 
     assert tab.see(APPROVALS) == []
     tab.push("Back")
     tab.push("Edit…")
-    assert json.loads(tab.see("document.activeElement.value")) == given, "what was given up is forgotten"
+    assert json.loads(tab.see("document.activeElement.value")) == given, "discarded edits are forgotten"
     tab.select_all()
     tab.write(json.dumps({**given, "amount": "12.50"}))
     tab.hold("*/answer")
     tab.push("Approve with these")
     sent = json.loads(tab.held()["request"]["postData"])
     assert sent["answer"] == {"approved": True, "arguments": {**given, "amount": "12.50"}}
-    assert len(sent["arguments_hash"]) == 64, "it says which arguments it is for"
+    assert len(sent["arguments_hash"]) == 64, "the answer is bound to the arguments"
     tab.release()
-    tab.until_said("12.50 EUR went to Ada")
+    tab.until_model_said("12.50 EUR went to Ada")
 
 
-def test_m3_a_card_keeps_what_was_decided_and_changed_over_a_reload(offline: str, tab: Tab) -> None:
-    asked(tab, offline)
+def test_m3_card_shows_the_decision_and_its_changes_after_a_reload(offline: str, tab: Tab) -> None:
+    ask(tab, offline)
     tab.push("Edit…")
     given: dict[str, Any] = json.loads(tab.see("document.activeElement.value"))
     tab.select_all()
     tab.write(json.dumps({**given, "amount": "12.50", "to": "Grace"}))
     tab.push("Approve with these")
-    tab.until_said("12.50 EUR went to Grace")
+    tab.until_model_said("12.50 EUR went to Grace")
     before = tab.see("$('.card').innerText")
     assert "Approved with changes after" in before
     assert tab.see("$$('.decision dt').map((each) => each.innerText)") == ["Amount", "To"]
@@ -123,7 +123,7 @@ def test_m3_a_card_keeps_what_was_decided_and_changed_over_a_reload(offline: str
     assert tab.see("$('.card').innerText") == before
 
 
-def test_b2_nothing_is_chosen_for_the_person_in_a_wallets_form(
+def test_b2_form_of_a_wallet_request_has_no_preselected_status(
     browser: Browser, tabs: Callable[..., Tab], tmp_path: Path
 ) -> None:
     with Serving(tmp_path / "served", "--tools", "sample_server:registry") as server:
@@ -136,17 +136,17 @@ def test_b2_nothing_is_chosen_for_the_person_in_a_wallets_form(
           headers: {{ "content-type": "application/json" }},
           body: JSON.stringify({{ session_id: localStorage["callboard.session"], ...{json.dumps(call)} }}),
         }}).then(() => null)""")
-        tab.until("seen($('.asked select'))")
-        assert tab.see("$('.asked select').selectedOptions[0].textContent") == "Choose…"
-        assert tab.see("[...$('.asked select').options].map((each) => each.textContent)") == [
+        tab.until("seen($('.request select'))")
+        assert tab.see("$('.request select').selectedOptions[0].textContent") == "Choose…"
+        assert tab.see("[...$('.request select').options].map((each) => each.textContent)") == [
             "Choose…",
             "confirmed",
             "rejected",
             "failed",
         ]
         tab.push("Answer")
-        assert tab.see("$('.asked select').validity.valueMissing && seen($('.asked form'))"), "it has to be chosen"
-        tab.see("$('.asked select').focus()")
+        assert tab.see("$('.request select').validity.valueMissing && seen($('.request form'))"), "a choice is required"
+        tab.see("$('.request select').focus()")
         for _ in range(2):
             tab.press("ArrowDown")
         tab.push("Answer")
@@ -155,8 +155,8 @@ def test_b2_nothing_is_chosen_for_the_person_in_a_wallets_form(
         assert tab.network == []
 
 
-def test_h1_an_answer_that_the_server_refuses_can_be_given_again(offline: str, tab: Tab) -> None:
-    asked(tab, offline)
+def test_h1_refused_answer_can_be_corrected(offline: str, tab: Tab) -> None:
+    ask(tab, offline)
     tab.push("Edit…")
     given: dict[str, Any] = json.loads(tab.see("document.activeElement.value"))
     tab.select_all()
@@ -167,32 +167,32 @@ def test_h1_an_answer_that_the_server_refuses_can_be_given_again(offline: str, t
     tab.push("Back")
     assert not tab.see("seen($('.card .notice.error'))")
     tab.push("Approve")
-    tab.until_said("25.00 EUR went to Ada")
+    tab.until_model_said("25.00 EUR went to Ada")
     assert len(tab.network) == 1
     assert "422" in tab.network.pop()
 
 
 def test_h1_a_question_is_answered_in_a_form(offline: str, tab: Tab) -> None:
-    asked(tab, offline, "deliver the lamp")
-    tab.see("$('.asked select').focus()")
-    tab.press("ArrowDown")  # the list itself is no part of the page
-    tab.press("ArrowDown")  # nothing was chosen before
-    tab.click("$('.asked input[type=checkbox]')")
-    tab.click("$('.asked input[type=text], .asked textarea')")
+    ask(tab, offline, "deliver the lamp")
+    tab.see("$('.request select').focus()")
+    tab.press("ArrowDown")  # the open list is not part of the page
+    tab.press("ArrowDown")  # nothing is selected in advance
+    tab.click("$('.request input[type=checkbox]')")
+    tab.click("$('.request input[type=text], .request textarea')")
     tab.write("Beware of the <dog>.")
     tab.push("Answer")
-    tab.until_said("The parcel goes to a neighbour, without ringing and the note 'Beware of the <dog>.'")
+    tab.until_model_said("The parcel goes to a neighbour, without ringing and the note 'Beware of the <dog>.'")
 
 
-def test_h1_what_one_tab_answers_is_answered_in_the_other(offline: str, tabs: Callable[..., Tab]) -> None:
+def test_h1_answer_in_one_tab_closes_the_request_in_others(offline: str, tabs: Callable[..., Tab]) -> None:
     one = tabs()
-    asked(one, offline)
+    ask(one, offline)
     other = tabs(one)
     other.open(offline)
     assert other.timeline() == one.timeline()
     other.push("Approve")
     for tab in (other, one):
         tab.call("Page.bringToFront")
-        tab.until_said("25.00 EUR went to Ada")
-        assert not tab.see("seen($('.asked'))")
+        tab.until_model_said("25.00 EUR went to Ada")
+        assert not tab.see("seen($('.request'))")
     assert other.timeline() == one.timeline()

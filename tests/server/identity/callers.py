@@ -1,4 +1,4 @@
-"""Requests to a guarded application, without any network: what goes in is exactly what the test says."""
+"""Requests to a guarded application without a network, so that a test controls every byte."""
 
 import json
 from typing import Any, NamedTuple
@@ -22,33 +22,33 @@ class Reply(NamedTuple):
     body: bytes
 
     def header(self, name: str) -> str | None:
-        """A header that comes once, or not at all."""
+        """Return a header that occurs at most once."""
         found = [value for each, value in self.headers if each == name]
         assert len(found) < 2, found
         return found[0] if found else None
 
     @property
     def code(self) -> str:
-        """The code of a problem document."""
+        """The code of the problem document."""
         assert self.header("content-type") == "application/problem+json"
         return json.loads(self.body)["code"]
 
     @property
     def user(self) -> str:
-        """Whom the application saw."""
+        """The user that the application received."""
         assert self.status == 200, self
         return json.loads(self.body)["user"]
 
 
 async def whoami(scope: Scope, receive: Receive, send: Send) -> None:
-    """An application that says whom it sees, and in which headers."""
+    """Respond with the user and the headers of the request."""
     seen = {"user": scope["state"]["user_id"], "headers": [name.decode() for name, _ in scope["headers"]]}
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]})
     await send({"type": "http.response.body", "body": json.dumps(seen).encode()})
 
 
 class Server:
-    """A guarded application with a store and a clock of its own."""
+    """A guarded application with its own store and clock."""
 
     def __init__(self, config: IdentityConfig = CONFIG, app: ASGIApp = whoami) -> None:
         self.store = MemoryStore()
@@ -56,7 +56,7 @@ class Server:
         self.guard: Guard = guard(app, config, self.store, clock=self.clock)
 
     async def key(self, user_id: str = "ann", expires_in: float | None = None) -> str:
-        """A new key of a user."""
+        """Create a key of a user."""
         now = self.clock.time()
         row, text = new_key(user_id, now, expires_at=None if expires_in is None else now + expires_in)
         await self.store.add_key(row)
@@ -73,7 +73,7 @@ class Server:
         client: str | None = HERE,
         **scope: Any,
     ) -> Reply:
-        """What comes back."""
+        """Send a request. Returns the response."""
         given = list(headers.items()) if isinstance(headers, dict) else list(headers or ())
         if host is not None:
             given.append(("host", host))
@@ -99,7 +99,7 @@ class Server:
 
         await self.guard(whole, receive, send)
         start, *rest = sent
-        assert rest, "an answer has an end"
+        assert rest, "the response is complete"
         assert not rest[-1].get("more_body")
         shown = [(name.decode(), value.decode("latin-1")) for name, value in start["headers"]]
         return Reply(start["status"], shown, b"".join(message.get("body", b"") for message in rest))

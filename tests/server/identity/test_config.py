@@ -1,4 +1,4 @@
-"""Who may come in, as it is configured (H5)."""
+"""The configuration of authentication and admission (H5)."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from callboard.server.identity import IdentityConfig
 from callboard.server.identity.config import ALGORITHMS
 
 
-def test_the_defaults_are_for_one_person() -> None:
+def test_defaults_are_for_a_single_local_user() -> None:
     config = IdentityConfig.from_environment({})
     assert config == IdentityConfig()
     assert (config.hosts, config.origins, config.jwks, config.insecure, config.open_metrics) == (
@@ -20,7 +20,7 @@ def test_the_defaults_are_for_one_person() -> None:
     assert not [name for name in ALGORITHMS if name.startswith("HS") or name == "none"]
 
 
-def test_the_environment_is_read() -> None:
+def test_settings_are_read_from_the_environment() -> None:
     config = IdentityConfig.from_environment(
         {
             "CALLBOARD_HOSTS": "board.example.com, *.example.org,",
@@ -48,7 +48,7 @@ def test_the_environment_is_read() -> None:
     )
 
 
-def test_what_is_empty_is_not_set() -> None:
+def test_empty_variable_is_the_default() -> None:
     names = ("HOSTS", "JWKS", "JWT_USER_CLAIM", "INSECURE")
     empty = {f"CALLBOARD_{name}": "" for name in names}
     assert IdentityConfig.from_environment(empty) == IdentityConfig()
@@ -66,7 +66,7 @@ def test_what_is_empty_is_not_set() -> None:
         ({"CALLBOARD_JWKS": "keys.json"}, "jwt_audience must name the accepted audiences"),
         ({"CALLBOARD_JWKS": "http://issuer.example/keys", "CALLBOARD_JWT_AUDIENCE": "a"}, "begins with https://"),
         ({"CALLBOARD_JWKS": "ftp://issuer.example/keys", "CALLBOARD_JWT_AUDIENCE": "a"}, "begins with https://"),
-        ({"CALLBOARD_RATE_LIMIT": "many"}, "CALLBOARD_RATE_LIMIT is 'many'; use a whole number."),
+        ({"CALLBOARD_RATE_LIMIT": "many"}, "CALLBOARD_RATE_LIMIT is 'many'; it must be a whole number."),
         ({"CALLBOARD_RATE_LIMIT": "-1"}, "The setting rate_limit is -1; it must be at least 0."),
         ({"CALLBOARD_RATE_BURST": "0"}, "rate_burst is 0"),
         ({"CALLBOARD_JWT_LEEWAY": "3600"}, "at most 300"),
@@ -90,5 +90,5 @@ def test_h5_invalid_settings_are_refused(environment: dict[str, str], message: s
         ("::", ("a",)),
     ],
 )
-def test_a_server_is_reached_under_the_address_that_it_listens_on(host: str, hosts: tuple[str, ...]) -> None:
+def test_listening_address_is_a_host_name_of_the_server(host: str, hosts: tuple[str, ...]) -> None:
     assert IdentityConfig(hosts=("a",)).listening_on(host).hosts == hosts

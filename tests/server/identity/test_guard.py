@@ -1,4 +1,4 @@
-"""Names, pages, headers and limits at the door (H5)."""
+"""The guard: host names, origins, headers, paths and rate limits (H5)."""
 
 from dataclasses import replace
 from typing import Any
@@ -18,11 +18,11 @@ pytestmark = pytest.mark.anyio
 APP = "https://app.example.com"
 
 
-# Names: a page whose name was pointed at this machine is turned away
+# Host names: a page under a foreign name that resolves to this machine is refused
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8000", "localhost.", "127.0.0.1:8000", "127.1.2.3", "[::1]"])
-async def test_h5_this_machine_is_reached_under_its_own_names(host: str) -> None:
+async def test_h5_loopback_names_are_accepted(host: str) -> None:
     assert (await Server().ask(host=host)).user == "local"
 
 
@@ -47,7 +47,7 @@ async def test_h5_this_machine_is_reached_under_its_own_names(host: str) -> None
     ],
 )
 @pytest.mark.parametrize("path", ["/api/state", "/", "/metrics"])
-async def test_h5_other_names_are_refused(host: str, path: str) -> None:
+async def test_h5_other_host_names_are_refused(host: str, path: str) -> None:
     reply = await Server().ask(path, host=host)
     assert (reply.status, reply.code) == (421, "host_not_allowed")
 
@@ -69,13 +69,13 @@ async def test_h5_other_names_are_refused(host: str, path: str) -> None:
         ("[fe80::1]", "[FE80:0::1]:80", True),
     ],
 )
-async def test_h5_configured_names(configured: str, host: str, known: bool) -> None:
+async def test_h5_configured_host_names_are_accepted(configured: str, host: str, known: bool) -> None:
     server = Server(replace(CONFIG, hosts=(configured,)))
     reply = await server.ask(token=await server.key(), host=host)
     assert reply.status == (200 if known else 421)
 
 
-async def test_h5_probes_are_answered_under_any_name() -> None:
+async def test_h5_probes_are_answered_under_any_host_name() -> None:
     server = Server()
     await server.key()
     for path in ("/healthz", "/readyz"):
@@ -84,13 +84,13 @@ async def test_h5_probes_are_answered_under_any_name() -> None:
     assert (await server.ask("/healthz", "POST", client=ELSEWHERE)).status == 401
 
 
-async def test_h5_a_host_is_said_once() -> None:
+async def test_h5_repeated_host_header_is_refused() -> None:
     reply = await Server().ask(headers=[("host", "evil.example")])
     assert (reply.status, reply.code) == (400, "bad_header")
     assert (await Server().ask(host=None)).status == 400
 
 
-# Pages
+# Origins
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "OPTIONS"])
@@ -130,17 +130,17 @@ async def test_h5_pages_of_other_origins_are_refused(origin: str, method: str) -
         ("https://localhost:8000", "localhost", "https", False),
     ],
 )
-async def test_h5_its_own_page_is_let_in(origin: str, host: str, scheme: str, same: bool) -> None:
+async def test_h5_page_of_the_server_is_accepted(origin: str, host: str, scheme: str, same: bool) -> None:
     reply = await Server().ask(method="POST", headers={"origin": origin}, host=host, scheme=scheme)
     assert reply.status == (200 if same else 403)
     assert reply.header("access-control-allow-origin") is None
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
-async def test_h5_what_a_foreign_page_embeds_is_refused_also_without_an_origin(site: str) -> None:
+async def test_h5_cross_site_request_without_an_origin_is_refused(site: str) -> None:
     server = Server()
     assert (await server.ask(headers={"sec-fetch-site": site})).status == 403
-    assert (await server.ask("/", headers={"sec-fetch-site": site})).user == "", "a link may lead to the page"
+    assert (await server.ask("/", headers={"sec-fetch-site": site})).user == "", "a link to the page is allowed"
     for own in ("same-origin", "none"):
         assert (await server.ask(headers={"sec-fetch-site": own})).user == "local"
 
@@ -150,7 +150,7 @@ async def test_h5_cors_is_off_unless_it_is_configured() -> None:
     assert not [name for name, _ in reply.headers if name.startswith("access-control") or name == "vary"]
 
 
-async def test_h5_a_configured_page_may_ask_and_read() -> None:
+async def test_h5_page_of_a_configured_origin_may_send_requests_and_read_responses() -> None:
     server = Server(replace(CONFIG, origins=(APP,)))
     text = await server.key()
     asked = {
@@ -168,11 +168,13 @@ async def test_h5_a_configured_page_may_ask_and_read() -> None:
     reply = await server.ask("/api/chat", "POST", token=text, headers={"origin": APP})
     assert (reply.user, reply.header("access-control-allow-origin"), reply.header("vary")) == ("ann", APP, "origin")
     refused = await server.ask("/api/chat", "POST", headers={"origin": APP})
-    assert (refused.status, refused.header("access-control-allow-origin")) == (401, APP), "why, it may read too"
+    assert (refused.status, refused.header("access-control-allow-origin")) == (401, APP), (
+        "the page may read the reason too"
+    )
 
 
 @pytest.mark.parametrize("origin", ["http://app.example.com", "https://app.example.com:8443", "https://example.com"])
-async def test_h5_a_configured_page_is_that_one_alone(origin: str) -> None:
+async def test_h5_origin_must_match_a_configured_one_exactly(origin: str) -> None:
     server = Server(replace(CONFIG, origins=(APP,)))
     reply = await server.ask(headers={"origin": origin})
     assert (reply.status, reply.header("access-control-allow-origin")) == (403, None)
@@ -200,14 +202,14 @@ async def test_h5_a_configured_page_is_that_one_alone(origin: str) -> None:
         ([("origin", "http://localhost:8000"), ("origin", "http://localhost:8000")], 400, "bad_header"),
     ],
 )
-async def test_h5_headers_that_cannot_be_are_refused(headers: list[tuple[str, str]], status: int, code: str) -> None:
+async def test_h5_invalid_headers_are_refused(headers: list[tuple[str, str]], status: int, code: str) -> None:
     server = Server()
     await server.key()
     reply = await server.ask(headers=headers)
     assert (reply.status, reply.code) == (status, code)
 
 
-async def test_h5_the_scheme_may_be_written_in_any_case() -> None:
+async def test_h5_scheme_of_a_token_is_case_insensitive() -> None:
     server = Server()
     text = await server.key()
     for written in (f"bearer {text}", f"BEARER  {text} "):
@@ -226,13 +228,13 @@ async def test_h5_the_page_needs_no_credentials(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/api/state", "/healthz/", "//healthz", "/healthz/../api/state", "/APP.JS", "/x", ""])
-async def test_h5_anything_else_is_not(path: str) -> None:
+async def test_h5_other_paths_need_credentials(path: str) -> None:
     server = Server()
     await server.key()
     assert (await server.ask(path, client=ELSEWHERE)).status == 401
 
 
-async def test_h5_paths_are_those_within_the_application() -> None:
+async def test_h5_paths_are_relative_to_the_mount() -> None:
     server = Server()
     await server.key()
     assert (await server.ask("/board/app.js", root_path="/board")).user == ""
@@ -251,7 +253,7 @@ async def test_h5_metrics_need_the_local_machine_or_credentials() -> None:
     assert (await opened.ask("/metrics", client=ELSEWHERE)).user == ""
 
 
-async def test_h5_what_is_no_request_is_handed_on_or_refused() -> None:
+async def test_h5_lifespan_is_passed_on_and_websockets_are_refused() -> None:
     seen: list[str] = []
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -272,7 +274,7 @@ async def test_h5_what_is_no_request_is_handed_on_or_refused() -> None:
     assert sent == [{"type": "websocket.close", "code": 1008}]
 
 
-async def test_h5_an_error_of_the_application_is_its_own() -> None:
+async def test_h5_errors_of_the_application_pass_through() -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         raise LookupError("mine")
 
@@ -280,13 +282,13 @@ async def test_h5_an_error_of_the_application_is_its_own() -> None:
         await Server(app=app).ask()
 
 
-# How often
+# Rate limits
 
 
 LIMITED = IdentityConfig(rate_limit=2, rate_burst=3)
 
 
-async def test_h5_each_user_has_a_limit_of_his_own() -> None:
+async def test_h5_rate_limit_is_per_user() -> None:
     server = Server(LIMITED)
     ann, bob = await server.key("ann"), await server.key("bob")
     assert [(await server.ask(token=ann)).status for _ in range(4)] == [200, 200, 200, 429]
@@ -299,13 +301,13 @@ async def test_h5_each_user_has_a_limit_of_his_own() -> None:
     assert [(await server.ask(token=ann)).status for _ in range(4)] == [200, 200, 200, 429]
 
 
-async def test_h5_two_keys_of_one_user_share_his_limit() -> None:
+async def test_h5_keys_of_one_user_share_the_limit() -> None:
     server = Server(LIMITED)
     tokens = [await server.key("ann"), await server.key("ann")]
     assert [(await server.ask(token=tokens[number % 2])).status for number in range(4)] == [200, 200, 200, 429]
 
 
-async def test_h5_strangers_have_a_limit_by_address() -> None:
+async def test_h5_unauthenticated_clients_have_a_limit_per_address() -> None:
     server = Server(LIMITED)
     text = await server.key()
     wrong = text[:-1] + ("0" if text[-1] != "0" else "1")
@@ -314,10 +316,12 @@ async def test_h5_strangers_have_a_limit_by_address() -> None:
     assert (await server.ask("/app.js", client=ELSEWHERE)).status == 429
     assert (await server.ask("/healthz", client=ELSEWHERE)).status == 200
     assert (await server.ask(token=wrong, client="203.0.113.8")).status == 401
-    assert (await server.ask(token=text, client=ELSEWHERE)).user == "ann", "who is known is not hindered by others"
+    assert (await server.ask(token=text, client=ELSEWHERE)).user == "ann", (
+        "other clients do not limit an authenticated user"
+    )
 
 
-async def test_h5_guesses_cost_no_queries_without_end() -> None:
+async def test_h5_queries_for_guessed_keys_are_limited() -> None:
     server = Server(LIMITED)
     await server.key()
     asked: list[str] = []
@@ -333,14 +337,14 @@ async def test_h5_guesses_cost_no_queries_without_end() -> None:
     assert len(asked) == 3
 
 
-async def test_h5_the_one_person_of_this_machine_has_no_limit() -> None:
+async def test_h5_local_user_has_no_limit() -> None:
     server = Server(LIMITED)
     assert {(await server.ask()).status for _ in range(20)} == {200}
     forced = Server(replace(LIMITED, insecure=True))
     assert [(await forced.ask(client=ELSEWHERE)).status for _ in range(4)] == [200, 200, 200, 429]
 
 
-def test_h5_limits_remember_only_so_many_names() -> None:
+def test_h5_number_of_buckets_is_bounded() -> None:
     clock = ManualClock()
     buckets = RateLimiter(1, 2, clock, most=10)
     for number in range(1_000):
@@ -359,7 +363,7 @@ async def test_buckets_fill_as_time_passes() -> None:
     assert [buckets.take("a"), buckets.take("a")] == [0, 0.25]
 
 
-def test_h5_one_persons_addresses_count_as_one() -> None:
+def test_h5_addresses_of_one_ipv6_network_share_a_limit() -> None:
     assert client_network("2001:db8::1") == client_network("2001:db8::ffff:ffff") == "2001:db8::/64"
     assert client_network("2001:db8:0:1::1") != client_network("2001:db8::1")
     assert client_network("203.0.113.7") == "203.0.113.7"
@@ -367,24 +371,24 @@ def test_h5_one_persons_addresses_count_as_one() -> None:
     assert client_network("testclient") == "testclient"
 
 
-# Where one may listen
+# Listening addresses
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "localhost", "::1", "[::1]", "::ffff:127.0.0.1"])
-def test_h5_on_this_machine_one_may_always_listen(host: str) -> None:
+def test_h5_listening_on_loopback_is_always_allowed(host: str) -> None:
     assert is_loopback(host)
     assert may_listen(host, IdentityConfig())
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "board.example.com", "", "localhost.evil.example"])
-def test_h5_elsewhere_only_where_people_say_who_they_are(host: str) -> None:
+def test_h5_listening_elsewhere_requires_authentication(host: str) -> None:
     assert not may_listen(host, IdentityConfig())
     assert may_listen(host, IdentityConfig(), keys=True)
     assert may_listen(host, IdentityConfig(jwks="keys.json", jwt_audience=("board",)))
     assert may_listen(host, IdentityConfig(insecure=True))
 
 
-def test_what_names_and_origins_are() -> None:
+def test_host_names_and_origins_are_parsed() -> None:
     assert read_authority("A.b-c_d.:80") == ("a.b-c_d", 80)
     assert read_authority("[0:0::1]:5") == ("::1", 5)
     assert read_origin("https://[::1]") == ("https", "::1", 443)

@@ -1,4 +1,4 @@
-"""API keys at the door (H5): who is let in with one, and who is not."""
+"""Authentication with API keys (H5)."""
 
 import asyncio
 import json
@@ -26,10 +26,10 @@ from .callers import CONFIG, ELSEWHERE, Server
 pytestmark = pytest.mark.anyio
 
 
-# What a key is
+# Keys
 
 
-def test_h5_a_key_is_random_and_only_its_hash_is_kept() -> None:
+def test_h5_key_is_random_and_only_its_hash_is_stored() -> None:
     row, text = new_key("ann", 5.0, name="laptop", expires_at=9.0)
     prefix, key_id, secret = text.split("_")
     assert (prefix, key_id, len(secret)) == ("cb", row.id, 64)
@@ -40,7 +40,7 @@ def test_h5_a_key_is_random_and_only_its_hash_is_kept() -> None:
 
 
 @pytest.mark.parametrize("name", ["", " ", " ann", "a\nb", "a\x00", "\x1b[2J", "a" * 201, "\u202eann"])
-def test_h5_a_user_has_a_name_that_can_be_printed(name: str) -> None:
+def test_h5_user_name_must_be_printable(name: str) -> None:
     with pytest.raises(KeyNameError):
         new_key(name, 0.0)
     with pytest.raises(KeyNameError):
@@ -60,22 +60,22 @@ def test_h5_keys_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) 
     assert key is not None
     assert is_key(key, row)
     assert not is_key(key, replace(row, digest="0" * 64))
-    assert not is_key(key, None), "the same is done where there is no such key"
+    assert not is_key(key, None), "an unknown key takes the same time"
     assert [a for a, _ in compared] == [key.digest] * 3
     assert {len(b) for _, b in compared} == {64}
 
 
-def test_h5_a_text_of_zeros_opens_nothing() -> None:
+def test_h5_secret_of_zeros_is_refused() -> None:
     assert not is_key(api_keys.ReadKey("0" * 16, "0" * 64), None)
 
 
-def test_states_of_a_key() -> None:
+def test_key_is_active_expired_or_revoked() -> None:
     row, _ = new_key("ann", 0.0, expires_at=10.0)
     assert [key_state(row, now) for now in (0.0, 9.9, 10.0)] == ["active", "active", "expired"]
     assert key_state(replace(row, revoked_at=1.0), 20.0) == "revoked"
 
 
-def test_h5_the_secret_is_nowhere_in_the_database(tmp_path: Path) -> None:
+def test_h5_secret_is_not_in_the_database(tmp_path: Path) -> None:
     row, text = new_key("ann", 0.0)
 
     async def write() -> None:
@@ -92,10 +92,10 @@ def test_h5_the_secret_is_nowhere_in_the_database(tmp_path: Path) -> None:
     assert bytes.fromhex(secret) not in contents
 
 
-# Who is let in
+# Authentication
 
 
-async def test_h5_without_keys_this_machine_is_one_person() -> None:
+async def test_h5_without_keys_local_requests_have_one_user() -> None:
     server = Server()
     assert (await server.ask()).user == "local"
     assert (await server.ask(host="[::1]:8000", client="::1")).user == "local"
@@ -120,7 +120,7 @@ async def test_h5_without_keys_other_machines_are_refused(asked: dict[str, Any])
     assert "callboard keys create" in json.loads(reply.body)["detail"]
 
 
-async def test_h5_without_keys_a_public_name_is_not_this_machine() -> None:
+async def test_h5_without_keys_a_public_host_name_is_not_local() -> None:
     server = Server(replace(CONFIG, hosts=("board.example.com",)))
     assert (await server.ask(host="board.example.com")).status == 401
     assert (await server.ask(host="localhost")).user == "local"
@@ -131,10 +131,10 @@ async def test_h5_insecure_admits_every_client() -> None:
     assert (await server.ask(client=ELSEWHERE)).user == "local"
     await server.key()
     await server.clock.advance(LIFETIME)
-    assert (await server.ask(client=ELSEWHERE)).status == 401, "where there are keys, they are needed"
+    assert (await server.ask(client=ELSEWHERE)).status == 401, "a key is required once there is one"
 
 
-async def test_h5_a_key_says_who_one_is() -> None:
+async def test_h5_key_identifies_its_user() -> None:
     server = Server()
     ann, bob = await server.key("ann"), await server.key("bob")
     assert (await server.ask(token=ann, client=ELSEWHERE)).user == "ann"
@@ -143,7 +143,7 @@ async def test_h5_a_key_says_who_one_is() -> None:
     assert "authorization" not in json.loads(reply.body)["headers"], "the application does not see the key"
 
 
-async def test_h5_where_there_is_a_key_this_machine_needs_it_too() -> None:
+async def test_h5_once_a_key_exists_local_requests_need_it_too() -> None:
     server = Server()
     assert (await server.ask()).user == "local"
     await server.key()
@@ -166,7 +166,7 @@ async def test_h5_where_there_is_a_key_this_machine_needs_it_too() -> None:
         lambda text: "cb_",
     ],
 )
-async def test_h5_an_altered_key_opens_nothing(spoil: Callable[[str], str]) -> None:
+async def test_h5_altered_key_is_refused(spoil: Callable[[str], str]) -> None:
     server = Server()
     text = await server.key()
     reply = await server.ask(token=spoil(text))
@@ -188,7 +188,7 @@ async def test_h5_a_revoked_key_stops_working_within_seconds() -> None:
     assert "revoked" in json.loads(reply.body)["detail"]
 
 
-async def test_h5_the_last_key_to_go_does_not_open_the_authenticator() -> None:
+async def test_h5_revoking_the_last_key_does_not_admit_everyone() -> None:
     server = Server()
     key = read_key(await server.key())
     assert key is not None
@@ -196,7 +196,7 @@ async def test_h5_the_last_key_to_go_does_not_open_the_authenticator() -> None:
     assert (await server.ask()).status == 401
 
 
-async def test_h5_an_expired_key_stops_at_once() -> None:
+async def test_h5_expired_key_stops_working_at_once() -> None:
     server = Server()
     text = await server.key(expires_in=2.0)
     assert (await server.ask(token=text)).user == "ann"
@@ -212,11 +212,11 @@ async def test_h5_a_key_in_the_query_is_not_read(place: str) -> None:
     assert (await server.ask(query_string=f"{place}={text}".encode())).status == 401
 
 
-# What it costs
+# Caches
 
 
 class Counted(MemoryStore):
-    """A store that counts what it is asked."""
+    """A store that counts its queries."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -242,7 +242,7 @@ async def counted(server: Server) -> Counted:
     return server.store
 
 
-async def test_h5_a_request_does_not_cost_a_query() -> None:
+async def test_h5_requests_with_a_cached_key_need_no_query() -> None:
     server = Server()
     store = await counted(server)
     text = await server.key()
@@ -257,7 +257,7 @@ async def test_h5_a_request_does_not_cost_a_query() -> None:
     assert len(store.asked) == 4
 
 
-async def test_h5_use_is_noted_at_most_once_a_minute() -> None:
+async def test_h5_use_of_a_key_is_recorded_at_most_once_a_minute() -> None:
     server = Server()
     store = await counted(server)
     text = await server.key()
@@ -313,14 +313,14 @@ async def test_h5_the_cache_of_guessed_keys_is_bounded(monkeypatch: pytest.Monke
         assert await ring.find(api_keys.ReadKey(f"{number:016x}", "0" * 64)) is None
     assert (len(ring._known), len(ring._unknown)) == (1, 10)
     assert await ring.find(key) == row
-    assert store.asked.count(row.id) == 1, "guesses do not drive out what is known"
+    assert store.asked.count(row.id) == 1, "guesses do not evict known keys"
 
 
 # Streams
 
 
 def streaming(steps: list[Callable[[], Awaitable[object]]]) -> Any:
-    """An application that sends a piece before each step, and one at the end."""
+    """Return an application that sends a chunk before each step, and one at the end."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
@@ -348,7 +348,7 @@ async def test_h5_a_stream_ends_when_its_key_is_revoked() -> None:
     assert reply.body == b"0 1 2 "
 
 
-async def test_h5_a_stream_of_a_valid_key_goes_on() -> None:
+async def test_h5_stream_of_a_valid_key_continues() -> None:
     steps: list[Callable[[], Awaitable[object]]] = []
     server = Server(app=streaming(steps))
     text = await server.key()
@@ -356,7 +356,7 @@ async def test_h5_a_stream_of_a_valid_key_goes_on() -> None:
     assert (await server.ask(token=text)).body == b"0 1 2 last"
 
 
-async def test_h5_a_stream_ends_with_the_time_of_its_key() -> None:
+async def test_h5_stream_ends_when_its_key_expires() -> None:
     steps: list[Callable[[], Awaitable[object]]] = []
     server = Server(app=streaming(steps))
     text = await server.key(expires_in=2 * LIFETIME)

@@ -1,4 +1,4 @@
-"""JSON Web Tokens at the door (H5): genuine ones, and every way to forge one."""
+"""Authentication with JSON Web Tokens (H5): valid tokens, and every way to forge one."""
 
 import base64
 import hashlib
@@ -38,7 +38,7 @@ AUDIENCE, ISSUER = "board", "https://issuer.example"
 
 
 def public(key: Any, kid: str | None = "k1", **fields: str) -> dict[str, Any]:
-    """The entry of a key set."""
+    """Return the entry of a key set."""
     kinds: list[tuple[type, Any]] = [(rsa.RSAPrivateKey, RSAAlgorithm), (ec.EllipticCurvePrivateKey, ECAlgorithm)]
     kind = next((each for of, each in kinds if isinstance(key, of)), OKPAlgorithm)
     entry: dict[str, Any] = json.loads(kind.to_jwk(key.public_key()))
@@ -74,23 +74,23 @@ def server(config: IdentityConfig) -> Server:
     return Server(config)
 
 
-# Genuine ones
+# Valid tokens
 
 
 @pytest.mark.parametrize(
     ("key", "algorithm", "kid"), [(RSA, "RS256", "k1"), (EC, "ES256", "k2"), (ED, "EdDSA", "k3"), (RSA, "PS256", "pss")]
 )
-async def test_h5_a_token_says_who_one_is(server: Server, key: Any, algorithm: str, kid: str) -> None:
+async def test_h5_token_identifies_its_user(server: Server, key: Any, algorithm: str, kid: str) -> None:
     assert (await server.ask(token=signed(key, algorithm, kid), client=ELSEWHERE)).user == "ann"
 
 
-async def test_h5_keys_and_tokens_are_taken_side_by_side(server: Server) -> None:
+async def test_h5_keys_and_tokens_are_both_accepted(server: Server) -> None:
     text = await server.key("bob")
     assert (await server.ask(token=text)).user == "bob"
     assert (await server.ask(token=signed(aud=["other", AUDIENCE]))).user == "ann"
 
 
-async def test_h5_with_a_key_set_this_machine_needs_a_token_too(server: Server) -> None:
+async def test_h5_with_a_key_set_local_requests_need_a_token_too(server: Server) -> None:
     reply = await server.ask()
     assert (reply.status, reply.code) == (401, "unauthenticated")
 
@@ -101,14 +101,14 @@ async def test_h5_the_user_is_the_configured_claim(config: IdentityConfig) -> No
     assert (await server.ask(token=signed())).status == 401
 
 
-async def test_h5_tokens_are_nothing_where_no_key_set_is_configured() -> None:
+async def test_h5_tokens_are_refused_without_a_key_set() -> None:
     server = Server()
     await server.key()
     reply = await server.ask(token=signed())
     assert (reply.status, reply.code) == (401, "invalid_token")
 
 
-# Forged, altered, old and misdirected ones
+# Forged, altered, expired and misdirected tokens
 
 
 def unsigned() -> str:
@@ -116,7 +116,7 @@ def unsigned() -> str:
 
 
 def hmac_with_public_key(text: bytes) -> str:
-    """What a server takes that uses a public key as if it were a shared secret, because the token says so."""
+    """Sign with the public key as a shared secret, which a server that trusts the token's algorithm accepts."""
     body = f"{part({'alg': 'HS256', 'typ': 'JWT', 'kid': 'k1'})}.{part(claims())}"
     tag = hmac.new(text, body.encode(), hashlib.sha256).digest()
     return f"{body}.{base64.urlsafe_b64encode(tag).rstrip(b'=').decode()}"
@@ -164,8 +164,8 @@ FORGED = {
     "no audience": signed(aud=None),
     "another issuer": signed(iss="https://evil.example"),
     "no issuer": signed(iss=None),
-    "nobody": signed(sub=None),
-    "nobody by name": signed(sub=""),
+    "no user": signed(sub=None),
+    "an empty user": signed(sub=""),
     "a name of control characters": signed(sub="a\x1b[2J"),
     "a name without end": signed(sub="a" * 300),
     "the one person of this machine": signed(sub="local"),
@@ -173,38 +173,38 @@ FORGED = {
 
 
 @pytest.mark.parametrize("name", FORGED)
-async def test_h5_other_tokens_open_nothing(server: Server, name: str) -> None:
+async def test_h5_forged_tokens_are_refused(server: Server, name: str) -> None:
     reply = await server.ask(token=FORGED[name])
     assert (reply.status, reply.code) == (401, "invalid_token")
     assert "evil" not in reply.body.decode()
 
 
 @pytest.mark.parametrize("value", [5, True, ["ann"], {"a": 1}])
-async def test_h5_a_user_is_a_text(config: IdentityConfig, value: Any) -> None:
+async def test_h5_user_claim_must_be_a_string(config: IdentityConfig, value: Any) -> None:
     server = Server(replace(config, jwt_user_claim="who"))
     assert (await server.ask(token=signed(who=value))).status == 401
 
 
-async def test_h5_a_small_difference_of_clocks_is_forgiven(config: IdentityConfig) -> None:
+async def test_h5_small_clock_skew_is_tolerated(config: IdentityConfig) -> None:
     late = signed(exp=int(time.time()) - 5)
     assert (await Server(replace(config, jwt_leeway=60)).ask(token=late)).user == "ann"
     assert (await Server(replace(config, jwt_leeway=0)).ask(token=late)).status == 401
 
 
-async def test_h5_only_configured_algorithms(config: IdentityConfig) -> None:
+async def test_h5_only_configured_algorithms_are_accepted(config: IdentityConfig) -> None:
     server = Server(replace(config, jwt_algorithms=("ES256",)))
     assert (await server.ask(token=signed())).status == 401
     assert (await server.ask(token=signed(EC, "ES256", "k2"))).user == "ann"
 
 
-async def test_h5_any_audience_only_where_it_is_said(config: IdentityConfig) -> None:
+async def test_h5_any_audience_is_accepted_only_if_configured(config: IdentityConfig) -> None:
     assert (await Server(replace(config, jwt_audience=("*",))).ask(token=signed(aud="other"))).user == "ann"
 
 
-# What it costs
+# Caches
 
 
-async def test_h5_a_token_is_verified_once_in_a_while(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_h5_verified_token_is_cached_for_a_while(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     server.clock._epoch = time.time()
     verified: list[str] = []
     decode = jwt.decode
@@ -218,7 +218,7 @@ async def test_h5_a_token_is_verified_once_in_a_while(server: Server, monkeypatc
     for _ in range(5):
         assert (await server.ask(token=good)).user == "ann"
         assert (await server.ask(token=bad)).status == 401
-    assert (verified.count(good), verified.count(bad)) == (1, 5), "what is not genuine is never remembered"
+    assert (verified.count(good), verified.count(bad)) == (1, 5), "invalid tokens are never cached"
     assert (await server.ask(token=short)).user == "ann"
     await server.clock.advance(LIFETIME_OF_TOKENS)
     await server.ask(token=good)
@@ -228,7 +228,7 @@ async def test_h5_a_token_is_verified_once_in_a_while(server: Server, monkeypatc
     assert verified.count(short) == 2, "its own time is over by this clock: it is looked at again"
 
 
-async def test_h5_verified_tokens_are_remembered_only_so_far(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_h5_number_of_cached_tokens_is_bounded(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokens, "MAX_ENTRIES", 3)
     for number in range(6):
         assert (await server.ask(token=signed(EC, "ES256", "k2", sub=f"u{number}"))).user == f"u{number}"
@@ -237,7 +237,7 @@ async def test_h5_verified_tokens_are_remembered_only_so_far(server: Server, mon
     assert len(known._known) == 3
 
 
-async def test_h5_a_stream_ends_with_its_token(config: IdentityConfig) -> None:
+async def test_h5_stream_ends_when_its_token_expires(config: IdentityConfig) -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         for _ in range(5):
@@ -254,7 +254,7 @@ async def test_h5_a_stream_ends_with_its_token(config: IdentityConfig) -> None:
 
 
 def source(*sets: Any) -> tuple[Any, list[str]]:
-    """Gives one set after the other, the last one for ever; an exception is raised."""
+    """A source that returns its sets in order, and then the last one again. An exception is raised."""
     asked: list[str] = []
 
     def read(address: str) -> bytes:
@@ -271,7 +271,7 @@ def key_set(read: Any, clock: ManualClock) -> KeySet:
     return KeySet("https://issuer.example/keys", ALGORITHMS, clock, read)
 
 
-async def test_h5_a_key_set_is_asked_for_once_in_a_while() -> None:
+async def test_h5_key_set_is_loaded_periodically() -> None:
     read, asked = source(KEYS)
     clock = ManualClock()
     keys = key_set(read, clock)
@@ -285,7 +285,7 @@ async def test_h5_a_key_set_is_asked_for_once_in_a_while() -> None:
     assert len(asked) == 2
 
 
-async def test_h5_a_new_key_is_found_and_unknown_ones_do_not_ask_without_end() -> None:
+async def test_h5_new_key_is_found_and_unknown_keys_load_the_set_at_most_once_per_cooldown() -> None:
     read, asked = source(KEYS, {"keys": [public(OTHER, "new")]})
     clock = ManualClock()
     keys = key_set(read, clock)
@@ -295,11 +295,11 @@ async def test_h5_a_new_key_is_found_and_unknown_ones_do_not_ask_without_end() -
     assert len(asked) == 1
     await clock.advance(COOLDOWN)
     assert await keys.find("new") is not None
-    assert await keys.find("k1") is None, "one that was taken out of the set is not taken any more"
+    assert await keys.find("k1") is None, "a removed key is not accepted any more"
     assert len(asked) == 2
 
 
-async def test_h5_a_key_set_that_cannot_be_had_is_used_for_a_while() -> None:
+async def test_h5_key_set_that_cannot_be_reloaded_is_used_for_a_while() -> None:
     read, _ = source(KEYS, OSError("gone"))
     clock = ManualClock()
     keys = key_set(read, clock)
@@ -328,7 +328,7 @@ async def test_h5_a_key_set_that_cannot_be_had_is_used_for_a_while() -> None:
         {"keys": [public(RSA, alg="HS256")]},
     ],
 )
-async def test_h5_a_key_set_without_a_usable_key(bad: Any, caplog: pytest.LogCaptureFixture) -> None:
+async def test_h5_key_set_without_a_usable_key_is_unavailable(bad: Any, caplog: pytest.LogCaptureFixture) -> None:
     read, asked = source(bad)
     clock = ManualClock()
     keys = key_set(read, clock)
@@ -339,7 +339,7 @@ async def test_h5_a_key_set_without_a_usable_key(bad: Any, caplog: pytest.LogCap
     assert "secret" not in caplog.text
 
 
-async def test_h5_short_keys_sign_nothing(tmp_path: Path, config: IdentityConfig) -> None:
+async def test_h5_short_keys_are_refused(tmp_path: Path, config: IdentityConfig) -> None:
     path = tmp_path / "small.json"
     path.write_text(json.dumps({"keys": [public(SMALL)]}))
     with pytest.warns(jwt.InsecureKeyLengthWarning):
@@ -347,26 +347,26 @@ async def test_h5_short_keys_sign_nothing(tmp_path: Path, config: IdentityConfig
     assert (await Server(replace(config, jwks=str(path))).ask(token=token)).status == 401
 
 
-async def test_h5_a_key_without_a_name_is_used_where_it_is_the_only_one() -> None:
+async def test_h5_token_without_a_key_id_uses_the_only_key() -> None:
     read, _ = source({"keys": [public(RSA, None)]})
     keys = key_set(read, ManualClock())
     assert await keys.find(None) is not None
     assert await keys.find("k1") is None
 
 
-async def test_h5_a_key_set_that_is_not_there_is_said(config: IdentityConfig, tmp_path: Path) -> None:
+async def test_h5_missing_key_set_is_reported(config: IdentityConfig, tmp_path: Path) -> None:
     server = Server(replace(config, jwks=str(tmp_path / "missing.json")))
     reply = await server.ask(token=signed())
     assert (reply.status, reply.code, reply.header("retry-after")) == (503, "unavailable", "5")
     assert str(tmp_path) not in reply.body.decode()
 
 
-# The address of one
+# The URL of a key set
 
 
 @contextmanager
 def web(status: int, body: bytes, **headers: str) -> Generator[str]:
-    """A server that gives one answer to everything."""
+    """Start a server with the same response to every request."""
 
     class Answer(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -390,19 +390,19 @@ def web(status: int, body: bytes, **headers: str) -> Generator[str]:
         server.server_close()
 
 
-async def test_h5_a_key_set_at_an_address(config: IdentityConfig) -> None:
+async def test_h5_key_set_is_loaded_from_a_url(config: IdentityConfig) -> None:
     with web(200, json.dumps(KEYS).encode()) as address:
         assert (await Server(replace(config, jwks=address)).ask(token=signed())).user == "ann"
 
 
 @pytest.mark.parametrize("status", [301, 302, 307])
-def test_h5_a_key_set_is_not_looked_for_elsewhere(status: int) -> None:
+def test_h5_redirects_of_a_key_set_are_not_followed(status: int) -> None:
     keys, moved = web(200, json.dumps(KEYS).encode()), pytest.raises(OSError, match=str(status))
     with keys as there, web(status, b"", location=there) as here, moved:
         read_source(here)
 
 
-def test_h5_a_key_set_has_an_end() -> None:
+def test_h5_size_of_a_key_set_is_bounded() -> None:
     with web(200, b" " * (LARGEST + 1)) as address, pytest.raises(ValueError, match="too large"):
         read_source(address)
     with web(404, b"") as address, pytest.raises(OSError, match="404"):

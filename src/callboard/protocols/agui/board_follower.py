@@ -38,7 +38,7 @@ class BoardFollower:
     @contextmanager
     def reading(self) -> Generator[None]:
         """Receive events and text until the end of the `with`."""
-        with self._board.listening(self._add_live), self._session.subscribe(self._notify, self.cursor, self._notify):
+        with self._board.listening(self._add_live), self._session.subscribe(self.notify, self.cursor, self.notify):
             yield
 
     def _add_live(self, encoded: bytes) -> None:
@@ -50,10 +50,7 @@ class BoardFollower:
             self._deltas[-1][2].append(delta)
             self._changed.set()
 
-    def _notify(self, _: object) -> None:
-        self.notify()
-
-    def notify(self) -> None:
+    def notify(self, _: object = None) -> None:
         """End the current wait."""
         self._changed.set()
 

@@ -65,11 +65,11 @@ class ClientMessages:
         """Whether it has a message of the model with this id."""
         return ("assistant", identity) in self._has
 
-    def replace(self, aside: Sequence[dict[str, Any]] = ()) -> list[bytes]:
+    def replace(self, client_only: Sequence[dict[str, Any]] = ()) -> list[bytes]:
         """Return snapshots that replace its messages with the window and its new messages.
 
-        `aside` are the client's own messages. A client keeps messages of known ids in place and appends the others. If
-        that would change the order, a first snapshot removes the misplaced messages.
+        `client_only` are the client's own messages. A client keeps messages of known ids in place and appends the
+        others. If that would change the order, a first snapshot removes the misplaced messages.
         """
         target = [self._as_known(message) for message in self._thread]
         target += [message for message in self.messages if message.is_new]
@@ -78,10 +78,10 @@ class ClientMessages:
         kept = [message.id for message in self.messages if message.id in wanted]
         moved = next((index for index, both in enumerate(zip(kept, order, strict=False)) if both[0] != both[1]), None)
         written = [message.to_agui() for message in target]
-        sent = [] if moved is None else [frames.messages_snapshot([*aside, *written[:moved]])]
+        sent = [] if moved is None else [frames.messages_snapshot([*client_only, *written[:moved]])]
         self.messages = target
         self._has = {message.key: message for message in target}
-        return [*sent, frames.messages_snapshot([*aside, *written])]
+        return [*sent, frames.messages_snapshot([*client_only, *written])]
 
     def catch_up(self, news: Sequence[ThreadMessage]) -> list[bytes]:
         """Return frames for new messages of the transcript that the client lacks."""

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 from pydantic import ValidationError
 from starlette.requests import Request
@@ -11,14 +11,15 @@ from starlette.routing import request_response
 from starlette.types import ASGIApp
 
 from ...jsonrules.value_count import exceeds_values
+from ...sessions.live_session import LiveSession
 from ...sessions.session import Session, live_session
 from ..mount import ProtocolHost
-from ..problem import Problem, body_too_large, json_invalid, media_type_not_json, too_many_values, violations
-from .input_parsing import MAX_BODY_BYTES, MAX_VALUES, NotJSON, read_input
+from ..problem import Problem, body_too_large, media_type_not_json, too_many_values, violations
+from .input_parsing import MAX_BODY_BYTES, MAX_VALUES, read_input
 from .run import Run
 from .run_refused import RunRefused
 from .run_request import RunRequest, parse_run_request
-from .thread import Threads
+from .thread import Thread
 
 _HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
@@ -54,7 +55,7 @@ def endpoint(
     `open_session` returns the session of a thread, whose id is the thread's; its errors are left to the application.
     Each run is added to `runs`. `read_body` replaces the default reader, which does not limit concurrent requests.
     """
-    threads = Threads()
+    threads: WeakKeyDictionary[LiveSession, Thread] = WeakKeyDictionary()
     reading = read_body or _read_body
 
     async def answer(request: Request) -> Response:
@@ -63,7 +64,7 @@ def endpoint(
         except Problem as problem:
             return problem.response()
         session = live_session(await open_session(request, run_request.thread_id))
-        run = Run(session, threads.of(session), run_request)
+        run = Run(session, threads.setdefault(session, Thread()), run_request)
         if runs is not None:
             runs.add(run)
         return StreamingResponse(run.stream(), media_type="text/event-stream", headers=_HEADERS)
@@ -78,8 +79,6 @@ async def _run_request(request: Request, reading: ReadBody) -> RunRequest:
     try:
         async with reading(request) as body:
             return parse_run_request(await read_input(body))
-    except NotJSON as error:
-        raise json_invalid(f"The body is not valid JSON: {error}.") from None
     except ValidationError as error:
         detail = "The body is not an AG-UI RunAgentInput."
         raise Problem(422, "run_refused", "Not a run", detail, errors=violations(error)) from None

@@ -7,7 +7,8 @@ from ag_ui.core import Message, RunAgentInput
 from pydantic import TypeAdapter
 from pydantic_core import from_json
 
-from .run_request import RunRefused
+from ..problem import json_invalid
+from .run_refused import RunRefused
 
 MAX_BODY_BYTES = 8 * 1024 * 1024
 """Bytes of a body. A client sends its copy of the whole conversation each time."""
@@ -21,19 +22,15 @@ _SLICE = 100
 _MESSAGES: TypeAdapter[list[Message]] = TypeAdapter(list[Message])
 
 
-class NotJSON(ValueError):
-    """The body of a run is not JSON."""
-
-
 async def read_input(body: bytes) -> RunAgentInput:
-    """Parse the input of a run. Raises `NotJSON`, `RunRefused`, or `ValidationError` for the first invalid messages.
+    """Parse the input of a run. Raises `Problem`, `RunRefused`, or `ValidationError` for the first invalid messages.
 
     The caller has checked `MAX_BODY_BYTES` and `MAX_VALUES`.
     """
     try:
         given: Any = from_json(body)
     except ValueError as error:
-        raise NotJSON(str(error)) from None
+        raise json_invalid(f"The body is not valid JSON: {error}.") from None
     if not isinstance(given, dict):
         return RunAgentInput.model_validate(given)
     fields = cast("dict[str, Any]", given)

@@ -6,7 +6,7 @@ ignored: they belong to another conversation, such as one that this server has l
 
 from collections.abc import Collection, Mapping, Sequence
 
-from ...sessions.ids import MAX_ID, is_call_id
+from ...sessions.ids import MAX_ID, is_valid_id
 from ...shortening import shorten
 from .run_refused import RunRefused
 from .run_request import RunRequest
@@ -67,7 +67,7 @@ def check_texts(messages: Sequence[ThreadMessage], texts: Mapping[str, str]) -> 
             )
 
 
-def own(messages: Sequence[ThreadMessage], window: MessageWindow, ids: MessageIds) -> list[ThreadMessage]:
+def of_this_thread(messages: Sequence[ThreadMessage], window: MessageWindow, ids: MessageIds) -> list[ThreadMessage]:
     """Return the messages after the last assistant message of another thread."""
     known = {message.id for message in window.messages if message.role == "assistant"}
     for place in range(len(messages) - 1, -1, -1):
@@ -78,7 +78,7 @@ def own(messages: Sequence[ThreadMessage], window: MessageWindow, ids: MessageId
     return list(messages)
 
 
-def check(new: Sequence[ThreadMessage], run_request: RunRequest) -> None:
+def check_new(new: Sequence[ThreadMessage], run_request: RunRequest) -> None:
     """Refuse new messages that are invalid. Raises `RunRefused`."""
     if len(new) > MAX_NEW:
         raise RunRefused(
@@ -86,7 +86,7 @@ def check(new: Sequence[ThreadMessage], run_request: RunRequest) -> None:
             "accepted: send them in several runs."
         )
     for message in new:
-        if not is_call_id(message.id):
+        if not is_valid_id(message.id):
             raise RunRefused(f"The id of a message must have 1 to {MAX_ID} printable characters.")
         if reason := run_request.refused.get(message.id):
             raise RunRefused(reason)

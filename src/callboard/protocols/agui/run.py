@@ -21,7 +21,7 @@ from .call_activities import CallActivities
 from .client_messages import ClientMessages
 from .interrupts import interrupt
 from .page_tools import is_for_page, page_tools
-from .run_input import InputEffects, RunInput, call_id_of, has_owner
+from .run_input import InputEffects, RunInput, has_owner
 from .run_request import RunRequest
 from .thread import Thread
 from .thread_messages import ThreadReader, unanswered
@@ -32,7 +32,7 @@ log = logging.getLogger("callboard.agui")
 HEARTBEAT = 15.0
 """Seconds without an event after which the run sends a heartbeat, or ends if no work continues."""
 IDLE_HEARTBEAT = 1.0
-"""The same for a run without input of its own."""
+"""Seconds, likewise, for a run without new input."""
 
 _STOPS = frozenset({EventKind.TURN_FAILED, EventKind.TURN_INTERRUPTED})
 _BOUNDS = TURN_ENDS | {EventKind.TEXT, EventKind.TURN_STARTED}
@@ -79,7 +79,7 @@ class Run:
         try:
             with self._follower.reading(), self._thread.lending(self._session, page_tools(self._request.tools)):
                 self._session.client = self._request.client
-                intake = self._thread.start_intake(self._accept_input())
+                intake = self._thread.intakes.start(self._accept_input())
                 yield started
                 started = b""
                 await asyncio.wait([intake])  # does not cancel it if the client disconnects
@@ -186,12 +186,14 @@ class Run:
         """Return frames for what the client lacks, and the end of the run."""
         sent = [*self._client.end_text(None), *self._client.catch_up(await self._reader.news())]
         rows = await self._session.requests()
-        waiting, calls = unanswered(self._client.thread), {row.id: await call_id_of(self._session, row) for row in rows}
+        waiting = unanswered(self._client.thread)
+        calls = await self._session.calls.call_ids([row.execution_id for row in rows])
         people = [row for row in rows if not is_for_page(row)]
-        interrupts = [interrupt(row, calls[row.id], self._session.tools().get(row.tool)) for row in people]
-        paused = any(calls[row.id] in waiting for row in people)
+        tools = self._session.tools()
+        interrupts = [interrupt(row, calls.get(row.execution_id), tools.get(row.tool)) for row in people]
+        paused = any(calls.get(row.execution_id) in waiting for row in people)
         if paused or self._client.differs:
-            sent += self._client.replace(self._request.aside)
+            sent += self._client.replace(self._request.client_only)
         if interrupts:
             sent.append(frames.state_snapshot(self._state(interrupts)))
         if self._end is not None and self._end.kind == EventKind.TURN_FAILED:
@@ -203,7 +205,7 @@ class Run:
             outcome = {"type": "cancelled"}
         elif paused:
             outcome = {"type": "interrupt", "interrupts": interrupts}
-        elif pending := [call_id for call_id in waiting if call_id in {calls[row.id] for row in rows}]:
+        elif pending := [call_id for call_id in waiting if call_id in calls.values()]:
             outcome["pendingToolCallIds"] = pending
         return [*sent, self._version.finished(self._request.thread_id, self._request.run_id, outcome, self._usage())]
 

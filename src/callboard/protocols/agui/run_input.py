@@ -45,14 +45,6 @@ class InputEffects:
         return self.turn or bool(self.running)
 
 
-async def call_id_of(session: LiveSession, row: RequestRow) -> str | None:
-    """Return the model's id of the call of a request."""
-    try:
-        return (await session.calls.result(row.execution_id, timeout=0)).call_id
-    except ToolError:
-        return None
-
-
 async def has_owner(session: LiveSession, call_id: str) -> bool:
     """Whether a process runs an open call. It has no owner if its tool is unknown to every process."""
     row = await session.calls.stored_call(call_id) if session.durable else None
@@ -69,6 +61,8 @@ class RunInput:
         self._reader = reader
         self._effects = InputEffects(session.board.last_seq)
         self._wakes = False
+        self._call_ids: dict[str, str] = {}
+        """The model's ids of calls with open requests, by execution."""
 
     async def accept(self) -> tuple[InputEffects, ClientMessages, list[bytes]]:
         """Accept new input. Returns its effects, the client's messages, and frames for messages that it lacks.
@@ -78,20 +72,21 @@ class RunInput:
         given = new_messages.distinct(self._request.messages)
         limit = self._request.wanted or max(WINDOW, len(given))
         window, rows = await self._reader.window(min(limit, MAX_WINDOW)), await self._session.requests()
+        self._call_ids = await self._session.calls.call_ids([row.execution_id for row in rows])
         waiting = unanswered(window.messages)
         new, pending = await self._inputs(given, window)
-        results = await self._results(given, rows)
+        results = self._results(given, rows)
         for message in (*new, *pending, *(message for _, message in results if message.call_id in waiting)):
             message.is_new = True
         client = ClientMessages(given)
         client.compare(window, self._request.wanted or WINDOW)
-        sent = client.replace(self._request.aside) if client.differs else []
+        sent = client.replace(self._request.client_only) if client.differs else []
         for row, message in results:
             await self._answer(row, page_answer(message.text, self._request.errors.get(message.call_id or "")), waiting)
         for entry in self._request.resume:
             await self._resume(entry, rows, waiting)
         answered = {entry.interrupt_id for entry in self._request.resume} | {row.id for row, _ in results}
-        blocked = [row for row in rows if row.id not in answered and await self._call_id(row) in waiting]
+        blocked = [row for row in rows if row.id not in answered and self._call_id(row) in waiting]
         self._effects.turn = self._wakes and not blocked  # a turn waits for the answers of all its calls
         await self._post(new, pending)
         return self._effects, client, sent
@@ -102,7 +97,7 @@ class RunInput:
         """Return the new user messages, and those that were accepted but not delivered to the model yet."""
         self._thread.remember(message.id for message in window.messages if message.role == "user")
         unseen = new_messages.unseen(given, window, self._thread.remembered)
-        own = {id(message) for message in new_messages.own(given, window, self._reader.ids)}
+        own = {id(message) for message in new_messages.of_this_thread(given, window, self._reader.ids)}
         new: list[ThreadMessage] = []
         pending: list[ThreadMessage] = []
         ignored = False
@@ -113,7 +108,7 @@ class RunInput:
             pending += [message for message in batch if accepted.get(message.id) is False]
             new += [message for message in batch if message.id not in accepted and id(message) in own]
             ignored |= any(message.id not in accepted and id(message) not in own for message in batch)
-            new_messages.check(new, self._request)
+            new_messages.check_new(new, self._request)
         current = {id(message) for message in (*new, *pending)}
         if repeated := [message for message in new_messages.trailing(given) if id(message) not in current]:
             new_messages.check_texts(repeated, await self._reader.texts({message.id for message in repeated}, window))
@@ -138,7 +133,7 @@ class RunInput:
             conversation.wake()
         self._effects.turn |= bool(new or pending)
 
-    async def _results(
+    def _results(
         self, given: Sequence[ThreadMessage], rows: list[RequestRow]
     ) -> list[tuple[RequestRow, ThreadMessage]]:
         """Return the client's results of calls that wait for its page. Raises `RunRefused`."""
@@ -148,7 +143,7 @@ class RunInput:
                 results.setdefault(message.call_id, []).append(message)
         found: list[tuple[RequestRow, ThreadMessage]] = []
         for row in rows if results else ():
-            if not is_for_page(row) or not (messages := results.get(await self._call_id(row) or "")):
+            if not is_for_page(row) or not (messages := results.get(self._call_id(row) or "")):
                 continue
             if len({message.text for message in messages}) > 1:
                 raise RunRefused(
@@ -192,7 +187,7 @@ class RunInput:
             running.discard(row.execution_id)
         else:
             wakes = self._session.wakes(row.tool) is Wake.WAKE
-            self._wakes |= wakes or await self._call_id(row) in waiting
+            self._wakes |= wakes or self._call_id(row) in waiting
 
-    async def _call_id(self, row: RequestRow) -> str | None:
-        return await call_id_of(self._session, row)
+    def _call_id(self, row: RequestRow) -> str | None:
+        return self._call_ids.get(row.execution_id)

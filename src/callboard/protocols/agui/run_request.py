@@ -17,13 +17,11 @@ from ag_ui.core import (
     UserMessage,
 )
 
+from ...sessions.ids import MAX_ID, is_valid_id
 from ...tools.context import ClientContext
 from .client_context import client_context, wanted_messages
 from .run_refused import RunRefused
 from .thread_messages import ThreadMessage, ToolCall
-
-MAX_ID = 200
-"""Characters of an id that a client chooses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +36,7 @@ class RunRequest:
     """The errors of calls that the page executed, by call id."""
     refused: dict[str, str]
     """The reasons why messages cannot be accepted, by message id."""
-    aside: list[dict[str, Any]]
+    client_only: list[dict[str, Any]]
     """The client's own system and developer messages, which the server returns and does not use."""
     tools: Sequence[Tool] = ()
     resume: Sequence[ResumeEntry] = ()
@@ -54,7 +52,7 @@ class RunRequest:
 def parse_run_request(given: RunAgentInput) -> RunRequest:
     """Validate the input of a run. Raises `RunRefused`."""
     for name, value in (("threadId", given.thread_id), ("runId", given.run_id)):
-        if not (0 < len(value) <= MAX_ID and value.isprintable()):
+        if not is_valid_id(value):
             raise RunRefused(f"{name} must have 1 to {MAX_ID} printable characters.")
     reading = _MessageParser()
     for message in given.messages:
@@ -65,7 +63,7 @@ def parse_run_request(given: RunAgentInput) -> RunRequest:
         reading.messages,
         reading.errors,
         reading.refused,
-        reading.aside,
+        reading.client_only,
         given.tools or (),
         given.resume or (),
         given.state,
@@ -80,7 +78,7 @@ class _MessageParser:
     messages: list[ThreadMessage] = field(default_factory=list[ThreadMessage])
     errors: dict[str, str] = field(default_factory=dict[str, str])
     refused: dict[str, str] = field(default_factory=dict[str, str])
-    aside: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    client_only: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
     def add(self, message: Message) -> None:
         match message:
@@ -95,7 +93,7 @@ class _MessageParser:
                 if error is not None:
                     self.errors[call_id] = error
             case SystemMessage() | DeveloperMessage():
-                self.aside.append({"id": message.id, "role": message.role, "content": message.content})
+                self.client_only.append({"id": message.id, "role": message.role, "content": message.content})
             case _:  # activities and reasoning, which a client keeps through snapshots
                 pass
 

@@ -5,18 +5,12 @@ of one joins the running turn. A repeated message is accepted once; the store en
 """
 
 import asyncio
-import logging
-from collections.abc import Collection, Coroutine, Generator, Iterable, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
 
+from ...sessions.background_tasks import BackgroundTasks
 from ...sessions.live_session import LiveSession
 from ...tools.definition import Tool
-
-T = TypeVar("T")
-
-log = logging.getLogger("callboard.agui")
 
 REMEMBERED = 5_000
 """Ids of delivered messages that a thread caches. The store has all of them."""
@@ -29,7 +23,8 @@ class Thread:
         self._delivered: dict[str, None] = {}
         self._tools: dict[object, Sequence[Tool]] = {}
         self._has_own_tools = False
-        self._intakes: set[asyncio.Task[Any]] = set()
+        self.intakes = BackgroundTasks()
+        """The intakes of runs, which continue if their clients disconnect."""
         self.paused: tuple[str, int, int] | None = None
         """The last paused turn, and the input and output tokens that it had used."""
         self.starting = asyncio.Lock()
@@ -52,18 +47,6 @@ class Thread:
         finally:
             del self._tools[run]
 
-    def start_intake(self, intake: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Start the intake of a run, which continues if its client disconnects."""
-        task = asyncio.get_running_loop().create_task(intake, name="callboard: AG-UI intake")
-        self._intakes.add(task)
-        task.add_done_callback(self._end_intake)
-        return task
-
-    def _end_intake(self, task: asyncio.Task[Any]) -> None:
-        self._intakes.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:  # the run may have ended before
-            log.debug("the input of a run was not accepted: %s", error)
-
     @property
     def remembered(self) -> Collection[str]:
         """Ids of delivered user messages, which need no query."""
@@ -76,16 +59,3 @@ class Thread:
             self._delivered[identity] = None
         while len(self._delivered) > REMEMBERED:
             del self._delivered[next(iter(self._delivered))]
-
-
-class Threads:
-    """The threads of one endpoint, while their sessions are in memory."""
-
-    def __init__(self) -> None:
-        self._known: WeakKeyDictionary[LiveSession, Thread] = WeakKeyDictionary()
-
-    def of(self, session: LiveSession) -> Thread:
-        """Return the thread of a session."""
-        if (thread := self._known.get(session)) is None:
-            thread = self._known[session] = Thread()
-        return thread

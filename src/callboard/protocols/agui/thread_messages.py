@@ -139,17 +139,14 @@ class ThreadReader:
         count = size = 0
         at = len(entries)
         find = self._session.tools().get
-        while at and (not count or (count < limit and size < MAX_CHARACTERS)):
+        # a window does not begin with a result, without its call
+        while at and (not count or (count < limit and size < MAX_CHARACTERS) or isinstance(entries[at], Answered)):
             at -= 1
             messages = self._messages(entries[at], number, find)
             number -= isinstance(entries[at], Said)
             parts.append(messages)
             count += len(messages)
             size += sum(message.size for message in messages)
-        while at and isinstance(entries[at], Answered):  # include the call of a result
-            at -= 1
-            parts.append(self._messages(entries[at], number, find))
-            number -= isinstance(entries[at], Said)
         return MessageWindow([message for part in reversed(parts) for message in part], not at)
 
     async def texts(self, ids: Collection[str], window: MessageWindow) -> dict[str, str]:

@@ -12,8 +12,7 @@ the server listens to its host names. Open the store before the first request. T
 user is the empty string, which owns nothing.
 """
 
-from .addresses import may_listen
-from .config import LOCAL, IdentityConfig
-from .guard import PUBLIC, guard
+from .config import IdentityConfig, may_listen
+from .guard import guard
 
-__all__ = ["LOCAL", "PUBLIC", "IdentityConfig", "guard", "may_listen"]
+__all__ = ["IdentityConfig", "guard", "may_listen"]

@@ -3,7 +3,7 @@
 import re
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 _AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9](?:[A-Za-z0-9._-]{0,252}))(?::([0-9]{1,5}))?")
 _ORIGIN = re.compile(r"(https?)://([^/?#@\\\s]+)")
@@ -26,16 +26,6 @@ class Origin(NamedTuple):
     scheme: str
     name: str
     port: int
-
-
-class Listening(Protocol):
-    """The settings that `may_listen` needs."""
-
-    @property
-    def jwks(self) -> str | None: ...
-
-    @property
-    def insecure(self) -> bool: ...
 
 
 def read_authority(text: str) -> Authority | None:
@@ -101,14 +91,6 @@ def client_network(address: str) -> str:
     if not isinstance(found, IPv6Address):
         return address if found is None else str(found)
     return f"{IPv6Address(int(found) >> 64 << 64)}/64"
-
-
-def may_listen(host: str, config: Listening, *, keys: bool = False) -> bool:
-    """Whether a server may listen on an address: a loopback address, or any if clients must authenticate.
-
-    `keys` is whether the store has API keys.
-    """
-    return is_loopback(host) or keys or config.jwks is not None or config.insecure
 
 
 @lru_cache(1_000)

@@ -35,32 +35,32 @@ class Authenticator:
         if config.jwks is not None:
             self._tokens = Tokens(config, KeySet(config.jwks, config.jwt_algorithms, clock), clock)
         self._users = RateLimiter(config.rate_limit, config.rate_burst, clock)
-        self._strangers = RateLimiter(config.rate_limit, config.rate_burst, clock)
+        self._unauthenticated = RateLimiter(config.rate_limit, config.rate_burst, clock)
         """Limits of unauthenticated addresses, kept apart so that they do not evict users."""
 
-    async def authenticate(self, token: Callable[[], str | None], address: str, here: bool) -> Identity:
-        """Return the identity of a request. `here` is whether it comes from this machine; `token` reads its token.
+    async def authenticate(self, token: Callable[[], str | None], address: str, is_local: bool) -> Identity:
+        """Return the identity of a request. `is_local` is whether it comes from this machine; `token` reads its token.
 
         The token is not read while there are no keys, because it could not be valid.
         """
         if self._tokens is None and (self._keys is None or not await self._keys.any()):
-            if here:
+            if is_local:
                 return Identity(LOCAL)
             if not self._config.insecure:
                 raise keys_required()
-            self.count_stranger(address)
+            self.count_unauthenticated(address)
             return Identity(LOCAL)
         text = token()
         if text is None:
-            self.count_stranger(address)
+            self.count_unauthenticated(address)
             raise token_missing()
         found = await (self._by_key if text.startswith(PREFIX) else self._by_token)(text, address)
-        _wait(self._users.take(found.user_id))
+        _refuse_for(self._users.take(found.user_id))
         return found
 
-    def count_stranger(self, address: str) -> None:
+    def count_unauthenticated(self, address: str) -> None:
         """Count an unauthenticated request. Raises `Problem` if the address has sent too many."""
-        _wait(self._strangers.take(address))
+        _refuse_for(self._unauthenticated.take(address))
 
     async def still_valid(self, admitted: Identity) -> bool:
         """Whether an identity is still valid: its key may have been revoked, or its token may have expired."""
@@ -77,7 +77,7 @@ class Authenticator:
         if key is None or self._keys is None:
             raise self._refused(address, "The key is malformed. Copy all of it.")
         if not self._keys.has_seen(key.id):
-            _wait(self._strangers.wait(address))  # limits the queries for guessed keys
+            _refuse_for(self._unauthenticated.wait(address))  # limits the queries for guessed keys
         row = await self._keys.find(key)
         if row is None:
             raise self._refused(address, "The key is unknown.")
@@ -99,10 +99,10 @@ class Authenticator:
         return Identity(user_id, None, until)
 
     def _refused(self, address: str, detail: str) -> Exception:
-        self.count_stranger(address)
+        self.count_unauthenticated(address)
         return token_invalid(detail)
 
 
-def _wait(seconds: float) -> None:
+def _refuse_for(seconds: float) -> None:
     if seconds:
         raise rate_limited(math.ceil(seconds))

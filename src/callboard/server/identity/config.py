@@ -7,7 +7,7 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from ...errors import SettingsError
-from ...settings import PREFIX
+from ...settings import PREFIX, read_flag, read_number
 from .addresses import Authority, Origin, is_loopback, read_authority, read_origin
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
@@ -17,9 +17,6 @@ ANY = "*"
 
 LOCAL = "local"
 """The only user of a server without keys."""
-
-_TRUE = frozenset({"1", "true", "yes", "on"})
-_FALSE = frozenset({"0", "false", "no", "off", ""})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,10 +91,8 @@ class IdentityConfig:
 
     def _require_key_set(self, source: str) -> None:
         parts = urlsplit(source)
-        if parts.scheme in {"http", "https"} and "://" in source:
-            if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
-                raise SettingsError("The setting jwks must be a file, or a URL that begins with https://.")
-        elif "://" in source:
+        trusted = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))
+        if "://" in source and not trusted:
             raise SettingsError("The setting jwks must be a file, or a URL that begins with https://.")
         if not self.jwt_audience:
             raise SettingsError(
@@ -106,26 +101,26 @@ class IdentityConfig:
             )
 
 
+def may_listen(host: str, config: IdentityConfig, *, keys: bool = False) -> bool:
+    """Whether a server may listen on an address: a loopback address, or any if clients must authenticate.
+
+    `keys` is whether the store has API keys.
+    """
+    return is_loopback(host) or keys or config.jwks is not None or config.insecure
+
+
 def _is_host(host: Authority, configured: str) -> bool:
-    if configured.startswith("*."):
-        wanted = read_authority(configured.removeprefix("*."))
-        named = wanted is not None and host.name.endswith(f".{wanted.name}")
-    else:
-        wanted = read_authority(configured)
-        named = wanted is not None and host.name == wanted.name
-    return named and wanted is not None and wanted.port in {None, host.port}
+    wanted = read_authority(configured.removeprefix("*."))
+    if wanted is None or wanted.port not in {None, host.port}:
+        return False
+    return host.name.endswith(f".{wanted.name}") if configured.startswith("*.") else host.name == wanted.name
 
 
 def _read(name: str, text: str, default: Any) -> Any:
     if isinstance(default, bool):
-        if (word := text.lower()) not in _TRUE | _FALSE:
-            raise SettingsError(f"{name} is {text!r}; use 1 or 0, true or false, yes or no.")
-        return word in _TRUE
+        return read_flag(name, text)
     if isinstance(default, int):
-        try:
-            return int(text)
-        except ValueError:
-            raise SettingsError(f"{name} is {text!r}; use a whole number.") from None
+        return read_number(name, text)
     if isinstance(default, tuple):
         return tuple(part for each in text.split(",") if (part := each.strip()))
     return text or default

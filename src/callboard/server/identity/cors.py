@@ -1,8 +1,8 @@
 """CORS headers for pages of configured origins. Cookies are not used: tokens are sent in headers."""
 
-from collections.abc import Iterable
-
 from starlette.responses import Response
+
+from .request_headers import Headers
 
 METHODS = "GET, POST, DELETE"
 ALLOWED_HEADERS = (
@@ -11,8 +11,6 @@ ALLOWED_HEADERS = (
 EXPOSED_HEADERS = "retry-after, www-authenticate, mcp-session-id"
 MAX_AGE = "600"
 """Seconds for which a browser caches a preflight response."""
-
-Headers = Iterable[tuple[bytes, bytes]]
 
 
 def is_preflight(method: str, headers: Headers) -> bool:

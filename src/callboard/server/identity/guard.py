@@ -4,8 +4,6 @@ It checks, in this order, the host name (which prevents DNS rebinding), the orig
 rate limit. See `identity/__init__.py` for its use.
 """
 
-from collections.abc import Collection
-
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...clock import Clock, SystemClock
@@ -25,52 +23,43 @@ from .request_headers import host_of, is_cross_site, is_forwarded, origin_of, si
 
 PROBES = frozenset({"/healthz", "/readyz"})
 """Paths of health checks, which any client may read under any host name."""
-PUBLIC = frozenset({"/", "/app.js", "/style.css", "/openapi.json"})
-"""Paths that any client may read, beside all files of the page."""
 METRICS = "/metrics"
 
 _SAFE = frozenset({"GET", "HEAD"})
 
 
 def guard(
-    app: ASGIApp,
-    config: IdentityConfig,
-    store: ApiKeyRecords | None = None,
-    *,
-    clock: Clock | None = None,
-    public: Collection[str] = (),
+    app: ASGIApp, config: IdentityConfig, store: ApiKeyRecords | None = None, *, clock: Clock | None = None
 ) -> "Guard":
-    """Wrap an application so that it receives only admitted requests. `public` are more paths without credentials."""
-    page = {route.path for route in page_routes()}
-    return Guard(app, config, store, clock or SystemClock(), PUBLIC | page | set(public))
+    """Wrap an application so that it receives only admitted requests."""
+    return Guard(app, config, store, clock or SystemClock())
 
 
 class Guard:
     """See `guard`."""
 
-    def __init__(
-        self, app: ASGIApp, config: IdentityConfig, store: ApiKeyRecords | None, clock: Clock, public: frozenset[str]
-    ) -> None:
+    def __init__(self, app: ASGIApp, config: IdentityConfig, store: ApiKeyRecords | None, clock: Clock) -> None:
         self._app = app
         self._config = config
         self._clock = clock
         self._authenticator = Authenticator(config, store, clock)
-        self._public = public
+        self._public = {"/openapi.json", *(route.path for route in page_routes())}
+        """Paths that any client may read."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            await self._answer(scope, receive, send)
+            await self._handle(scope, receive, send)
         elif scope["type"] == "websocket":  # not supported, so refused
             await receive()
             await send({"type": "websocket.close", "code": 1008})
         else:
             await self._app(scope, receive, send)
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = request_path(scope)
         guarded = _GuardedSend(send, self._clock, varies=bool(self._config.origins))
         try:
-            if origin := self._page(scope, path):
+            if origin := self._allowed_origin(scope, path):
                 guarded.headers += allow_origin_headers(origin)
                 if is_preflight(scope["method"], scope["headers"]):
                     await preflight_response()(scope, receive, guarded.send)
@@ -86,7 +75,7 @@ class Guard:
             if not guarded.ended:
                 raise
 
-    def _page(self, scope: Scope, path: str) -> str | None:
+    def _allowed_origin(self, scope: Scope, path: str) -> str | None:
         """Return the origin of a page of another origin, if it is allowed. Raises `Problem` for hosts and origins."""
         headers = scope["headers"]
         if path in PROBES and scope["method"] in _SAFE:
@@ -112,12 +101,12 @@ class Guard:
         headers = scope["headers"]
         client: tuple[str, int] | None = scope.get("client")
         address = "" if client is None else client_network(client[0])
-        here = _is_here(scope, client)
-        if self._is_public(scope, path) or (path == METRICS and (here or self._config.open_metrics)):
-            if not here:
-                self._authenticator.count_stranger(address)
+        is_local = _is_local(scope, client)
+        if self._is_public(scope, path) or (path == METRICS and (is_local or self._config.open_metrics)):
+            if not is_local:
+                self._authenticator.count_unauthenticated(address)
             return None
-        return await self._authenticator.authenticate(lambda: token_of(headers), address, here)
+        return await self._authenticator.authenticate(lambda: token_of(headers), address, is_local)
 
     def _is_public(self, scope: Scope, path: str) -> bool:
         return path in self._public and scope["method"] in _SAFE
@@ -169,7 +158,7 @@ class _GuardedSend:
             return False  # the next check decides
 
 
-def _is_here(scope: Scope, client: tuple[str, int] | None) -> bool:
+def _is_local(scope: Scope, client: tuple[str, int] | None) -> bool:
     """Whether a request comes from this machine directly, without a proxy."""
     if client is None or not is_loopback(client[0]) or is_forwarded(scope["headers"]):
         return False

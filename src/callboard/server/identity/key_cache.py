@@ -35,7 +35,7 @@ class KeyCache:
         self._checked_any: float | None = None
 
     async def any(self) -> bool:
-        """Whether the store has a key, also a revoked one: revoking the last key must not allow everyone in."""
+        """Whether the store has a key, also a revoked one: revoking the last key must not admit all clients."""
         now = self._clock.monotonic()
         if not self._any and (self._checked_any is None or now - self._checked_any >= LIFETIME):
             self._any = bool(await self._store.keys(limit=1))

@@ -94,8 +94,7 @@ class Tokens:
 
     def _bearer(self, claims: dict[str, Any]) -> Bearer:
         user_id = claims.get(self._config.jwt_user_claim)
-        if (
-            not isinstance(user_id, str) or not usable_name(user_id) or user_id == LOCAL
-        ):  # only a key names the local user
+        # only a key may name the local user
+        if not isinstance(user_id, str) or not usable_name(user_id) or user_id == LOCAL:
             raise TokenInvalid(f"The token's {self._config.jwt_user_claim} is not a valid user id.")
         return Bearer(user_id, float(claims["exp"]) + self._config.jwt_leeway)

@@ -11,6 +11,13 @@ const SESSION = "callboard.session";
 const NEAR = 120;
 const TIMEOUT = 20_000; // milliseconds that the server may take to respond
 const PAGES = 8; // pages of 500 past events that are read for the history of the cards
+const CONNECTION = {
+  connecting: "connecting…",
+  reconnecting: "reconnecting…",
+  waiting: "reconnecting…",
+  connected: "connected",
+  lost: "not connected",
+};
 const UNSENT = {
   sending: "sending…",
   sent: "sent",
@@ -34,18 +41,18 @@ let outbox = null;
 let stream = null;
 let sessionId = null;
 let drawing = false;
-let stale = false;
+let stale = false; // whether the next frame redraws everything
 let ready = false;
 let distance = 0; // pixels between the window and the end of the page at the last scroll or redraw
 let earlier = null; // the cursor of the messages before those on the page
 let oldest = null; // the first element before earlier messages were added
-let historyGeneration = 0; // increases with each snapshot, to drop the history of an older one
-let generation = 0; // increases with each connection, to drop the results of an older one
+let historyGeneration = 0; // increases with each snapshot, so that responses about an older snapshot are dropped
+let generation = 0; // increases with each connection, so that responses of an older connection are dropped
 
 const timeline = find("timeline");
 const message = find("message");
 
-const act = {
+const actions = {
   cancel: (executionId) => post(`/api/executions/${encodeURIComponent(executionId)}/cancel`, { session_id: sessionId }),
   /** Answer a request as the person has seen it. A repeated answer has the same key, because the first may have arrived. */
   async answer({ id, hash }, answer) {
@@ -58,7 +65,7 @@ const act = {
     } catch (problem) {
       if (problem.name === "TimeoutError") throw new Error("The server does not respond. Try again: your answer is counted once.");
       if (problem.status === 404 || problem.code === "request_closed") {
-        state.forget(id);
+        state.close(id);
         draw();
       }
       throw problem;
@@ -85,8 +92,8 @@ function draw() {
     find("stop").hidden = !state.processing;
     const count = state.requests.size;
     document.title = count ? `(${count}) Callboard` : "Callboard";
-    if (follow) stay(0);
-    else jumpable();
+    if (follow) keepDistance(0);
+    else updateButtons();
   });
 }
 
@@ -95,7 +102,7 @@ function render(item) {
   if (item.type === "call") {
     if (known) known.update(item);
     else {
-      const card = new Card(item, act);
+      const card = new Card(item, actions);
       elements.set(item.key, card);
       put(item, make("li", { class: "call" }, card.element));
     }
@@ -146,39 +153,30 @@ function renderUnsent() {
   }
 }
 
-/** Redraw everything in the next frame. */
-function reset() {
-  stale = true;
-}
-
 const below = () => document.body.scrollHeight - innerHeight - scrollY;
 const atEnd = () => below() <= NEAR;
 
-function jumpable() {
+function updateButtons() {
   distance = below();
   find("jump").hidden = atEnd();
-  const asking = unseen();
+  const unseen = unseenRequest();
   const count = state.requests.size;
-  find("waiting").hidden = !asking;
-  if (asking) write(find("waiting"), `${count === 1 ? "A question is" : `${count} questions are`} waiting for you ${asking.direction}`);
+  find("waiting").hidden = !unseen;
+  if (unseen) write(find("waiting"), `${count === 1 ? "A question is" : `${count} questions are`} waiting for you ${unseen.direction}`);
 }
 
 /** The first card whose question is outside the window. */
-const unseen = () => [...state.requests.values()].map((call) => elements.get(call.key)).find((card) => card?.direction);
+const unseenRequest = () => [...state.requests.values()].map((call) => elements.get(call.key)).find((card) => card?.direction);
 
 /** Keep a distance to the end of the page, also when the window changes its size. */
-function stay(wanted) {
+function keepDistance(wanted) {
   for (let round = 0; round < 2; round++) { // the first round may show buttons that take space
     scrollBy({ top: below() - wanted });
-    jumpable();
+    updateButtons();
   }
 }
 
-function announce(text) {
-  if (text) write(find("announcer"), text);
-}
-
-function complain(text) {
+function showError(text) {
   const element = find("error");
   element.hidden = !text;
   write(element, text ?? "");
@@ -186,35 +184,30 @@ function complain(text) {
 
 // The connection
 
-function connection(name, delay) {
-  const words = { connecting: "connecting…", reconnecting: "reconnecting…", connected: "connected", lost: "not connected" };
-  const element = find("connection");
-  element.dataset.state = name;
+function showConnection(name, delay = 0) {
+  find("connection").dataset.state = name;
   find("reconnect").hidden = name !== "waiting";
-  if (name !== "waiting") {
-    write(find("connection-text"), words[name] ?? name);
-    return;
-  }
-  write(find("connection-text"), delay > 1500 ? "connection lost, retrying soon" : "reconnecting…");
+  write(find("connection-text"), delay > 1500 ? "connection lost, retrying soon" : CONNECTION[name]);
 }
 
 function take(kind, event) {
   if (kind === "snapshot" || kind === "resync") {
-    reset();
+    stale = true;
     state.begin(event);
     outbox?.seen(event.last_seq ?? 0);
     ready = true;
-    more(event.messages_next);
-    suggest();
-    if (state.unsure.size) settle();
+    setEarlier(event.messages_next);
+    loadSuggestions();
+    if (state.uncertain.size) settle();
     loadHistory(event.last_seq ?? 0);
   } else if (kind === "deleted") {
     for (const item of [...(outbox?.items ?? [])]) outbox.discard(item.id);
-    fresh();
+    startNewSession();
     return;
   } else {
     if (kind === "user_input" && event.data?.message_id) outbox?.arrived(event.data.message_id);
-    announce(state.take(kind, event));
+    const announcement = state.take(kind, event);
+    if (announcement) write(find("announcer"), announcement);
     if (event.seq) outbox?.seen(event.seq);
   }
   draw();
@@ -246,49 +239,49 @@ async function connect(wanted) {
   sessionId = wanted ?? `s${newId()}`; // chosen here, so that messages can be stored before the server responds
   localStorage.setItem(SESSION, sessionId);
   if (outbox?.sessionId !== sessionId) {
-    outbox = new Outbox(sessionId, { changed: draw, denied: () => ask(() => connect(sessionId)) });
+    outbox = new Outbox(sessionId, { changed: draw, denied: () => askForToken(() => connect(sessionId)) });
   }
   state.clear();
-  more(null);
-  reset();
+  setEarlier(null);
+  stale = true;
   draw();
-  connection("connecting");
+  showConnection("connecting");
   try {
     await post("/api/sessions", { session_id: sessionId }, { timeout: TIMEOUT });
     if (mine !== generation) return;
     outbox.start();
-    complain("");
+    showError("");
   } catch (problem) {
     if (mine !== generation) return;
     if (problem.status === 401) {
-      ask(() => connect(sessionId));
+      askForToken(() => connect(sessionId));
       return;
     }
     if (problem instanceof Problem && problem.status === 404 && wanted) {
       connect(null); // it belongs to another user
       return;
     }
-    connection("lost");
-    if (problem instanceof Problem) complain(problem.message);
+    showConnection("lost");
+    if (problem instanceof Problem) showError(problem.message);
     setTimeout(() => mine === generation && connect(sessionId), 3000);
     return;
   }
   stream = new Stream(sessionId, {
     take,
     state(name, delay) {
-      connection(name, delay);
+      showConnection(name, delay);
       if (name === "connected") outbox.hurry();
     },
     fail(problem) {
-      connection("lost");
-      if (problem.status === 401) ask(() => connect(sessionId));
+      showConnection("lost");
+      if (problem.status === 401) askForToken(() => connect(sessionId));
       else if (problem.status === 404) setTimeout(() => mine === generation && connect(sessionId), 1000);
-      else complain(problem.message);
+      else showError(problem.message);
     },
   });
 }
 
-function fresh() {
+function startNewSession() {
   localStorage.removeItem(SESSION);
   connect(null);
   message.focus();
@@ -304,33 +297,37 @@ async function settle() {
   }
 }
 
-function more(place) {
+function setEarlier(place) {
   earlier = place ?? null;
   find("earlier").hidden = earlier === null;
 }
 
 async function showEarlier() {
-  const mine = generation;
+  const mine = historyGeneration;
+  find("earlier").disabled = true;
   try {
     const page = await get("/api/messages", { session_id: sessionId, before: earlier });
-    if (mine !== generation) return;
+    if (mine !== historyGeneration) return;
     oldest = timeline.firstElementChild;
-    state.precede(page.messages);
-    more(page.next);
+    state.prepend(page.messages);
+    setEarlier(page.next);
     draw();
+    if (state.uncertain.size) settle();
   } catch (problem) {
-    complain(problem.message);
+    showError(problem.message);
+  } finally {
+    find("earlier").disabled = false;
   }
 }
 
-async function suggest() {
+async function loadSuggestions() {
   const list = find("suggestions");
   if (state.items.length || list.children.length) return;
   try {
     const { tools } = await get("/api/tools", { session_id: sessionId });
     const names = new Set(tools.map((tool) => tool.name));
     list.replaceChildren(
-      ...SUGGESTIONS.filter(([tool]) => names.has(tool)).map(([, text]) => make("li", {}, button(text, "try", () => say(text)))),
+      ...SUGGESTIONS.filter(([tool]) => names.has(tool)).map(([, text]) => make("li", {}, button(text, "try", () => sendMessage(text)))),
     );
   } catch {
     // suggestions are optional
@@ -339,7 +336,7 @@ async function suggest() {
 
 // The token
 
-function ask(then) {
+function askForToken(then) {
   const dialog = find("token-dialog");
   const input = find("token");
   const error = find("token-error");
@@ -357,8 +354,8 @@ function ask(then) {
 
 // The person
 
-function say(text) {
-  complain("");
+function sendMessage(text) {
+  showError("");
   outbox.add(text);
   requestAnimationFrame(() => requestAnimationFrame(() => scrollTo({ top: document.body.scrollHeight })));
 }
@@ -367,7 +364,7 @@ async function stop() {
   try {
     await post("/api/interrupt", { session_id: sessionId }, { key: newId(), timeout: TIMEOUT });
   } catch (problem) {
-    complain(problem.message);
+    showError(problem.message);
   }
 }
 
@@ -376,7 +373,7 @@ find("composer").addEventListener("submit", (event) => {
   const text = message.value.trim();
   if (!text) return;
   message.value = "";
-  say(text);
+  sendMessage(text);
 });
 message.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
@@ -387,11 +384,11 @@ message.addEventListener("keydown", (event) => {
 find("stop").addEventListener("click", stop);
 find("reconnect").addEventListener("click", () => stream?.retry());
 find("earlier").addEventListener("click", showEarlier);
-find("new-session").addEventListener("click", fresh);
+find("new-session").addEventListener("click", startNewSession);
 find("jump").addEventListener("click", () => scrollTo({ top: document.body.scrollHeight, behavior: "smooth" }));
-find("waiting").addEventListener("click", () => unseen()?.focus());
-addEventListener("scroll", jumpable, { passive: true });
-addEventListener("resize", () => (distance <= NEAR ? stay(distance) : jumpable()));
+find("waiting").addEventListener("click", () => unseenRequest()?.focus());
+addEventListener("scroll", updateButtons, { passive: true });
+addEventListener("resize", () => (distance <= NEAR ? keepDistance(distance) : updateButtons()));
 addEventListener("pagehide", () => stream?.close());
 addEventListener("pageshow", (event) => event.persisted && connect(sessionId));
 

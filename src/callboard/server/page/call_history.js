@@ -3,12 +3,12 @@
 
 /** Compute the history of a call from its events in order. Each has `kind`, `at` and `data`. */
 export function callHistory(events) {
-  const history = { attempts: [], errors: [], partials: [], decision: null, seconds: null, begun: false };
+  const history = { attempts: [], errors: [], partials: [], decision: null, seconds: null, started: false };
   Object.assign(history, { stage: "", message: "", fraction: null, retryIn: null });
   let attempt = null;
-  let asked = null;
+  let request = null;
   for (const { kind, at, data } of events) {
-    if (kind === "tool_started") history.begun = true;
+    if (kind === "tool_started") history.started = true;
     else if (kind === "tool_executing") {
       attempt = { number: data.attempt, maximum: data.maximum, at, partials: [] };
       history.attempts.push(attempt); // the partial results of an earlier attempt are produced again
@@ -19,9 +19,9 @@ export function callHistory(events) {
     else if (kind === "tool_retrying") {
       history.errors.push(data.error);
       history.retryIn = data.delay;
-    } else if (kind === "human_request" || kind === "wallet_tx_request") asked = { at, payload: data.payload };
+    } else if (kind === "human_request" || kind === "wallet_tx_request") request = { at, payload: data.payload };
     else if (kind === "human_answer" || kind === "wallet_tx_response") {
-      history.decision = decided(kind === "human_answer" ? data.answer : data, asked, at);
+      history.decision = decisionOf(kind === "human_answer" ? data.answer : data, request, at);
     } else if (kind === "tool_result") {
       history.seconds = history.attempts.length ? elapsed(history.attempts[0].at, at) : null;
       history.fraction = null;
@@ -30,11 +30,11 @@ export function callHistory(events) {
   return history;
 }
 
-function decided(answer, asked, at) {
-  const waited = asked ? elapsed(asked.at, at) : null;
+function decisionOf(answer, request, at) {
+  const waited = request ? elapsed(request.at, at) : null;
   const given = answer && typeof answer === "object" ? answer : {};
   if (typeof given.approved === "boolean") {
-    const changes = given.approved && given.arguments ? changed(asked?.payload ?? {}, given.arguments) : [];
+    const changes = given.approved && given.arguments ? changed(request?.payload ?? {}, given.arguments) : [];
     return { what: given.approved ? "approved" : "rejected", edited: Boolean(given.approved && given.arguments), changes, waited, at };
   }
   const what = ["confirmed", "rejected", "failed"].includes(given.status) ? given.status : "answered";

@@ -36,11 +36,11 @@ export class Card {
     this.cancel = button("Cancel", "quiet", () => this.#cancel(call));
     this.cancel.setAttribute("aria-label", `Cancel ${call.tool}`);
     this.bar = make("progress", { max: "1", "aria-label": `Progress of ${call.tool}` });
-    this.progress = make("p", { class: "said" });
-    this.troubles = make("ul", { class: "troubles" });
+    this.progress = make("p", { class: "stage" });
+    this.retryErrors = make("ul", { class: "retry-errors" });
     this.partials = make("ul", { class: "partials" });
     this.decision = make("div", { class: "decision" });
-    this.asked = make("div", { class: "asked" });
+    this.request = make("div", { class: "request" });
     this.result = make("div", { class: "result" });
     this.problem = make("p", { class: "notice error", role: "alert" });
     this.problem.hidden = true;
@@ -51,10 +51,10 @@ export class Card {
       facts(call.arguments),
       this.bar,
       this.progress,
-      this.troubles,
+      this.retryErrors,
       this.partials,
       this.decision,
-      this.asked,
+      this.request,
       this.result,
       this.problem,
     );
@@ -65,25 +65,26 @@ export class Card {
     const ended = ENDED.has(call.status);
     this.element.dataset.status = call.status;
     const attempt = call.attempt > 1 || call.errors.length ? ` (attempt ${call.attempt} of ${call.maximum})` : "";
-    const timed = ended && !NEUTRAL.has(call.status) && call.seconds !== null && call.seconds !== undefined;
+    const timed = ended && !NEUTRAL.has(call.status) && Number.isFinite(call.seconds);
     const spent = timed ? ` in ${seconds(call.seconds)}` : "";
     write(this.status, (STATUS_LABELS[call.status] ?? call.status) + attempt + spent);
     this.cancel.hidden = ended || !call.executionId;
-    this.#progress(call, ended);
-    this.#list(this.troubles, call.errors.map((error) => `${error.category}: ${error.message}`));
+    this.#showProgress(call, ended);
+    this.#list(this.retryErrors, call.errors.map((error) => `${error.category}: ${error.message}`));
     const hidden = Math.max(0, call.partials.length - PARTIALS);
     this.#list(this.partials, [...(hidden ? [`${hidden} earlier`] : []), ...call.partials.slice(hidden).map(short)]);
-    this.#decide(call.decision);
-    this.#ask(call);
-    this.#end(call, ended);
+    this.#showDecision(call.decision);
+    this.#showRequest(call);
+    this.#showResult(call, ended);
   }
 
-  #progress(call, ended) {
+  #showProgress(call, ended) {
     const running = ["executing", "retrying", "pending", "validating"].includes(call.status);
     this.bar.hidden = ended || !running;
-    if (call.fraction === null || call.fraction === undefined) this.bar.removeAttribute("value");
-    else this.bar.value = call.fraction;
-    const percent = call.fraction === null || call.fraction === undefined ? "" : ` ${Math.floor(call.fraction * 100)}%`;
+    const measured = Number.isFinite(call.fraction);
+    if (measured) this.bar.value = call.fraction;
+    else this.bar.removeAttribute("value");
+    const percent = measured ? ` ${Math.floor(call.fraction * 100)}%` : "";
     const retry = call.status === "retrying" && call.retryIn ? `Next attempt in ${seconds(call.retryIn)}.` : "";
     const stage = call.stage ? `${title(call.stage)}${percent}${call.message ? `: ${call.message}` : ""}` : "";
     write(this.progress, ended ? "" : retry || stage);
@@ -100,11 +101,11 @@ export class Card {
   }
 
   /** Show a person's decision, its time, and the changed arguments. */
-  #decide(decision) {
+  #showDecision(decision) {
     this.decision.hidden = !decision;
     const encoded = JSON.stringify(decision ?? null);
-    if (!decision || this.decided === encoded) return;
-    this.decided = encoded;
+    if (!decision || this.shownDecision === encoded) return;
+    this.shownDecision = encoded;
     const waited = decision.waited === null ? "" : ` after ${seconds(decision.waited)}`;
     const what = `${DECISIONS[decision.what]}${decision.edited ? " with changes" : ""}${waited}`;
     this.decision.dataset.what = decision.what;
@@ -120,30 +121,30 @@ export class Card {
     this.decision.append(list);
   }
 
-  #end(call, ended) {
-    if (!ended || this.shown === call.status) return;
-    this.shown = call.status;
+  #showResult(call, ended) {
+    if (!ended || this.shownResult === call.status) return;
+    this.shownResult = call.status;
     if (call.error && call.status !== "succeeded") {
-      const kind = NEUTRAL.has(call.status) ? "value" : "blame";
+      const kind = NEUTRAL.has(call.status) ? "value" : "failure";
       this.result.replaceChildren(make("p", { class: kind }, call.error.message ?? String(call.error)));
     } else if (call.value !== undefined && call.value !== null) this.result.replaceChildren(facts(call.value, true));
   }
 
   // Requests to the person
 
-  #ask(call) {
+  #showRequest(call) {
     const id = call.request?.id ?? null;
     if (this.requestId === id) return;
     this.requestId = id;
     this.problem.hidden = true;
     if (id === null) {
-      const hadFocus = this.held || this.asked.contains(document.activeElement);
-      this.asked.replaceChildren();
+      const hadFocus = this.focused || this.request.contains(document.activeElement);
+      this.request.replaceChildren();
       if (hadFocus) document.getElementById("message")?.focus();
       return;
     }
     const approval = call.request.purpose === "approval";
-    this.asked.replaceChildren(...(approval ? this.#approval(call) : this.#question(call)));
+    this.request.replaceChildren(...(approval ? this.#approval(call) : this.#question(call)));
   }
 
   #approval(call) {
@@ -153,13 +154,13 @@ export class Card {
     const choices = make("div", { class: "choices", role: "group", "aria-label": `Answer to ${call.tool}` });
     const send = (answer) => this.#answer(request, answer);
     /** Replace the choices with a form, so that there is always one way to approve, which sends the visible arguments. */
-    const choose = (opener, asked, form, label, kind, answer) => {
+    const openForm = (opener, prompt, form, label, kind, answer) => {
       const given = make("form", {}, form.element);
       const back = () => {
         more.replaceChildren();
         choices.hidden = false;
         write(question, "Allow this call?");
-        this.#tell("");
+        this.#showProblem("");
         opener.focus();
       };
       given.append(make("button", { type: "submit", class: kind }, label), button("Back", "quiet", back));
@@ -169,17 +170,17 @@ export class Card {
       });
       given.addEventListener("keydown", (event) => event.key === "Escape" && (event.stopPropagation(), back()));
       choices.hidden = true;
-      write(question, asked);
-      this.#tell("");
+      write(question, prompt);
+      this.#showProblem("");
       more.replaceChildren(given);
       given.querySelector("textarea, input")?.focus();
     };
     const reason = () => answerForm({ type: "object", properties: { reason: { type: "string", description: "The model sees your reason and can try something else." } } });
     const reject = button("Reject…", "stop", () =>
-      choose(reject, "Why do you reject this call?", reason(), "Reject", "stop", (given) => ({ approved: false, ...given })),
+      openForm(reject, "Why do you reject this call?", reason(), "Reject", "stop", (given) => ({ approved: false, ...given })),
     );
     const edit = button("Edit…", "quiet", () =>
-      choose(edit, "Edit the arguments of this call", json("Arguments (JSON)", request.payload), "Approve with these", "yes", (given) => ({
+      openForm(edit, "Edit the arguments of this call", json("Arguments (JSON)", request.payload), "Approve with these", "yes", (given) => ({
         approved: true,
         arguments: given,
       })),
@@ -202,25 +203,25 @@ export class Card {
     try {
       action();
     } catch (error) {
-      this.#tell(error.message);
+      this.#showProblem(error.message);
     }
   }
 
-  #tell(text) {
+  #showProblem(text) {
     this.problem.hidden = !text;
     write(this.problem, text);
   }
 
   async #answer(request, answer) {
-    this.#busy(true);
+    this.#setBusy(true);
     try {
       await this.act.answer(request, answer);
-      this.#tell("");
+      this.#showProblem("");
     } catch (problem) {
       const wrong = (problem.errors ?? []).map((each) => `${each.path || each.pointer || "answer"}: ${each.message ?? each.detail}`);
-      this.#tell(wrong.length ? wrong.join(" ") : problem.message);
+      this.#showProblem(wrong.length ? wrong.join(" ") : problem.message);
     } finally {
-      this.#busy(false);
+      this.#setBusy(false);
     }
   }
 
@@ -229,24 +230,24 @@ export class Card {
     try {
       await this.act.cancel(call.executionId);
     } catch (problem) {
-      this.#tell(problem.message);
+      this.#showProblem(problem.message);
     } finally {
       this.cancel.disabled = false;
     }
   }
 
   /** Disable the buttons, and restore the focus that a disabled button loses. */
-  #busy(busy) {
-    if (busy) this.held = this.asked.contains(document.activeElement) ? document.activeElement : null;
-    for (const each of this.asked.querySelectorAll("button")) each.disabled = busy;
+  #setBusy(busy) {
+    if (busy) this.focused = this.request.contains(document.activeElement) ? document.activeElement : null;
+    for (const each of this.request.querySelectorAll("button")) each.disabled = busy;
     if (busy) return;
-    if (this.held?.isConnected) this.held.focus({ preventScroll: true });
-    this.held = null;
+    if (this.focused?.isConnected) this.focused.focus({ preventScroll: true });
+    this.focused = null;
   }
 
   /** The direction to scroll to its question, empty if it is visible. */
   get direction() {
-    const place = this.asked.getBoundingClientRect();
+    const place = this.request.getBoundingClientRect();
     if (place.bottom <= 80) return "↑";
     return place.top >= innerHeight - 120 ? "↓" : "";
   }
@@ -254,7 +255,7 @@ export class Card {
   /** Scroll to its question and focus it. */
   focus() {
     this.element.scrollIntoView({ block: "center", behavior: "smooth" });
-    this.asked.querySelector("button, input, select, textarea")?.focus({ preventScroll: true });
+    this.request.querySelector("button, input, select, textarea")?.focus({ preventScroll: true });
   }
 }
 

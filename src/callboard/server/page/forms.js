@@ -12,7 +12,7 @@ export function answerForm(schema) {
   if (root.type !== "object" || !root.properties) return json("Answer (JSON)", undefined);
   const required = new Set(root.required ?? []);
   const fields = Object.entries(root.properties).map(([name, given]) => {
-    return { name, required: required.has(name), ...field(name, resolved(given, schema), required.has(name)) };
+    return { name, ...field(name, resolved(given, schema), required.has(name)) };
   });
   return {
     element: make("div", { class: "fields" }, ...fields.map((each) => each.element)),
@@ -64,11 +64,8 @@ function field(name, schema, required) {
   } else if (schema.type === "boolean") {
     input = make("input", { id, type: "checkbox", ...described });
     input.checked = schema.default === true;
-    read = () => input.checked;
-    return {
-      element: make("div", { class: "field check" }, make("label", { for: id }, input, label), hint),
-      read,
-    };
+    const element = make("div", { class: "field check" }, make("label", { for: id }, input, label), hint);
+    return { element, read: () => input.checked };
   } else if (schema.type === "integer" || schema.type === "number") {
     input = make("input", { id, type: "number", step: schema.type === "integer" ? "1" : "any", ...described });
     if (schema.minimum !== undefined) input.min = schema.minimum;

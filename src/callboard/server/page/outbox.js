@@ -39,7 +39,6 @@ export class Outbox {
     this.#store();
     this.changed();
     this.#run();
-    return item;
   }
 
   /** Remove a message that the board has. */

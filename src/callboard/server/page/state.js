@@ -2,7 +2,8 @@
 
 import { callHistory } from "./call_history.js";
 
-const OPEN = new Set(["started", "queued", "waiting"]);
+const OPEN = new Set(["started", "queued", "waiting"]); // statuses of an acknowledgement
+const LIVE = new Set(["pending", "validating", "executing", "retrying", "waiting"]); // statuses of a call before its end
 const DECIDED = new Set(["rejected", "expired"]); // ends of a call that depend on a person and are not failures
 const CALL_EVENT = /^(tool_|human_|wallet_tx_)/; // events of a call's history
 
@@ -16,7 +17,7 @@ export class State {
     this.calls = new Map(); // by execution id and by call id
     this.requests = new Map(); // the calls of open requests, by request id
     this.processing = false;
-    this.unsure = new Set(); // calls that may have ended before the snapshot
+    this.uncertain = new Set(); // calls that may have ended before the snapshot
     this.late = {}; // the execution of each late result, by the id of its call
     this.owners = new Map(); // the call of each request, also of closed ones
     this.past = []; // loaded events from before the snapshot
@@ -47,18 +48,19 @@ export class State {
       });
       if (execution.previous_errors?.length) call.errors = execution.previous_errors;
     }
-    for (const request of snapshot.open_requests ?? []) this.#ask(request, request.payload);
+    for (const request of snapshot.open_requests ?? []) this.#addRequest(request, request.payload);
     this.processing = Boolean(snapshot.is_processing);
     const open = new Set((snapshot.executions ?? []).map((each) => each.execution_id));
-    this.unsure = new Set([...this.calls.values()].filter((call) => call.status === "executing" && !open.has(call.executionId)));
+    this.uncertain = new Set(this.items.filter((item) => isLive(item) && !open.has(item.executionId)));
   }
 
   /** Add earlier messages from `/api/messages`. */
-  precede(messages) {
+  prepend(messages) {
     const later = this.items;
     this.items = [];
     for (const message of messages) this.#message(message);
     for (const item of this.items) item.earlier = true;
+    this.uncertain = new Set([...this.uncertain, ...this.items.filter(isLive)]); // their results may be in later messages
     this.items.push(...later);
   }
 
@@ -66,27 +68,27 @@ export class State {
   settle(executions) {
     for (const { execution_id: id, call_id: callId, status, value, error } of executions) {
       const call = this.calls.get(id) ?? this.calls.get(callId);
-      if (!this.unsure.has(call) || call.status !== "executing") continue;
+      if (!this.uncertain.has(call) || !isLive(call)) continue;
       Object.assign(call, { executionId: id, status: ended(status, error), value, error });
     }
-    this.unsure.clear();
+    this.uncertain.clear();
   }
 
   /** Add earlier events, oldest first, to the history of the cards. */
   addHistory(events) {
     this.past = [...events.filter((event) => CALL_EVENT.test(event.kind)), ...this.past];
     for (const call of this.calls.values()) call.past = [];
-    for (const event of this.past) this.#owner(event)?.past.push(event);
+    for (const event of this.past) this.#callOf(event)?.past.push(event);
     for (const call of new Set(this.calls.values())) if (call.past.length) this.#updateHistory(call);
   }
 
   /** Whether the start of a call is unknown. */
   get lacksHistory() {
-    return [...this.calls.values()].some((call) => !call.begun);
+    return [...this.calls.values()].some((call) => !call.started);
   }
 
   /** The call of an event. */
-  #owner({ kind, data }) {
+  #callOf({ kind, data }) {
     if (kind === "human_answer" || kind === "wallet_tx_response") return this.owners.get(data.request_id);
     const call = this.calls.get(data.execution_id) ?? this.calls.get(data.call_id);
     if (call && data.request_id) this.owners.set(data.request_id, call);
@@ -105,8 +107,8 @@ export class State {
     else if (message.role === "assistant") {
       if (message.text) this.#add({ type: "model", text: message.text });
       for (const call of message.calls ?? []) {
-        if (!isLate(call)) this.#call({ ...call, status: "executing" });
-        else this.late[call.call_id] = call.arguments.execution_id;
+        if (isLate(call)) this.late[call.call_id] = call.arguments.execution_id;
+        else if (!this.calls.has(call.call_id)) this.#call({ ...call, status: "executing" });
       }
     } else if (message.role === "tool") this.#applyResult(message);
   }
@@ -117,6 +119,7 @@ export class State {
     const value = parsed(content);
     const isData = typeof content !== "string"; // an acknowledgement is data; text may only look like it
     if (isData && !failed && OPEN.has(value?.status) && value.execution_id) {
+      if (call.executionId) return; // its present status is known
       call.executionId = value.execution_id;
       this.calls.set(value.execution_id, call);
       if (call.status !== "waiting") call.status = { queued: "pending", waiting: "waiting" }[value.status] ?? "executing";
@@ -147,11 +150,10 @@ export class State {
   // Events
 
   /** Apply an event. Returns a text for screen readers, or null. */
-
   take(kind, event) {
     const data = event.data ?? {};
-    if (kind === "tool_started" && !isLate(data)) this.#begun(data);
-    const call = CALL_EVENT.test(kind) ? this.#owner({ kind, data }) : null;
+    if (kind === "tool_started" && !isLate(data)) this.#start(data);
+    const call = CALL_EVENT.test(kind) ? this.#callOf({ kind, data }) : null;
     if (call) {
       call.recent.push({ kind, at: event.at, data });
       this.#updateHistory(call);
@@ -167,27 +169,27 @@ export class State {
         return this.#text(data);
       case "turn_finished":
       case "turn_paused":
-        this.#quiet();
+        this.#endTurn();
         return null;
       case "turn_interrupted":
-        this.#quiet();
+        this.#endTurn();
         this.#add({ type: "notice", level: "plain", text: "Stopped." });
         return "Stopped.";
       case "turn_failed": {
-        this.#quiet();
+        this.#endTurn();
         const reason = data.error?.message ?? data.error ?? "The turn failed.";
         this.#add({ type: "notice", level: "error", text: String(reason) });
         return null;
       }
       case "human_request":
-        return this.#ask(data, data.payload);
+        return this.#addRequest(data, data.payload);
       case "wallet_tx_request": {
         const { to, value, data: input, gas_limit, description } = data;
-        return this.#ask(data, { to, value, data: input, gas_limit, description });
+        return this.#addRequest(data, { to, value, data: input, gas_limit, description });
       }
       case "human_answer":
       case "wallet_tx_response":
-        this.#close(data.request_id);
+        this.close(data.request_id);
         return null;
       case "system_notice":
       case "system_error":
@@ -198,7 +200,7 @@ export class State {
     }
   }
 
-  #begun(data) {
+  #start(data) {
     const known = this.calls.get(data.execution_id) ?? this.calls.get(data.call_id) ?? this.#call({ ...data, status: "pending" });
     known.executionId = data.execution_id;
     this.calls.set(data.execution_id, known);
@@ -209,7 +211,7 @@ export class State {
     else if (kind === "tool_retrying") Object.assign(call, { status: "retrying", attempt: data.attempt, maximum: data.maximum });
     else if (kind === "tool_result") {
       Object.assign(call, { status: ended(data.status, data.error), value: data.value, error: data.error ?? null });
-      if (call.request) this.#close(call.request.id);
+      if (call.request) this.close(call.request.id);
       if (call.status === "failed") return `${call.tool} failed.`;
     }
     return null;
@@ -227,13 +229,13 @@ export class State {
     return text;
   }
 
-  #quiet() {
+  #endTurn() {
     this.processing = false;
     if (this.live) this.live.live = false;
     this.live = null;
   }
 
-  #ask(data, payload) {
+  #addRequest(data, payload) {
     const call = this.calls.get(data.execution_id) ?? this.#call(data);
     call.status = "waiting";
     call.request = { id: data.request_id, purpose: data.purpose, payload, schema: data.answer_schema ?? {}, hash: data.arguments_hash, expiresAt: data.expires_at };
@@ -242,18 +244,14 @@ export class State {
     return `${call.tool} is waiting for your answer.`;
   }
 
-  #close(requestId) {
+  /** Remove a request that was closed, here or elsewhere. */
+  close(requestId) {
     const call = this.requests.get(requestId);
     this.requests.delete(requestId);
     if (call) {
       call.request = null;
       if (call.status === "waiting") call.status = "pending";
     }
-  }
-
-  /** Remove a request that was closed elsewhere. */
-  forget(requestId) {
-    this.#close(requestId);
   }
 }
 
@@ -262,6 +260,8 @@ function ended(status, error) {
   const decision = error?.details?.decision;
   return status === "failed" && DECIDED.has(decision) ? decision : status;
 }
+
+const isLive = (item) => LIVE.has(item.status);
 
 function isLate(call) {
   return call.tool === "task_result" && String(call.call_id).startsWith("late_");

@@ -11,7 +11,7 @@ from ...storage.rows import IdempotencyRow
 from ..app_services import AppServices
 from ..endpoint import LARGE_BODY, WRITES, ApiCall, Nothing, endpoint
 from ..event_stream import EventStream
-from ..idempotency import idempotency_key, idempotency_row, run_once, stored_answer, stored_seq
+from ..idempotency import idempotency_key, queued_again, run_once, stored_answer
 from ..models import (
     MAX_SAFE_INTEGER,
     ChatMessage,
@@ -43,10 +43,7 @@ async def send_message(call: ApiCall[ChatMessage, Nothing]) -> Queued:
         call.services.chat_sessions.add(session)
         return Queued(seq=seq)
 
-    async def again(row: IdempotencyRow) -> Queued:
-        return Queued(seq=stored_seq(row))
-
-    return await run_once(call, found.id, idempotency_row(call, key, "message_id"), say, again)
+    return await run_once(call, found.id, key, say, queued_again, key_field="message_id")
 
 
 async def stream_events(call: ApiCall[Nothing, StreamQuery]) -> ASGIApp:
@@ -87,7 +84,7 @@ async def interrupt_turn(call: ApiCall[SessionRef, Nothing]) -> Interrupted:
     async def again(row: IdempotencyRow) -> Interrupted:
         return Interrupted(interrupted=stored_answer(row).get("interrupted") is True)
 
-    return await run_once(call, session.id, idempotency_row(call, idempotency_key(call)), stop, again)
+    return await run_once(call, session.id, idempotency_key(call), stop, again)
 
 
 def _last_event_id(header: str | None, after: int | None) -> int | None:

@@ -5,7 +5,7 @@ from ...sessions import posting
 from ...storage.rows import IdempotencyRow
 from ..endpoint import LARGE_BODY, WRITES, ApiCall, Nothing, endpoint
 from ..history import events_before
-from ..idempotency import idempotency_key, idempotency_row, run_once, stored_seq
+from ..idempotency import idempotency_key, run_once
 from ..models import EventPage, EventQueued, EventsQuery, PostEvent
 
 
@@ -20,9 +20,9 @@ async def post_event(call: ApiCall[PostEvent, Nothing]) -> EventQueued:
         return EventQueued(event_type=str(call.body.event["kind"]), seq=seq)
 
     async def again(row: IdempotencyRow) -> EventQueued:
-        return EventQueued(event_type=str(call.body.event["kind"]), seq=stored_seq(row))
+        return EventQueued(event_type=str(call.body.event["kind"]), seq=row.seq or 0)
 
-    return await run_once(call, found.id, idempotency_row(call, idempotency_key(call)), post_it, again)
+    return await run_once(call, found.id, idempotency_key(call), post_it, again)
 
 
 async def list_events(call: ApiCall[Nothing, EventsQuery]) -> EventPage:

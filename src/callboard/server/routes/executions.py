@@ -4,15 +4,13 @@ from pydantic_core import to_json
 
 from ...errors import ToolError
 from ...execution.failures import CallIdConflict
-from ...execution.record import ExecutionRecord
 from ...execution.storing import record_of
 from ...sessions.calls import BriefRecord
-from ...sessions.live_session import LiveSession
+from ...sessions.ids import is_valid_id
 from ...storage.errors import IdempotencyConflict
 from ...storage.rows import IdempotencyRow
-from ..app_services import AppServices, is_id
 from ..endpoint import LARGE_BODY, WRITES, ApiCall, Nothing, endpoint
-from ..idempotency import idempotency_key, idempotency_row, run_once, stored_answer
+from ..idempotency import idempotency_key, run_once, stored_answer
 from ..models import (
     Cancelled,
     ExecutionInfo,
@@ -41,9 +39,20 @@ async def list_executions(call: ApiCall[Nothing, ExecutionsQuery]) -> ExecutionL
 
 
 async def get_execution(call: ApiCall[Nothing, SessionRef]) -> ExecutionInfo:
-    """Get an execution."""
-    session = await call.services.find(call.query.session_id, call.user_id)
-    return execution_info(await _record(call.services, session, call.path["execution_id"]))
+    """Get an execution. It may have ended, or run in another process."""
+    session, execution_id = await call.services.find(call.query.session_id, call.user_id), call.path["execution_id"]
+    if not is_valid_id(execution_id):
+        raise not_found("execution")
+    if session.durable:
+        await session.settle()
+        row = await call.services.runtime.store.execution(session.id, execution_id)
+        if row is None:
+            raise not_found("execution")
+        return execution_info(record_of(row, call.services.runtime.clock.time()))
+    try:
+        return execution_info(session.calls.record(execution_id))
+    except ToolError:
+        raise not_found("execution") from None
 
 
 async def run_tool(call: ApiCall[RunTool, Nothing]) -> OutcomeInfo:
@@ -72,7 +81,7 @@ async def cancel_execution(call: ApiCall[SessionRef, Nothing]) -> Cancelled:
     """Cancel an execution."""
     found = await call.services.find(call.body.session_id, call.user_id)
     execution_id = call.path["execution_id"]
-    if not is_id(execution_id):
+    if not is_valid_id(execution_id):
         raise not_found("execution")
 
     async def stop(row: IdempotencyRow | None) -> Cancelled:
@@ -82,28 +91,12 @@ async def cancel_execution(call: ApiCall[SessionRef, Nothing]) -> Cancelled:
     async def again(row: IdempotencyRow) -> Cancelled:
         return Cancelled(cancelled=stored_answer(row).get("cancelled") is True)
 
-    return await run_once(call, found.id, idempotency_row(call, idempotency_key(call)), stop, again)
+    return await run_once(call, found.id, idempotency_key(call), stop, again)
 
 
 def _weight(each: BriefRecord) -> int:
     """Estimate the bytes of a record in a page."""
     return len(to_json([each.record.arguments, each.record.value, each.record.error], inf_nan_mode="null")) + 1_000
-
-
-async def _record(services: AppServices, session: LiveSession, execution_id: str) -> ExecutionRecord:
-    """Return the record of an execution, including finished ones and those of other processes."""
-    if not is_id(execution_id):
-        raise not_found("execution")
-    if session.durable:
-        await session.settle()
-        row = await services.runtime.store.execution(session.id, execution_id)
-        if row is None:
-            raise not_found("execution")
-        return record_of(row, services.runtime.clock.time())
-    try:
-        return session.calls.record(execution_id)
-    except ToolError:
-        raise not_found("execution") from None
 
 
 ENDPOINTS = [

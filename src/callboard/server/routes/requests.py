@@ -1,10 +1,10 @@
 """Requests to people, and their answers."""
 
+from ...sessions.ids import is_valid_id
 from ...storage.brief import Brief
 from ...storage.rows import IdempotencyRow, RequestRow
-from ..app_services import is_id
 from ..endpoint import LARGE_BODY, WRITES, ApiCall, Nothing, endpoint
-from ..idempotency import idempotency_key, idempotency_row, run_once, stored_seq
+from ..idempotency import idempotency_key, queued_again, run_once
 from ..models import AnswerRequest, Queued, RequestInfo, RequestList, RequestsQuery, SessionRef
 from ..paging import MAX_FIELD, read_page
 from ..problems import not_found
@@ -40,7 +40,7 @@ async def get_request(call: ApiCall[Nothing, SessionRef]) -> RequestInfo:
     session = await call.services.find(call.query.session_id, call.user_id)
     await session.settle()
     request_id = call.path["request_id"]
-    row = await call.services.runtime.store.request(request_id) if is_id(request_id) else None
+    row = await call.services.runtime.store.request(request_id) if is_valid_id(request_id) else None
     if row is None or (row.session_id, row.user_id, row.status) != (session.id, session.user_id, "open"):
         raise not_found("request")
     return request_info(row)
@@ -55,7 +55,7 @@ async def answer_request(call: ApiCall[AnswerRequest, Nothing]) -> Queued:
     """Answer a request. An answer with the `arguments_hash` of another request is refused."""
     found = await call.services.find(call.body.session_id, call.user_id)
     request_id = call.path["request_id"]
-    if not is_id(request_id):
+    if not is_valid_id(request_id):
         raise not_found("request")
 
     async def close(row: IdempotencyRow | None) -> Queued:
@@ -63,10 +63,7 @@ async def answer_request(call: ApiCall[AnswerRequest, Nothing]) -> Queued:
         seen = call.body.arguments_hash
         return Queued(seq=await session.answer(request_id, call.body.answer, arguments_hash=seen, idempotency=row))
 
-    async def again(row: IdempotencyRow) -> Queued:
-        return Queued(seq=stored_seq(row))
-
-    return await run_once(call, found.id, idempotency_row(call, idempotency_key(call)), close, again)
+    return await run_once(call, found.id, idempotency_key(call), close, queued_again)
 
 
 ENDPOINTS = [

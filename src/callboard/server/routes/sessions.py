@@ -7,9 +7,8 @@ from ...protocols.problem import Problem
 from ...sessions.ids import check_id
 from ...sessions.live_session import LiveSession
 from ...storage.rows import IdempotencyRow, SessionRow
-from ..app_services import AppServices
 from ..endpoint import WRITES, ApiCall, Nothing, endpoint
-from ..idempotency import derived_id, idempotency_key, idempotency_row, run_once
+from ..idempotency import derived_id, idempotency_key, run_once
 from ..models import CreateSession, Deleted, LogoutSession, SessionInfo, SessionList, SessionsQuery
 
 
@@ -30,7 +29,7 @@ async def create_session(call: ApiCall[CreateSession, Nothing]) -> SessionInfo:
     async def again(row: IdempotencyRow) -> SessionInfo:
         return _live(await call.services.find(session_id, call.user_id))
 
-    return await run_once(call, session_id, idempotency_row(call, key), enter, again)
+    return await run_once(call, session_id, key, enter, again)
 
 
 async def list_sessions(call: ApiCall[Nothing, SessionsQuery]) -> SessionList:
@@ -60,7 +59,7 @@ async def log_out(call: ApiCall[LogoutSession, Nothing]) -> SessionInfo:
     async def again(row: IdempotencyRow) -> SessionInfo:
         return _live(await call.services.find(session.id, call.user_id))
 
-    return await run_once(call, session.id, idempotency_row(call, idempotency_key(call)), leave, again)
+    return await run_once(call, session.id, idempotency_key(call), leave, again)
 
 
 async def restore_session(call: ApiCall[Nothing, Nothing]) -> SessionInfo:
@@ -76,39 +75,27 @@ async def restore_session(call: ApiCall[Nothing, Nothing]) -> SessionInfo:
     async def again(row: IdempotencyRow) -> SessionInfo:
         return _live(await call.services.find(found.id, call.user_id))
 
-    return await run_once(call, found.id, idempotency_row(call, idempotency_key(call)), enter, again)
+    return await run_once(call, found.id, idempotency_key(call), enter, again)
 
 
 async def delete_session(call: ApiCall[Nothing, Nothing]) -> Deleted:
-    """Delete a session with all its data."""
-    session = await call.services.find(call.path["session_id"], call.user_id)
-    return Deleted(deleted=await _deleted(call.services, session))
-
-
-async def _deleted(services: AppServices, session: LiveSession) -> bool:
-    """Stop all work of a session and delete it. Returns False if another process has deleted it."""
+    """Delete a session with all its data. Its work is stopped first."""
+    services = call.services
+    session = await services.find(call.path["session_id"], call.user_id)
     await session.interrupt()
-    if await session.check_deleted():  # a new session with the same id is not deleted
-        return False
+    if await session.check_deleted():  # another process has deleted it; a new session with the same id is not deleted
+        return Deleted(deleted=False)
     await session.calls.cancel_all()
     services.chat_sessions.discard(session)
     services.runtime.sessions.delete(session)
     await session.settle()
-    return await services.runtime.store.delete(session.id, session.created_at)
+    return Deleted(deleted=await services.runtime.store.delete(session.id, session.created_at))
 
 
 def _live(session: LiveSession) -> SessionInfo:
-    view = session.toolbox.view
-    return SessionInfo(
-        session_id=session.id,
-        open=session.open,
-        namespaces=None if view.namespaces is None else sorted(view.namespaces),
-        channel=view.channel,
-        tools=[tool.name for tool in session.tools()],
-        created_at=datetime.fromtimestamp(session.created_at, UTC),
-        last_seq=session.board.last_seq,
-        has_pending_work=session.has_pending_work,
-    )
+    info = _stored(session.row())
+    info.last_seq, info.has_pending_work = session.board.last_seq, session.has_pending_work
+    return info
 
 
 def _stored(row: SessionRow) -> SessionInfo:
