@@ -1,9 +1,9 @@
-"""A conversation in a process that is killed at its n-th step, and one that goes on where it was cut off.
+"""A conversation in a process that is killed at its n-th step, and in a second process that continues it.
 
-As a script: `killing.py STORE FOLDER FIRST STEP`. For n = FIRST, FIRST + STEP, … it forks a process that talks to a
-model and is killed with SIGKILL at its n-th step, then one that starts again on the same store, and writes what became
-of it as a line of JSON, until a process comes to its end before its n-th step. Steps lie before and after everything
-that is committed, before and after each piece that the model says, and before and after each run of a tool.
+As a script: `python -m tests.chat.killing STORE FOLDER FIRST STEP`. For n = FIRST, FIRST + STEP, … it forks a process
+that talks to a model and is killed with SIGKILL at its n-th step, and then a process that starts again on the same
+store. It prints the outcome as a line of JSON, and stops when a process ends before its n-th step. Steps are before and
+after every commit, before and after each piece of the model's text, and before and after each run of a tool.
 """
 
 import asyncio
@@ -21,12 +21,12 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls
 from callboard import Runtime, Session, ToolContext, tool
 from callboard.adapters.stores.sql import SqlStore
 from callboard.chat.conversation import Conversation
-from callboard.chat.rendering import problems, render
 from callboard.chat.transcript import Entry, Input, Late
 from callboard.sessions.conversation_scope import ConversationScope
 from callboard.sessions.session import live_session
 from callboard.storage.change import Change
 from callboard.storage.errors import Conflict
+from tests.chat.pairing import problems, render
 
 witness = Path("unset")
 kill_at = 0
@@ -135,7 +135,8 @@ async def reported(session: Session, tool_name: str) -> None:
 async def entries_of(session: Session) -> Sequence[Entry]:
     conversation = live_session(session).current_conversation
     assert isinstance(conversation, Conversation)
-    return await conversation.transcript()
+    entries, _ = await conversation.entries()
+    return tuple(entries)
 
 
 async def written(session: Session, text: str) -> bool:

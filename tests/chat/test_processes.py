@@ -15,13 +15,13 @@ from callboard.storage.errors import StoreUnavailable
 from callboard.storage.rows import TurnRow
 from callboard.testing import ManualClock
 
-from .scripted import TOOLS, Script, check, gate, talk_of, told, until
+from .scripted import TOOLS, Script, check, gate, talk_of, told, transcript_of, until
 
 pytestmark = pytest.mark.anyio
 
 
 async def _inputs(session: Session) -> list[str]:
-    return [entry.text for entry in await talk_of(session).transcript() if isinstance(entry, Input)]
+    return [entry.text for entry in await transcript_of(session) if isinstance(entry, Input)]
 
 
 async def test_d2_what_is_written_elsewhere_joins_the_turn_that_runs(shared_url: str) -> None:

@@ -6,9 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
 
-from callboard.chat.rendering import TASK_RESULT, late_id, problems, render, repaired, unanswered
+from callboard.chat.rendering import TASK_RESULT, late_id
 from callboard.chat.transcript import Answered, Entry, Input, Late, Noted, Said, decode_entry, encode_entry
 from tests.examples import examples
+
+from .pairing import problems, render, repaired, unanswered
 
 
 def said(text: str = "", *calls: str) -> Said:

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from pydantic_ai.messages import ModelResponse, TextPart, ThinkingPart, ToolCallPart, ToolReturnPart
 
 from callboard.chat.messages import Positioned, plain_messages
-from callboard.chat.rendering import problems, render
 from callboard.chat.transcript import Answered, Began, Entry, Input, Late, Said
 from callboard.chat.wellformed import is_blank, split, valid_arguments, valid_id, valid_name, valid_parts, valid_text
+
+from .pairing import problems, render
 
 anything = st.text(st.characters(), max_size=100) | st.text("\u200b \n\x00_-.:ab", max_size=70)
 

@@ -33,7 +33,6 @@ from .failures import reason_of
 from .history import History
 from .inbox import Inbox
 from .messages import plain_messages_off_loop
-from .thinking import settings_for
 from .transcript import Entry
 from .turn_io import TurnIO
 from .turn_lease import TurnLease, TurnLeaseLost
@@ -85,7 +84,11 @@ class Conversation:
     @property
     def is_processing(self) -> bool:
         """Whether a turn runs here."""
-        return self._task is not None and not self._task.done()
+        return self._running is not None
+
+    @property
+    def _running(self) -> "asyncio.Task[Turn | None] | None":
+        return self._task if self._task is not None and not self._task.done() else None
 
     # From outside
 
@@ -93,7 +96,7 @@ class Conversation:
         """Post an input. Returns when the turn that it starts or joins has finished or waits for a person."""
         number = await post_event(self._session, {"kind": EventKind.USER_INPUT, "text": text})
         while True:
-            turn = await asyncio.shield(self._running())
+            turn = await asyncio.shield(self._running or self._start(0.0))
             deleted = turn is None and self._session.gone
             is_done = self._history.delivered >= number or (turn and turn.status is not TurnStatus.FINISHED)
             if is_done and not deleted:
@@ -170,7 +173,7 @@ class Conversation:
         The idempotency key is stored together with the stop, so that a repeat never stops a later turn.
         Raises `AlreadyWritten` or `IdempotencyConflict` where the key was stored before.
         """
-        if self.is_processing and (task := self._task) is not None and not self._awaits_other_process:
+        if (task := self._running) is not None and not self._awaits_other_process:
             if idempotency is not None:
                 await self._store_stop(self._lease.stored if self._session.durable else None, idempotency, stopped=True)
             if self._task is task:  # else the turn ended meanwhile
@@ -204,10 +207,10 @@ class Conversation:
 
     def stop(self) -> None:
         """Stop the turn that runs here. Repeated calls have no further effect."""
-        if self.is_processing and self._task is not None and not self._stopping:
+        if (task := self._running) is not None and not self._stopping:
             self._stopping = True
             if self._is_cancellable:
-                self._task.cancel()
+                task.cancel()
 
     async def entries(self) -> tuple[Sequence[Entry], int]:
         """All entries of the transcript, as a view, and how many of them are responses of the model.
@@ -215,12 +218,7 @@ class Conversation:
         Only new entries are read from the store, and nothing is copied.
         """
         await self._history.refresh()
-        return self._history.entries, self._history.responses
-
-    async def transcript(self) -> Sequence[Entry]:
-        """All entries of the transcript, as a copy."""
-        await self._history.refresh()
-        return tuple(self._history.entries)
+        return self._history.state.entries, self._history.state.responses
 
     async def messages(self, *, waiting: bool = False) -> list[dict[str, Any]]:
         """The whole conversation as plain values. Running calls have no result yet.
@@ -245,12 +243,8 @@ class Conversation:
     def _start(self, wait: float) -> "asyncio.Task[Turn | None]":
         """Process what arrived: in the running turn, or in a new one."""
         self._has_news = True
-        if self._task is None or self._task.done():
-            self._task = self._spawn(self._run(wait))
-        return self._task
-
-    def _running(self) -> "asyncio.Task[Turn | None]":
-        return self._task if self.is_processing and self._task is not None else self._start(0.0)
+        task = self._task = self._running or self._spawn(self._run(wait))
+        return task
 
     async def _run(self, wait: float) -> Turn | None:
         """Run one turn, if anything waits for the model. None where another process ran it."""
@@ -294,7 +288,7 @@ class Conversation:
         if open_calls := self._history.open_calls():
             outcomes = [await self._session.calls.outcome(call.tool_call_id) for call in open_calls]
             return all(each is None or each.done for each in outcomes)  # else the turn still waits for a person
-        if not self._history.entries:  # the conversation has not begun
+        if not self._history.state.entries:  # the conversation has not begun
             return False
         waiting = await self._session.results.outcomes(self._late_results)
         return any(self._session.wakes(each.tool) is Wake.WAKE for each in waiting)
@@ -318,7 +312,7 @@ class Conversation:
             if self._stopping:  # before it began
                 raise asyncio.CancelledError
             self._is_cancellable = True
-            check_session(config.limits, self._history.turns_with(turn_id), self._history.used)
+            check_session(config.limits, self._history.turns_with(turn_id), self._history.state.used)
             finished = await complete(io, config.model, config.limits)
             self._is_cancellable = False
             status = TurnStatus.FINISHED if finished else TurnStatus.PAUSED
@@ -352,12 +346,11 @@ class Conversation:
             self._scope,
             self._history,
             self._lease,
-            self._config.instructions,
+            self._config,
             input_arrived=self._input_arrived,
             clear_news=self._clear_news,
             leaving=self._leaving,
             late_results=found,
-            settings=lambda messages: settings_for(self._config.model, self._config.settings, messages),
         )
 
     def _clear_news(self) -> None:

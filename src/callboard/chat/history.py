@@ -16,7 +16,6 @@ from ..sessions.conversation_scope import ConversationScope
 from ..storage.change import Change, Delivery, TurnWrite
 from ..turns import Turn, TurnStatus, Usage
 from .messages import Positioned
-from .rendering import Rendering
 from .transcript import Entry, Input, Noted, Said, decode_entry, encode_entry
 from .transcript_state import TranscriptState
 
@@ -33,7 +32,8 @@ class History:
 
     def __init__(self, scope: ConversationScope) -> None:
         self._scope = scope
-        self._state = TranscriptState()
+        self.state = TranscriptState()
+        """The transcript as far as it was read."""
         self.inputs: list[Input | Noted] = []
         """Undelivered inputs and notes, in order."""
         self._lock = asyncio.Lock()
@@ -42,66 +42,32 @@ class History:
         self._searched = 0
         """The number of the last event that was searched for inputs."""
 
-    @property
-    def entries(self) -> list[Entry]:
-        return self._state.entries
-
-    @property
-    def rendering(self) -> Rendering:
-        """The entries as a model reads them."""
-        return self._state.rendering
-
-    @property
-    def used(self) -> Usage:
-        """The usage of all turns."""
-        return self._state.used
-
-    @property
-    def responses(self) -> int:
-        """The number of the model's responses in the transcript."""
-        return self._state.responses
-
-    @property
-    def began(self) -> int:
-        """The number of the newest turn."""
-        return self._state.began
-
-    @property
-    def turn_id(self) -> str | None:
-        """The id of the newest turn."""
-        return self._state.turn_id
-
     def turns_with(self, turn_id: str) -> int:
         """The number of turns, including this one. A turn that resumed after a pause counts once."""
-        return len(self._state.turns) + (turn_id not in self._state.turns)
+        return len(self.state.turns) + (turn_id not in self.state.turns)
 
     def used_by(self, turn_id: str) -> Usage:
         """The usage of a turn, if it is the newest one."""
-        return self._state.used_by_turn if turn_id == self.turn_id else Usage()
+        return self.state.used_by_turn if turn_id == self.state.turn_id else Usage()
 
     @property
     def delivered(self) -> int:
         """The number of the event up to which all inputs are delivered to the model."""
         return self._searched if not self.inputs else self.inputs[0].seq - 1
 
-    @property
-    def next_position(self) -> int:
-        """The position of the next entry."""
-        return self._state.read + 1
-
     def positioned(self) -> list[Positioned]:
         """The entries with their positions."""
-        return list(map(Positioned, self._state.positions, self.entries))
+        return list(map(Positioned, self.state.positions, self.state.entries))
 
     def open_calls(self) -> list[ToolCallPart]:
         """The calls that have no answer."""
-        return self.rendering.open_calls()
+        return self.state.rendering.open_calls()
 
     def turn_since(self, seq: int) -> Turn:
         """The turn of another process that delivered the input of an event."""
         texts: list[str] = []
         since = 0
-        for each in reversed(self.entries):
+        for each in reversed(self.state.entries):
             if isinstance(each, Said):
                 texts.append(each.response.text or "")
             elif isinstance(each, Input):
@@ -109,7 +75,7 @@ class History:
                     break
                 since = len(texts)
         status = TurnStatus.PAUSED if self.open_calls() else TurnStatus.FINISHED
-        turn_id = self.turn_id or ""
+        turn_id = self.state.turn_id or ""
         return Turn(turn_id, status, "\n\n".join(filter(None, texts[:since][::-1])), self.used_by(turn_id))
 
     async def load(self) -> None:
@@ -124,16 +90,16 @@ class History:
         slice the history is unchanged.
         """
         async with self._lock:
-            state = self._state
+            state = self.state
             lines = await self._scope.transcript(state.read, PAGE)
             changed = bool(lines)
             while lines:
                 slices = [*_slices(lines)]
-                if len(slices) > 1 and state is self._state:
+                if len(slices) > 1 and state is self.state:
                     state = state.copy()
                 for some in slices:
                     state.add([*map(decode_entry, some)])
-                    if state is not self._state:
+                    if state is not self.state:
                         await asyncio.sleep(0)
                 lines = await self._scope.transcript(state.read, PAGE) if len(lines) == PAGE else []
             self._take_in(state)
@@ -194,14 +160,14 @@ class History:
             events=events,
         )
         async with self._lock:
-            change.entries = self._state.read  # a conflict where another turn wrote entries that this one does not know
+            change.entries = self.state.read  # a conflict where another turn wrote entries that this one does not know
             await self._scope.write(change)
-            self._state.add(entries)
-            self._take_in(self._state)
+            self.state.add(entries)
+            self._take_in(self.state)
 
     def _take_in(self, state: TranscriptState) -> None:
         """Replace the state, and drop the inputs that it has delivered."""
-        self._state = state
+        self.state = state
         self._searched = max(self._searched, state.delivered)
         if self.inputs:
             self.inputs = [each for each in self.inputs if each.seq > state.delivered]

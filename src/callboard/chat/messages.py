@@ -58,11 +58,6 @@ class Exchange:
         results = [self.results[call["call_id"]] for call in self.calls if call["call_id"] in self.results]
         return [*said, *results, *self.prompts]
 
-    @property
-    def count(self) -> int:
-        """The number of messages."""
-        return (self.said is not None) + len(self.results) + len(self.prompts)
-
 
 def exchanges(entries: Iterable[Positioned]) -> list[Exchange]:
     """Group entries into exchanges. The first one may lack the message of the model."""
@@ -81,10 +76,10 @@ def exchanges(entries: Iterable[Positioned]) -> list[Exchange]:
                     _add_late(late, found, seen)
                 early.clear()
             case Said(response=response):
-                found.append(made := Exchange(position, _said(position, response)))
-                made.calls = [call for call in _calls(response) if call["call_id"] not in seen]
-                made.said = {**_said(position, response), "calls": made.calls}
-                seen.update({call["call_id"]: made for call in made.calls})
+                text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
+                calls = [call for call in _calls(response) if call["call_id"] not in seen]
+                found.append(made := _exchange(position, text, calls))
+                seen.update({call["call_id"]: made for call in calls})
             case Answered(call_id=call_id):
                 if (exchange := seen.get(call_id)) is not None and call_id not in exchange.results:
                     exchange.results[call_id] = _result(call_id, entry.tool, entry.content, entry.failed)
@@ -106,9 +101,7 @@ def _add_late(late: Positioned, found: list[Exchange], seen: dict[str, Exchange]
         return
     current = found[-1]
     if current.said is None:
-        current = Exchange(late.position)
-        current.said = {"id": message_id(late.position), "role": "assistant", "text": "", "calls": current.calls}
-        found.append(current)
+        found.append(current := _exchange(late.position, "", []))
     seen[call_id] = current
     current.calls.append(
         {"call_id": call_id, "tool": TASK_RESULT, "arguments": {"execution_id": late.entry.execution_id}}
@@ -116,12 +109,12 @@ def _add_late(late: Positioned, found: list[Exchange], seen: dict[str, Exchange]
     current.results[call_id] = _result(call_id, TASK_RESULT, late.entry.content, late.entry.failed)
 
 
-def _said(position: int, response: ModelResponse) -> dict[str, Any]:
-    text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
-    return {"id": message_id(position), "role": "assistant", "text": text}
+def _exchange(position: int, text: str, calls: list[dict[str, Any]]) -> Exchange:
+    """Begin an exchange with a message of the model."""
+    return Exchange(position, {"id": message_id(position), "role": "assistant", "text": text, "calls": calls}, calls)
 
 
-def _calls(response: ModelResponse) -> Sequence[dict[str, Any]]:
+def _calls(response: ModelResponse) -> list[dict[str, Any]]:
     return [
         {"call_id": part.tool_call_id, "tool": part.tool_name, "arguments": part.args_as_dict()}
         for part in response.parts

@@ -5,7 +5,7 @@ It joins the last message of the model, and its answer the answers to that, unti
 a message of its own, because messages that a provider has received never change. `wellformed` makes each part valid.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -203,45 +203,6 @@ class Rendering:
         return messages
 
 
-def render(entries: Iterable[Entry]) -> list[ModelMessage]:
-    """Render a whole transcript. See `Rendering.messages`."""
-    return Rendering(entries).messages()
-
-
-def unanswered(entries: Iterable[Entry]) -> list[ToolCallPart]:
-    """The open calls of a whole transcript. See `Rendering.open_calls`."""
-    return Rendering(entries).open_calls()
-
-
-def repaired(entries: Sequence[Entry]) -> list[Answered]:
-    """The answers that repair an interrupted transcript, so that each call has one."""
-    return [Answered(call.tool_call_id, call.tool_name, CUT_OFF, failed=True) for call in unanswered(entries)]
-
-
-def problems(messages: Sequence[ModelMessage]) -> list[str]:
-    """The errors in the pairing of calls and results that a provider would refuse."""
-    found: list[str] = []
-    seen: set[str] = set()
-    for index, message in enumerate(messages):
-        before = messages[index - 1] if index else None
-        if before is not None and message.kind == before.kind:
-            found.append(f"messages {index - 1} and {index} are both a {message.kind}")
-        if isinstance(message, ModelResponse):
-            calls = [part.tool_call_id for part in message.parts if isinstance(part, ToolCallPart)]
-            found += [f"the call {call} is there twice" for call in calls if call in seen or calls.count(call) > 1]
-            seen.update(calls)
-            after = messages[index + 1] if index + 1 < len(messages) else None
-            answers = _answers(after)
-            found += [f"the call {call} is not answered in the next message" for call in calls if call not in answers]
-            found += [f"{answer} is answered but was not called" for answer in answers if answer not in calls]
-            found += [f"the call {call} is answered twice" for call in set(calls) if answers.count(call) > 1]
-        elif not isinstance(before, ModelResponse):
-            found += [f"{answer} is answered but was not called" for answer in _answers(message)]
-    if messages and not isinstance(messages[0], ModelRequest):
-        found.append("the first message is not the user's")
-    return found
-
-
 def late_id(execution_id: str) -> str:
     """The id of the call that a late result is rendered as, valid for every provider."""
     plain = "".join(letter for letter in execution_id if letter.isascii() and (letter.isalnum() or letter in "_-"))
@@ -260,12 +221,6 @@ def _join(messages: list[ModelMessage], more: Iterable[ModelMessage]) -> None:
             messages[-1] = replace(last, parts=[*last.parts, *message.parts])
         else:
             messages.append(message)
-
-
-def _answers(message: ModelMessage | None) -> list[str]:
-    if not isinstance(message, ModelRequest):
-        return []
-    return [part.tool_call_id for part in message.parts if isinstance(part, ToolReturnPart)]
 
 
 def _answer(tool: str, call_id: str, content: Any, failed: bool) -> ToolReturnPart:

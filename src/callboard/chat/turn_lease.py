@@ -18,10 +18,9 @@ from ..events.kinds import EventKind, turn_end
 from ..sessions.conversation_scope import ConversationScope
 from ..storage.change import TurnWrite
 from ..storage.errors import Conflict
-from ..storage.rows import TurnRow
+from ..storage.rows import RUNNING, TurnRow
 from ..turns import TurnStatus
 from .history import History
-from .rows import new_turn
 from .transcript import Began, Entry
 
 
@@ -66,15 +65,25 @@ class TurnLease:
             if last.owner != self._scope.owner:
                 return False
             self._row = last
-        if self._row is not None and self._history.turn_id is not None:
-            self.turn_id = self._history.turn_id
-            began = Began(self.turn_id, self._history.began)  # the model may have got a request before: see `rendering`
+        if self._row is not None and self._history.state.turn_id is not None:
+            self.turn_id = self._history.state.turn_id
+            # A second entry for the same turn: the model may have received a request before, see `rendering`.
+            began = Began(self.turn_id, self._history.state.began)
             await self.write([began], events=[self._event(EventKind.TURN_STARTED, {})])
             return True
-        paused = self._history.turn_id if self._history.open_calls() else None
+        paused = self._history.state.turn_id if self._history.open_calls() else None
         self.turn_id = paused or f"t{secrets.token_hex(6)}"
-        self._began = Began(self.turn_id, self._history.began + 1)
-        self._row = new_turn(self._scope, self.turn_id, self._began.number)
+        self._began = Began(self.turn_id, self._history.state.began + 1)
+        self._row = TurnRow(
+            session_id=self._scope.session.id,
+            number=self._began.number,
+            turn_id=self.turn_id,
+            user_id=self._scope.session.user_id,
+            status=RUNNING,
+            started_at=self._scope.now(),
+            completed_at=None,
+            owner=self._scope.owner,
+        )
         if paused:  # the row must exist before calls are made
             await self.begin()
         return True
@@ -119,14 +128,14 @@ class TurnLease:
             if self._began is None or status is not TurnStatus.FINISHED:
                 self._row = replace(self._row, status=status.value, completed_at=self._scope.now())
                 await self.write(entries, taken=taken, events=[self._event(turn_end(status), data)])
-                self._last_ended = self._history.began
+                self._last_ended = self._history.state.began
         finally:
             self._row = self._began = None
 
     async def _last(self) -> TurnRow | None:
         """The newest turn, if it is running."""
         await self._history.load()
-        number = self._history.began
+        number = self._history.state.began
         if not self._scope.session.durable or number in (0, self._last_ended):
             return None
         row = await self._scope.turn(number)
@@ -135,10 +144,10 @@ class TurnLease:
     async def _is_mine(self) -> bool:
         """Whether the store says that this process owns the turn."""
         if self._began is not None:
-            return await self.holder() is None and self._began.number == self._history.began + 1
+            return await self.holder() is None and self._began.number == self._history.state.began + 1
         row = self._row
         if self._scope.session.durable:
-            row = await self._scope.turn(self._history.began)
+            row = await self._scope.turn(self._history.state.began)
         return row is not None and row.owner == self._scope.owner and row.completed_at is None
 
     def _event(self, kind: EventKind, data: Mapping[str, Any]) -> bytes:
