@@ -283,7 +283,7 @@ async def test_d2_conversation_of_revision_0009_goes_on(written_by_0009: str) ->
         await _seen(chat, "turn_finished", 2)
         texts = [entry["text"] for entry in await chat.messages() if entry["role"] == "user"]
         assert texts == ["First.", "Second.", "Third."]
-        taken = await live_session(chat).conversation().hear({"text": "Third."}, "m3")
+        taken = await live_session(chat).conversation().accept_input({"text": "Third."}, "m3")
         assert taken == 0, "an id of before the migration is known"
         paused = await runtime.open("paused", "ann")
         (request,) = await paused.requests()

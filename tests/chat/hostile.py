@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Annotated, Any
 
 from callboard import Session, ToolContext, ToolError, tool
-from callboard.chat.transcript import Input, Late
+from callboard.chat.transcript import Input, LateResult
 from callboard.events.problems import EventInvalid
 from callboard.sessions.requests import RequestClosed
 from callboard.sessions.session import live_session
@@ -136,7 +136,7 @@ class World:
         try:
             await session.post({"kind": "user_input", "text": text})
         except EventInvalid:  # it is blank; a protocol may hand it over all the same
-            await talk_of(session).hear({"text": text})
+            await talk_of(session).accept_input({"text": text})
         self.written.append(text)
 
     async def _finish(self, session: Session) -> None:
@@ -181,7 +181,7 @@ class World:
         entries = await transcript_of(session)
         assert problems(render(entries)) == []
         assert [entry.text for entry in entries if isinstance(entry, Input)] == self.written
-        late = [entry.execution_id for entry in entries if isinstance(entry, Late)]
+        late = [entry.execution_id for entry in entries if isinstance(entry, LateResult)]
         assert len(set(late)) == len(late)
 
 

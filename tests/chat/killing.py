@@ -21,7 +21,7 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls
 from callboard import Runtime, Session, ToolContext, tool
 from callboard.adapters.stores.sql import SqlStore
 from callboard.chat.conversation import Conversation
-from callboard.chat.transcript import Entry, Input, Late
+from callboard.chat.transcript import Entry, Input, LateResult
 from callboard.sessions.conversation_scope import ConversationScope
 from callboard.sessions.session import live_session
 from callboard.storage.change import Change
@@ -119,7 +119,7 @@ async def reported(session: Session, tool_name: str) -> None:
         messages = await session.messages()
         results = {each["tool"]: each["content"] for each in messages if each["role"] == "tool"}
         result = results.get(tool_name)
-        late = [str(entry.content) for entry in await entries_of(session) if isinstance(entry, Late)]
+        late = [str(entry.content) for entry in await entries_of(session) if isinstance(entry, LateResult)]
         ended = result is not None and not (isinstance(result, dict) and "status" in result)
         if (
             (ended or any(tool_name[:2] in each for each in late))
@@ -163,7 +163,7 @@ async def talk(store: str, session_id: str) -> dict[str, Any]:
         return {
             "problems": [each for length in range(len(entries)) for each in problems(render(entries[:length]))],
             "inputs": [entry.text for entry in entries if isinstance(entry, Input)],
-            "late": [entry.content for entry in entries if isinstance(entry, Late)],
+            "late": [entry.content for entry in entries if isinstance(entry, LateResult)],
             "results": {
                 message["tool"]: message["content"] for message in await session.messages() if message["role"] == "tool"
             },

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, ToolReturnPart
 
 from callboard.chat.rendering import CUT_OFF, Rendering
-from callboard.chat.transcript import Answered, Entry
+from callboard.chat.transcript import CallAnswer, Entry
 
 
 def render(entries: Iterable[Entry]) -> list[ModelMessage]:
@@ -18,9 +18,9 @@ def unanswered(entries: Iterable[Entry]) -> list[ToolCallPart]:
     return Rendering(entries).open_calls()
 
 
-def repaired(entries: Sequence[Entry]) -> list[Answered]:
+def repaired(entries: Sequence[Entry]) -> list[CallAnswer]:
     """The answers that repair an interrupted transcript, so that each call has one."""
-    return [Answered(call.tool_call_id, call.tool_name, CUT_OFF, failed=True) for call in unanswered(entries)]
+    return [CallAnswer(call.tool_call_id, call.tool_name, CUT_OFF, failed=True) for call in unanswered(entries)]
 
 
 def problems(messages: Sequence[ModelMessage]) -> list[str]:

@@ -64,7 +64,7 @@ class Conversation:
         """Whether this process is shutting down: stored turns stay as they are, and another process resumes them."""
         self._history = History(scope)
         self._lease = TurnLease(scope, self._history)
-        self._inbox = Inbox(scope, self._stored_late)
+        self._inbox = Inbox(scope, self._input_stored_late)
         self._input_arrived = asyncio.Event()
         """Set while an input waits for its delivery to the model."""
         self._task: asyncio.Task[Turn | None] | None = None
@@ -104,29 +104,29 @@ class Conversation:
             if self._leaving() or self._session.gone:
                 return Turn("", TurnStatus.INTERRUPTED, "", Usage())
 
-    async def hear(
-        self, data: Mapping[str, Any], given: str | None = None, *, idempotency: IdempotencyRow | None = None
+    async def accept_input(
+        self, data: Mapping[str, Any], client_id: str | None = None, *, idempotency: IdempotencyRow | None = None
     ) -> int:
         """Store an input. Returns the number of its event: from then on the input reaches the model, even if this
         process dies.
 
-        An input with a client's id (`given`) is accepted once, in any process: 0 where it was accepted before. Raises
+        An input with a `client_id` is accepted once, in any process: 0 where it was accepted before. Raises
         `AlreadyWritten` or `IdempotencyConflict` where the idempotency key was stored before.
         """
-        number = await self._inbox.accept(data, given, idempotency)
-        await self._accepted(number)
+        number = await self._inbox.accept(data, client_id, idempotency)
+        await self._start_for_inputs(number)
         return number
 
-    async def hear_all(self, texts: Mapping[str, str]) -> int:
+    async def accept_inputs(self, texts: Mapping[str, str]) -> int:
         """Store inputs by their client's ids, in one write. Returns the number of the newest event.
 
         Inputs that were accepted before, in any process, are left out; 0 where all of them were.
         """
         number = await self._inbox.accept_all(texts)
-        await self._accepted(number)
+        await self._start_for_inputs(number)
         return number
 
-    async def _accepted(self, number: int) -> None:
+    async def _start_for_inputs(self, number: int) -> None:
         """Start or join a turn after inputs were accepted; 0: they were accepted before."""
         if number == 0:
             self.wake()  # the process that accepted them may be gone
@@ -136,20 +136,20 @@ class Conversation:
         self._input_arrived.set()
         self._start(0.0)
 
-    def _stored_late(self) -> None:
+    def _input_stored_late(self) -> None:
         self._input_arrived.set()
         self.wake()
 
-    async def taken(self, given: Sequence[str]) -> dict[str, bool]:
+    async def accepted_inputs(self, client_ids: Sequence[str]) -> dict[str, bool]:
         """The inputs that were accepted, by their client's ids, each with whether it was delivered to the model."""
-        return await self._inbox.accepted(given)
+        return await self._inbox.accepted(client_ids)
 
     def wake(self) -> None:
         """Start a turn if anything waits for the model."""
         if not self._leaving():
             self._start(WINDOW)
 
-    def came_late(self, execution: Execution) -> None:
+    def notify_late_result(self, execution: Execution) -> None:
         """Start a turn for a late result, if its tool says so."""
         if self._session.wakes(execution.name) is Wake.WAKE:
             self._start(WINDOW)
@@ -159,7 +159,7 @@ class Conversation:
         if self.is_processing:
             self._spawn(self._check_inputs())
 
-    async def go_on(self, row: TurnRow) -> None:
+    async def resume_turn(self, row: TurnRow) -> None:
         """Resume a turn that a dead process left behind, or end it if it was asked to stop."""
         await self._history.refresh()
         self._lease.adopt(row)
@@ -175,13 +175,14 @@ class Conversation:
         """
         if (task := self._running) is not None and not self._awaits_other_process:
             if idempotency is not None:
-                await self._store_stop(self._lease.stored if self._session.durable else None, idempotency, stopped=True)
+                number = self._lease.stored_number if self._session.durable else None
+                await self._store_stop(number, idempotency, stopped=True)
             if self._task is task:  # else the turn ended meanwhile
                 self.stop()
                 await asyncio.wait([task])
             return True
         after = self._session.board.last_seq
-        if (row := await self._lease.holder()) is not None:
+        if (row := await self._lease.running_elsewhere()) is not None:
             await self._store_stop(row.number, idempotency, stopped=True)
             await self._ended_elsewhere(after)
             return True
@@ -241,7 +242,7 @@ class Conversation:
     # Turns
 
     def _start(self, wait: float) -> "asyncio.Task[Turn | None]":
-        """Process what arrived: in the running turn, or in a new one."""
+        """Deliver new inputs and results to the model, in the running turn or in a new one."""
         self._has_news = True
         task = self._task = self._running or self._spawn(self._run(wait))
         return task
@@ -255,8 +256,8 @@ class Conversation:
             self._has_news = False
             while not self._leaving() and (self._lease.held or self._must_stop or await self._has_work()):
                 try:
-                    if await self._lease.take():
-                        turn = await self._observed()
+                    if await self._lease.acquire():
+                        turn = await self._run_observed()
                         break
                 except TurnLeaseLost:
                     log.info("another process took over a turn of session %s", self._session.id)
@@ -293,7 +294,7 @@ class Conversation:
         waiting = await self._session.results.outcomes(self._late_results)
         return any(self._session.wakes(each.tool) is Wake.WAKE for each in waiting)
 
-    async def _observed(self) -> Turn:
+    async def _run_observed(self) -> Turn:
         """Run a turn, and report its start and end to telemetry."""
         turn_id = self._lease.turn_id
         self._scope.turn_began(turn_id)
@@ -312,11 +313,11 @@ class Conversation:
             if self._stopping:  # before it began
                 raise asyncio.CancelledError
             self._is_cancellable = True
-            check_session(config.limits, self._history.turns_with(turn_id), self._history.state.used)
+            check_session(config.limits, self._history.turn_count(turn_id), self._history.state.usage)
             finished = await complete(io, config.model, config.limits)
             self._is_cancellable = False
             status = TurnStatus.FINISHED if finished else TurnStatus.PAUSED
-            await self._lease.leave(status, {"usage": asdict(io.used)})
+            await self._lease.end(status, {"usage": asdict(io.usage)})
         except asyncio.CancelledError:
             if not self._leaving():
                 await self._interrupted(io)
@@ -324,21 +325,21 @@ class Conversation:
             raise
         except Exception as failure:
             status, error = TurnStatus.FAILED, reason_of(failure)
-            answers, taken = await io.close(error)
+            answers, results = await io.answer_open_calls(error)
             category = ErrorCategory.RESOURCE if isinstance(failure, LimitReached) else ErrorCategory.EXECUTION
-            data = {"error": {"category": category, "message": error}, "usage": asdict(io.used)}
-            await self._lease.leave(status, data, answers, taken)
+            data = {"error": {"category": category, "message": error}, "usage": asdict(io.usage)}
+            await self._lease.end(status, data, answers, results)
         finally:
             self._is_cancellable = False
-        return Turn(turn_id, status, "\n\n".join(filter(None, io.spoken)), replace(io.used), error)
+        return Turn(turn_id, status, "\n\n".join(filter(None, io.texts)), replace(io.usage), error)
 
     async def _interrupted(self, io: TurnIO) -> None:
         """End an interrupted turn. Its open calls are cancelled, or go on in the background."""
         if self._config.cancel_on_interrupt:
             for call in self._history.open_calls():
                 await self._session.calls.cancel_call(call.tool_call_id)
-        answers, taken = await io.close(None)
-        await self._lease.leave(TurnStatus.INTERRUPTED, {}, answers, taken)
+        answers, results = await io.answer_open_calls(None)
+        await self._lease.end(TurnStatus.INTERRUPTED, {}, answers, results)
 
     def _io(self) -> TurnIO:
         found, self._late_results = self._late_results, None
@@ -371,7 +372,7 @@ class Conversation:
         while True:
             self._taken_over.clear()
             after = self._session.board.last_seq
-            if self._lease.held or self._session.gone or await self._lease.holder() is None:
+            if self._lease.held or self._session.gone or await self._lease.running_elsewhere() is None:
                 self._awaits_other_process = False
                 return
             self._awaits_other_process = True

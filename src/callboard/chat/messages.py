@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 
 from .rendering import TASK_RESULT, late_id
-from .transcript import Answered, Began, Entry, Input, Late, Noted, Said
+from .transcript import CallAnswer, Entry, Input, LateResult, Note, Reply, TurnStart
 
 ON_LOOP = 200
 """Entries that are converted on the event loop's thread; a longer conversation is converted in another thread."""
@@ -48,15 +48,15 @@ class Exchange:
 
     position: int
     """The position of the first entry."""
-    said: dict[str, Any] | None = None
+    reply: dict[str, Any] | None = None
     calls: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     results: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     prompts: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
     def messages(self) -> list[dict[str, Any]]:
-        said = [] if self.said is None else [self.said]
+        reply = [] if self.reply is None else [self.reply]
         results = [self.results[call["call_id"]] for call in self.calls if call["call_id"] in self.results]
-        return [*said, *results, *self.prompts]
+        return [*reply, *results, *self.prompts]
 
 
 def exchanges(entries: Iterable[Positioned]) -> list[Exchange]:
@@ -70,37 +70,37 @@ def exchanges(entries: Iterable[Positioned]) -> list[Exchange]:
             found.append(Exchange(position))
         current = found[-1]
         match entry:
-            case Input(text=text) | Noted(text=text):
+            case Input(text=text) | Note(text=text):
                 current.prompts.append({"id": message_id(position), "role": "user", "text": text})
                 for late in early:
                     _add_late(late, found, seen)
                 early.clear()
-            case Said(response=response):
+            case Reply(response=response):
                 text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
                 calls = [call for call in _calls(response) if call["call_id"] not in seen]
                 found.append(made := _exchange(position, text, calls))
                 seen.update({call["call_id"]: made for call in calls})
-            case Answered(call_id=call_id):
+            case CallAnswer(call_id=call_id):
                 if (exchange := seen.get(call_id)) is not None and call_id not in exchange.results:
                     exchange.results[call_id] = _result(call_id, entry.tool, entry.content, entry.failed)
-            case Late():
-                if current.said is None and not current.prompts:
+            case LateResult():
+                if current.reply is None and not current.prompts:
                     early.append(Positioned(position, entry))
                 else:
                     _add_late(Positioned(position, entry), found, seen)
-            case Began():
+            case TurnStart():
                 pass
     return found
 
 
 def _add_late(late: Positioned, found: list[Exchange], seen: dict[str, Exchange]) -> None:
     """Add a late result as a call of `task_result` to the last message of the model."""
-    assert isinstance(late.entry, Late)
+    assert isinstance(late.entry, LateResult)
     call_id = late_id(late.entry.execution_id)
     if call_id in seen:
         return
     current = found[-1]
-    if current.said is None:
+    if current.reply is None:
         found.append(current := _exchange(late.position, "", []))
     seen[call_id] = current
     current.calls.append(

@@ -57,12 +57,12 @@ def valid_name(name: str) -> str:
     return (plain if _NAME.match(plain) else f"_{plain}")[:64]
 
 
-def valid_id(call_id: str, taken: Collection[str]) -> str:
+def valid_id(call_id: str, used_ids: Collection[str]) -> str:
     """Make the id of a call valid for every provider: the same for the same id, and not one that is taken."""
-    if _ID.fullmatch(call_id) and call_id not in taken:
+    if _ID.fullmatch(call_id) and call_id not in used_ids:
         return call_id
     made, number = "", 0
-    while not made or made in taken:
+    while not made or made in used_ids:
         made = f"call_{sha256(f'{number} {call_id}'.encode(errors='surrogatepass')).hexdigest()[:24]}"
         number += 1
     return made

@@ -14,7 +14,7 @@ ACKNOWLEDGEMENTS = {
     "queued": "is queued until a slot is free; I will tell you when it is done.",
     "waiting": "is waiting for a person; I will tell you the result.",
 }
-"""What to say of a call that was acknowledged, by its status."""
+"""The sentence about a call that was only acknowledged, by its status."""
 
 
 def sentence(tool: str, arguments: Mapping[str, Any], content: Any, failed: bool, tasks: Sequence[Task] = ()) -> str:

@@ -28,23 +28,23 @@ class ConversationPort(Protocol):
 
     async def say(self, text: str) -> Turn: ...
 
-    async def hear(
-        self, data: Mapping[str, Any], given: str | None = None, *, idempotency: IdempotencyRow | None = None
+    async def accept_input(
+        self, data: Mapping[str, Any], client_id: str | None = None, *, idempotency: IdempotencyRow | None = None
     ) -> int:
         """Post a user input and schedule a turn for it. Returns the number of its event.
 
-        An input with a sender's id (`given`) is accepted once: 0 where it was accepted before.
+        An input with a sender's id (`client_id`) is accepted once: 0 where it was accepted before.
         """
         ...
 
-    async def hear_all(self, texts: Mapping[str, str]) -> int:
+    async def accept_inputs(self, texts: Mapping[str, str]) -> int:
         """Post user inputs in one write, by their senders' ids; each is accepted once.
 
         Returns the number of the newest event; 0 where all were accepted before.
         """
         ...
 
-    async def taken(self, given: Sequence[str]) -> dict[str, bool]:
+    async def accepted_inputs(self, client_ids: Sequence[str]) -> dict[str, bool]:
         """Return which inputs were accepted, by their senders' ids, and whether the model has received each."""
         ...
 
@@ -72,11 +72,11 @@ class ConversationPort(Protocol):
         """Check for changes that another process wrote."""
         ...
 
-    async def go_on(self, row: TurnRow) -> None:
+    async def resume_turn(self, row: TurnRow) -> None:
         """Continue a turn that a dead process left behind."""
         ...
 
-    def came_late(self, execution: Execution) -> None:
+    def notify_late_result(self, execution: Execution) -> None:
         """Handle the end of an execution whose caller no longer waits."""
         ...
 

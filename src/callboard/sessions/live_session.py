@@ -374,7 +374,7 @@ class LiveSession:
     def late(self, execution: Execution) -> None:
         self.results.add(execution.id)
         if (conversation := self.find_conversation()) is not None:
-            conversation.came_late(execution)
+            conversation.notify_late_result(execution)
         self.ledger.late(execution)
 
     async def ask(self, execution: Execution) -> HumanDecision:

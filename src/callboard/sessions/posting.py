@@ -35,7 +35,7 @@ async def post_event(
     if kind == EventKind.USER_INPUT:
         data = _given(data)
         if (conversation := session.find_conversation()) is not None:
-            return await conversation.hear(data, idempotency=idempotency)
+            return await conversation.accept_input(data, idempotency=idempotency)
     return await session.write_event(kind, data, idempotency)
 
 

@@ -164,7 +164,7 @@ class Recovery:
     async def _recover_turn(self, session: LiveSession, row: TurnRow) -> None:
         """Continue a turn; without a model, end it: the next turn continues where it stopped."""
         if (conversation := session.find_conversation()) is not None:
-            await conversation.go_on(row)
+            await conversation.resume_turn(row)
             return
         now = self._clock.time()
         ended = replace(row, status=TurnStatus.INTERRUPTED.value, completed_at=now)

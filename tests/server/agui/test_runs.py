@@ -400,7 +400,7 @@ async def test_h3_a_run_that_nothing_answers_ends(monkeypatch: pytest.MonkeyPatc
         return 0
 
     monkeypatch.setattr(run, "HEARTBEAT", 0.05)
-    monkeypatch.setattr(Conversation, "hear_all", kept)  # as if no process could begin a turn
+    monkeypatch.setattr(Conversation, "accept_inputs", kept)  # as if no process could begin a turn
     async with site() as s:
         end = await Page(s).run("hello")
         assert (end["type"], end["code"]) == ("RUN_ERROR", "not_answered")

@@ -108,7 +108,7 @@ class RunInput:
         ignored = False
         for start in range(0, len(unseen), _IDS_PER_QUERY):
             batch = unseen[start : start + _IDS_PER_QUERY]
-            accepted = await self._session.conversation().taken([message.id for message in batch])
+            accepted = await self._session.conversation().accepted_inputs([message.id for message in batch])
             self._thread.remember(identity for identity, delivered in accepted.items() if delivered)
             pending += [message for message in batch if accepted.get(message.id) is False]
             new += [message for message in batch if message.id not in accepted and id(message) in own]
@@ -132,7 +132,7 @@ class RunInput:
                 message.id: accept({"kind": EventKind.USER_INPUT, "text": message.text}, Side.PEOPLE)[1]
                 for message in new
             }
-            number = await conversation.hear_all({identity: data["text"] for identity, data in events.items()})
+            number = await conversation.accept_inputs({identity: data["text"] for identity, data in events.items()})
             self._effects.since = max(self._effects.since, number)
         elif pending:
             conversation.wake()
