@@ -21,7 +21,7 @@ from pydantic_ai.messages import (
 )
 
 from .transcript import CallAnswer, Entry, Input, LateResult, Note, Reply, TurnStart
-from .wellformed import split, valid_id, valid_input, valid_name, valid_parts, valid_result
+from .wellformed import split, updated, valid_id, valid_input, valid_name, valid_parts, valid_result
 
 TASK_RESULT = "task_result"
 CUT_OFF = {"category": "interrupted", "message": "The call was cut off. It is not known whether it took effect."}
@@ -151,7 +151,7 @@ class Rendering:
             current.reply = replace(current.reply, parts=[*current.reply.parts, *parts])
             current.calls = calls
         else:
-            self._begin(_Exchange(replace(response, parts=parts), calls))
+            self._begin(_Exchange(updated(response, parts=parts), calls))
 
     def _add_late(self, entry: LateResult) -> None:
         if entry.execution_id in self._late_executions:
@@ -183,12 +183,12 @@ class Rendering:
         messages: list[ModelMessage] = []
         calls = iter(exchange.calls.values())
         for parts in split(valid_parts(exchange.parts, self._ids)) if exchange.reply is not None else ():
-            messages.append(replace(exchange.reply or ModelResponse(parts=[]), parts=parts))
+            messages.append(updated(exchange.reply or ModelResponse(parts=[]), parts=parts))
             answers = [exchange.answer(next(calls)) for part in parts if isinstance(part, ToolCallPart)]
             messages.append(
                 ModelRequest(
                     parts=[
-                        replace(
+                        updated(
                             answer,
                             tool_name=valid_name(answer.tool_name),
                             tool_call_id=self._ids[answer.tool_call_id],
@@ -198,7 +198,7 @@ class Rendering:
                     ]
                 )
             )
-        prompts = [replace(prompt, content=valid_input(str(prompt.content))) for prompt in exchange.prompts]
+        prompts = [updated(prompt, content=valid_input(str(prompt.content))) for prompt in exchange.prompts]
         messages.append(ModelRequest(parts=prompts))
         return messages
 

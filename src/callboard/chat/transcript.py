@@ -10,6 +10,8 @@ from typing import Any, TypeAlias
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, ModelResponsePart, TextPart, ToolCallPart
 from pydantic_core import from_json, to_json
 
+ModelMessagesTypeAdapter.rebuild()  # by default it is built on first use, which would hold the event loop for 70 ms
+
 
 @dataclass(frozen=True, slots=True)
 class Input:
