@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from callboard.adapters.stores import open_store
-from callboard.chat.transcript import Began, Entry, Input, decode_entry, encode_entry
+from callboard.chat.transcript import Entry, Input, TurnStart, decode_entry, encode_entry
 from callboard.storage.change import Change, ExecutionWrite, TurnWrite
 from callboard.storage.rows import ExecutionRow, InputRow, TurnRow
 
@@ -67,7 +67,7 @@ class _Turn:
     def _entry(self, line: bytes, number: int) -> bytes:
         entry: Entry | None = decode_entry(self._renamed(line, number))
         assert entry is not None
-        if isinstance(entry, Began):
+        if isinstance(entry, TurnStart):
             entry = replace(entry, number=number)
         elif isinstance(entry, Input):
             entry = replace(entry, seq=entry.seq + (number - 1) * len(self._events))

@@ -24,7 +24,7 @@ from callboard.adapters.stores import migrate_store as migrate
 from callboard.adapters.stores import open_store
 from callboard.adapters.stores.migrations import migrate_to, revisions
 from callboard.adapters.stores.tables import REVISION, VERSION_TABLE, metadata
-from callboard.chat.rows import input_id
+from callboard.chat.inbox import input_id
 from callboard.sessions.session import live_session
 from callboard.storage.change import Change, ExecutionWrite
 from callboard.storage.errors import Conflict, StoreError, StoreUnavailable

@@ -9,7 +9,7 @@ import pytest
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 
 from callboard.adapters.stores import open_store
-from callboard.chat.transcript import Answered, Began, Entry, Input, Said, encode_entry
+from callboard.chat.transcript import CallAnswer, Entry, Input, Reply, TurnStart, encode_entry
 from callboard.storage.change import Change
 from tests.conversations import repeat_turn
 
@@ -22,11 +22,11 @@ pytestmark = pytest.mark.anyio
 def turn(number: int) -> list[Entry]:
     call = ToolCallPart("tick", {}, f"c{number}")
     return [
-        Began(f"t{number}", number),
+        TurnStart(f"t{number}", number),
         Input(f"question {number} " + "x" * 200, number, f"i{number}"),
-        Said(ModelResponse(parts=[TextPart("Let me see."), call])),
-        Answered(f"c{number}", "tick", "tock", f"x{number}"),
-        Said(ModelResponse(parts=[TextPart(f"answer {number} " + "y" * 200)])),
+        Reply(ModelResponse(parts=[TextPart("Let me see."), call])),
+        CallAnswer(f"c{number}", "tick", "tock", f"x{number}"),
+        Reply(ModelResponse(parts=[TextPart(f"answer {number} " + "y" * 200)])),
     ]
 
 

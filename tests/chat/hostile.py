@@ -12,8 +12,7 @@ from contextlib import suppress
 from typing import Annotated, Any
 
 from callboard import Session, ToolContext, ToolError, tool
-from callboard.chat.rendering import problems, render
-from callboard.chat.transcript import Input, Late
+from callboard.chat.transcript import Input, LateResult
 from callboard.events.problems import EventInvalid
 from callboard.sessions.requests import RequestClosed
 from callboard.sessions.session import live_session
@@ -32,7 +31,8 @@ from callboard.testing.providers import (
     Turn,
 )
 
-from .scripted import talk_of
+from .pairing import problems, render
+from .scripted import talk_of, transcript_of
 
 DOUBLES: tuple[type[Double], ...] = (AnthropicDouble, OpenAIChatDouble, OpenAIResponsesDouble, GeminiDouble)
 THINKING: dict[type[Double], dict[str, Any]] = {
@@ -178,10 +178,10 @@ class World:
                 self.written.append(self.tag)
         assert turn.status == "finished", turn
         assert turn.text.endswith("Quite so."), turn
-        entries = await talk_of(session).transcript()
+        entries = await transcript_of(session)
         assert problems(render(entries)) == []
         assert [entry.text for entry in entries if isinstance(entry, Input)] == self.written
-        late = [entry.execution_id for entry in entries if isinstance(entry, Late)]
+        late = [entry.execution_id for entry in entries if isinstance(entry, LateResult)]
         assert len(set(late)) == len(late)
 
 

@@ -1,9 +1,9 @@
-"""A conversation in a process that is killed at its n-th step, and one that goes on where it was cut off.
+"""A conversation in a process that is killed at its n-th step, and in a second process that continues it.
 
-As a script: `killing.py STORE FOLDER FIRST STEP`. For n = FIRST, FIRST + STEP, … it forks a process that talks to a
-model and is killed with SIGKILL at its n-th step, then one that starts again on the same store, and writes what became
-of it as a line of JSON, until a process comes to its end before its n-th step. Steps lie before and after everything
-that is committed, before and after each piece that the model says, and before and after each run of a tool.
+As a script: `python -m tests.chat.killing STORE FOLDER FIRST STEP`. For n = FIRST, FIRST + STEP, … it forks a process
+that talks to a model and is killed with SIGKILL at its n-th step, and then a process that starts again on the same
+store. It prints the outcome as a line of JSON, and stops when a process ends before its n-th step. Steps are before and
+after every commit, before and after each piece of the model's text, and before and after each run of a tool.
 """
 
 import asyncio
@@ -21,12 +21,12 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls
 from callboard import Runtime, Session, ToolContext, tool
 from callboard.adapters.stores.sql import SqlStore
 from callboard.chat.conversation import Conversation
-from callboard.chat.rendering import problems, render
-from callboard.chat.transcript import Entry, Input, Late
+from callboard.chat.transcript import Entry, Input, LateResult
 from callboard.sessions.conversation_scope import ConversationScope
 from callboard.sessions.session import live_session
 from callboard.storage.change import Change
 from callboard.storage.errors import Conflict
+from tests.chat.pairing import problems, render
 
 witness = Path("unset")
 kill_at = 0
@@ -119,7 +119,7 @@ async def reported(session: Session, tool_name: str) -> None:
         messages = await session.messages()
         results = {each["tool"]: each["content"] for each in messages if each["role"] == "tool"}
         result = results.get(tool_name)
-        late = [str(entry.content) for entry in await entries_of(session) if isinstance(entry, Late)]
+        late = [str(entry.content) for entry in await entries_of(session) if isinstance(entry, LateResult)]
         ended = result is not None and not (isinstance(result, dict) and "status" in result)
         if (
             (ended or any(tool_name[:2] in each for each in late))
@@ -135,7 +135,8 @@ async def reported(session: Session, tool_name: str) -> None:
 async def entries_of(session: Session) -> Sequence[Entry]:
     conversation = live_session(session).current_conversation
     assert isinstance(conversation, Conversation)
-    return await conversation.transcript()
+    entries, _ = await conversation.entries()
+    return tuple(entries)
 
 
 async def written(session: Session, text: str) -> bool:
@@ -162,7 +163,7 @@ async def talk(store: str, session_id: str) -> dict[str, Any]:
         return {
             "problems": [each for length in range(len(entries)) for each in problems(render(entries[:length]))],
             "inputs": [entry.text for entry in entries if isinstance(entry, Input)],
-            "late": [entry.content for entry in entries if isinstance(entry, Late)],
+            "late": [entry.content for entry in entries if isinstance(entry, LateResult)],
             "results": {
                 message["tool"]: message["content"] for message in await session.messages() if message["role"] == "tool"
             },

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Annotated, Any
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ToolReturnPart, UserPromptPart
@@ -10,8 +10,10 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls
 
 from callboard import RetryPolicy, Session, ToolContext, ToolError, tool
 from callboard.chat.conversation import Conversation
-from callboard.chat.rendering import problems, render
+from callboard.chat.transcript import Entry
 from callboard.sessions.session import live_session
+
+from .pairing import problems, render
 
 Step = str | tuple[str, str] | asyncio.Event | Exception | Callable[[], Any]
 """A piece of text, a call (name, arguments), something to wait for, an error, or something to do."""
@@ -134,8 +136,13 @@ def talk_of(session: Session) -> Conversation:
     return talk
 
 
+async def transcript_of(session: Session) -> Sequence[Entry]:
+    entries, _ = await talk_of(session).entries()
+    return tuple(entries)
+
+
 async def check(session: Session) -> None:
     """Assert that every prefix of the stored transcript is valid for every provider."""
-    entries = await talk_of(session).transcript()
+    entries = await transcript_of(session)
     for length in range(len(entries) + 1):
         assert problems(render(entries[:length])) == []

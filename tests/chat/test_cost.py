@@ -20,7 +20,8 @@ from callboard.chat import completion, history, rendering
 from callboard.sessions.conversation_scope import ConversationScope
 from tests.conversations import repeat_turn
 
-from .scripted import TOOLS, Script, Step, flattened, talk_of
+from .pairing import problems, render
+from .scripted import TOOLS, Script, Step, flattened, talk_of, transcript_of
 
 pytestmark = pytest.mark.anyio
 
@@ -127,7 +128,7 @@ async def test_c5_a_turn_costs_the_same_after_many_turns(
         for number in range(many + 10):
             turn = await session.say(str(number))
             assert turn.text == "Three."
-            added = talk_of(session)._history.rendering.added
+            added = talk_of(session)._history.state.rendering.added
             costs.append((added - before, *counted.taken()))
             before = added
             script.asked.clear()
@@ -135,7 +136,7 @@ async def test_c5_a_turn_costs_the_same_after_many_turns(
         assert set(costs[5:10]) == set(costs[-5:])
         await session.messages()
         assert counted.taken()[0] <= 3  # what was rendered is not rendered again
-        assert rendering.problems(talk_of(session)._history.rendering.messages()) == []
+        assert problems(talk_of(session)._history.state.rendering.messages()) == []
 
 
 async def test_c5_a_turn_costs_the_same_after_thousands_of_turns_and_a_restart(
@@ -155,9 +156,9 @@ async def test_c5_a_turn_costs_the_same_after_thousands_of_turns_and_a_restart(
             session = await runtime.open(session_id, "u")
             await session.say("again")  # which reads it
             costs[session_id] = await cost(session, script)
-            told = talk_of(session)._history.rendering.messages()
+            told = talk_of(session)._history.state.rendering.messages()
             assert len(told) == 4 * (turns + 8)
-            assert rendering.problems(told) == []
+            assert problems(told) == []
         assert costs["long"] < 1.05 * costs["short"]
 
 
@@ -174,13 +175,13 @@ async def test_c5_a_long_transcript_is_read_in_slices(monkeypatch: pytest.Monkey
         while not reading.done():
             await asyncio.sleep(0)
             rendered.append(counted.parts)
-            seen.add(len(talk._history.entries))
+            seen.add(len(talk._history.state.entries))
         entries, responses = await reading
         assert (len(entries), responses) == (1_500, 600)
         assert rendered[-1] >= 599
         assert max(after - before for before, after in pairwise(rendered)) <= history.SLICE
         assert seen <= {0, 1_500}, "half of a transcript is never seen"
-        assert flattened(talk._history.rendering.messages()) == flattened(rendering.render(entries))
+        assert flattened(talk._history.state.rendering.messages()) == flattened(render(entries))
 
 
 async def test_c5_what_another_process_wrote_is_read_in_slices_too(shared_url: str) -> None:
@@ -194,10 +195,10 @@ async def test_c5_what_another_process_wrote_is_read_in_slices_too(shared_url: s
         known = talk_of(mine)._history
         for number in range(30):
             await theirs.say(str(number))
-        before = known.rendering
+        before = known.state.rendering
         told = before.messages()
         await talk_of(mine).entries()
         assert before.messages() == told, "what was known before is not changed"
-        assert known.rendering is not before
-        assert known.entries == list(await talk_of(theirs).transcript())
-        assert flattened(known.rendering.messages()) == flattened(rendering.render(known.entries))
+        assert known.state.rendering is not before
+        assert known.state.entries == list(await transcript_of(theirs))
+        assert flattened(known.state.rendering.messages()) == flattened(render(known.state.entries))

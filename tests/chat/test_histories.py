@@ -16,13 +16,13 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls
 from pydantic_core import to_json
 
 from callboard import Event, Runtime, Session, ToolContext, ToolError, tool
-from callboard.chat.rendering import problems, render, unanswered
-from callboard.chat.transcript import Answered, Input, Late
+from callboard.chat.transcript import CallAnswer, Input, LateResult
 from callboard.events.shapes import SHAPES
 from callboard.sessions.requests import RequestClosed
 from callboard.sessions.session import live_session
 
-from .scripted import flattened, talk_of
+from .pairing import problems, render, unanswered
+from .scripted import flattened, transcript_of
 
 pytestmark = pytest.mark.anyio
 
@@ -153,13 +153,13 @@ class World:
 
     async def check(self, session: Session, *, calm: bool = False) -> None:
         assert self.wrong == []
-        entries = await talk_of(session).transcript()
+        entries = await transcript_of(session)
         assert problems(render(entries)) == []
         inputs = [entry.text for entry in entries if isinstance(entry, Input)]
         assert inputs == self.written[: len(inputs)]
-        late = [entry.execution_id for entry in entries if isinstance(entry, Late)]
+        late = [entry.execution_id for entry in entries if isinstance(entry, LateResult)]
         assert len(set(late)) == len(late)
-        direct = {entry.execution_id for entry in entries if isinstance(entry, Answered) and _is_final(entry)}
+        direct = {entry.execution_id for entry in entries if isinstance(entry, CallAnswer) and _is_final(entry)}
         assert not direct.intersection(late)  # a result is the answer to its call, or comes late: never both
         if calm:
             assert unanswered(entries) == []
@@ -168,7 +168,7 @@ class World:
             assert made <= direct.union(late)
 
 
-def _is_final(entry: Answered) -> bool:
+def _is_final(entry: CallAnswer) -> bool:
     return not (isinstance(entry.content, dict) and "status" in entry.content)
 
 

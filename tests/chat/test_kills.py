@@ -1,6 +1,7 @@
 """SIGKILL at every point of a conversation, and a restart: nothing is lost, and nothing is done twice (C5, E5)."""
 
 import json
+import os
 import random
 import subprocess
 import sys
@@ -16,9 +17,9 @@ def store(request: pytest.FixtureRequest) -> str:
 
 
 def _kill(store: str, folder: Path, first: int, stride: int) -> list[dict[str, Any]]:
-    script = Path(__file__).with_name("killing.py")
-    command = [sys.executable, str(script), store, str(folder), str(first), str(stride)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=900, cwd=folder)
+    command = [sys.executable, "-m", "tests.chat.killing", store, str(folder), str(first), str(stride)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=900, cwd=folder, env=environment)
     assert ended.returncode == 0, ended.stderr
     return [json.loads(line) for line in ended.stdout.splitlines()]
 

@@ -15,13 +15,13 @@ from callboard.storage.errors import StoreUnavailable
 from callboard.storage.rows import TurnRow
 from callboard.testing import ManualClock
 
-from .scripted import TOOLS, Script, check, gate, talk_of, told, until
+from .scripted import TOOLS, Script, check, gate, talk_of, told, transcript_of, until
 
 pytestmark = pytest.mark.anyio
 
 
 async def _inputs(session: Session) -> list[str]:
-    return [entry.text for entry in await talk_of(session).transcript() if isinstance(entry, Input)]
+    return [entry.text for entry in await transcript_of(session) if isinstance(entry, Input)]
 
 
 async def test_d2_what_is_written_elsewhere_joins_the_turn_that_runs(shared_url: str) -> None:
@@ -186,13 +186,15 @@ async def test_b6_a_conflict_about_late_results_is_settled(shared_url: str, monk
         await session.result(late.execution_id)
         write = TurnLease.write
 
-        async def after_somebody_else(self: TurnLease, entries: Any, *, taken: Any = (), events: Any = ()) -> None:
-            if taken:
+        async def write_after_another_reader(
+            self: TurnLease, entries: Any, *, results: Any = (), events: Any = ()
+        ) -> None:
+            if results:
                 monkeypatch.setattr(TurnLease, "write", write)
-                await live_session(session).ledger.write(Change(session.id, consumed=taken))
-            await write(self, entries, taken=taken, events=events)
+                await live_session(session).ledger.write(Change(session.id, consumed=results))
+            await write(self, entries, results=results, events=events)
 
-        monkeypatch.setattr(TurnLease, "write", after_somebody_else)
+        monkeypatch.setattr(TurnLease, "write", write_after_another_reader)
         assert (await session.say("Hello.")).status == "finished"
         assert told(script.asked[0]) == ["Hello."]
         await check(session)
@@ -408,7 +410,7 @@ async def test_e2_an_interrupt_ends_if_the_session_is_deleted_meanwhile(
         mine, theirs = await here.open("s", "u"), await there.open("s", "u")
         turn = asyncio.ensure_future(mine.say("Here."))
         await reached.wait()
-        look = TurnLease.holder
+        look = TurnLease.running_elsewhere
 
         async def deleted_meanwhile(lease: TurnLease) -> TurnRow | None:
             row = await look(lease)
@@ -417,7 +419,7 @@ async def test_e2_an_interrupt_ends_if_the_session_is_deleted_meanwhile(
                 await asyncio.sleep(0)
             return row
 
-        monkeypatch.setattr(TurnLease, "holder", deleted_meanwhile)
+        monkeypatch.setattr(TurnLease, "running_elsewhere", deleted_meanwhile)
         async with asyncio.timeout(20):
             assert await theirs.interrupt()
             assert (await turn).status == "interrupted"

@@ -6,24 +6,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
 
-from callboard.chat.rendering import TASK_RESULT, late_id, problems, render, repaired, unanswered
-from callboard.chat.transcript import Answered, Entry, Input, Late, Noted, Said, decode_entry, encode_entry
+from callboard.chat.rendering import TASK_RESULT, late_id
+from callboard.chat.transcript import CallAnswer, Entry, Input, LateResult, Note, Reply, decode_entry, encode_entry
 from tests.examples import examples
 
+from .pairing import problems, render, repaired, unanswered
 
-def said(text: str = "", *calls: str) -> Said:
+
+def said(text: str = "", *calls: str) -> Reply:
     parts: list[Any] = [TextPart(text)] if text else []
-    return Said(ModelResponse(parts=[*parts, *(ToolCallPart("work", {}, call) for call in calls)]))
+    return Reply(ModelResponse(parts=[*parts, *(ToolCallPart("work", {}, call) for call in calls)]))
 
 
 texts = st.text(min_size=1, max_size=5)
 ids = st.sampled_from([f"c{number}" for number in range(6)])
 happenings = st.one_of(
     st.builds(Input, texts, st.integers(1, 99)),
-    st.builds(Noted, texts),
+    st.builds(Note, texts),
     st.builds(lambda text, calls: said(text, *calls), texts, st.lists(ids, max_size=3)),
-    st.builds(Answered, ids, st.just("work"), st.integers()),
-    st.builds(Late, st.sampled_from(["x1-1", "x1-2", "x1-3"]), st.integers(), st.booleans()),
+    st.builds(CallAnswer, ids, st.just("work"), st.integers()),
+    st.builds(LateResult, st.sampled_from(["x1-1", "x1-2", "x1-3"]), st.integers(), st.booleans()),
 )
 histories = st.builds(lambda first, rest: [Input(first), *rest], texts, st.lists(happenings, max_size=14))
 
@@ -64,10 +66,10 @@ def test_m4_a_late_result_is_a_call_and_its_result_after_what_the_model_said_las
     history: list[Entry] = [
         Input("go"),
         said("", "c1"),
-        Answered("c1", "work", {"status": "started"}),
+        CallAnswer("c1", "work", {"status": "started"}),
         said("It runs."),
     ]
-    messages = render([*history, Late("x7-1", "done")])
+    messages = render([*history, LateResult("x7-1", "done")])
     last, told = messages[-2:]
     assert isinstance(last, ModelResponse)
     assert isinstance(told, ModelRequest)
@@ -81,12 +83,12 @@ def test_m4_a_late_result_is_a_call_and_its_result_after_what_the_model_said_las
 
 
 def test_m4_a_repeated_late_result_is_rendered_once() -> None:
-    once: list[Entry] = [Input("go"), said("a"), Late("x1-1", 1)]
-    assert _shape(render([*once, Late("x1-1", 2)])) == _shape(render(once))
+    once: list[Entry] = [Input("go"), said("a"), LateResult("x1-1", 1)]
+    assert _shape(render([*once, LateResult("x1-1", 2)])) == _shape(render(once))
 
 
 def test_m7_what_the_user_wrote_stands_after_the_answers() -> None:
-    history: list[Entry] = [Input("go"), said("", "c1"), Input("and?"), Answered("c1", "work", {"status": "waiting"})]
+    history: list[Entry] = [Input("go"), said("", "c1"), Input("and?"), CallAnswer("c1", "work", {"status": "waiting"})]
     told = render(history)[-1]
     assert [type(part) for part in told.parts] == [ToolReturnPart, UserPromptPart]
 

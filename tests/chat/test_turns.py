@@ -393,5 +393,5 @@ async def test_m5_a_result_after_a_pause_waits_for_the_person(store_url: str) ->
         assert finished.data["turn_id"] == first.id  # the same turn goes on
         assert finished.data["usage"]["requests"] == 2
         assert told(script.asked[1])[1:] == ["paid 1", "built a"]
-        assert talk_of(session)._history.turns_with(first.id) == 1
+        assert talk_of(session)._history.turn_count(first.id) == 1
         await check(session)

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from pydantic_ai.messages import ModelResponse, TextPart, ThinkingPart, ToolCallPart, ToolReturnPart
 
 from callboard.chat.messages import Positioned, plain_messages
-from callboard.chat.rendering import problems, render
-from callboard.chat.transcript import Answered, Began, Entry, Input, Late, Said
+from callboard.chat.transcript import CallAnswer, Entry, Input, LateResult, Reply, TurnStart
 from callboard.chat.wellformed import is_blank, split, valid_arguments, valid_id, valid_name, valid_parts, valid_text
+
+from .pairing import problems, render
 
 anything = st.text(st.characters(), max_size=100) | st.text("\u200b \n\x00_-.:ab", max_size=70)
 
@@ -70,34 +71,36 @@ def test_c5_a_message_ends_with_what_its_thoughts_led_to() -> None:
 def test_c5_a_message_has_no_more_calls_than_providers_take() -> None:
     calls = [ToolCallPart("add", {}, f"c{number}") for number in range(300)]
     assert [len(group) for group in split([TextPart("x"), *calls, TextPart("y")])] == [129, 128, 45]
-    messages = render([Input("go"), Said(ModelResponse(parts=calls))])
+    messages = render([Input("go"), Reply(ModelResponse(parts=calls))])
     assert problems(messages) == []
     assert [len(message.parts) for message in messages] == [1, 128, 128, 128, 128, 44, 44]
 
 
 def test_m4_a_late_result_joins_only_what_was_not_sent() -> None:
-    called = Said(ModelResponse(parts=[ToolCallPart("work", {}, "c1")]))
-    begun: list[Entry] = [Input("go"), called, Answered("c1", "work", 1)]
-    joined = render([*begun, Late("x1", "done")])
+    called = Reply(ModelResponse(parts=[ToolCallPart("work", {}, "c1")]))
+    begun: list[Entry] = [Input("go"), called, CallAnswer("c1", "work", 1)]
+    joined = render([*begun, LateResult("x1", "done")])
     assert [len(message.parts) for message in joined] == [1, 2, 2]
-    apart = render([*begun, Began("t2", 2), Late("x1", "done")])  # a turn began: the one before may have asked
+    apart = render(
+        [*begun, TurnStart("t2", 2), LateResult("x1", "done")]
+    )  # a turn began: the one before may have asked
     assert [len(message.parts) for message in apart] == [1, 1, 1, 1, 1]
     assert problems(apart) == []
-    spoken = Said(ModelResponse(parts=[TextPart("It runs.")]))
-    after_input = render([*begun, spoken, Input("well?"), Late("x1", "done")])
+    spoken = Reply(ModelResponse(parts=[TextPart("It runs.")]))
+    after_input = render([*begun, spoken, Input("well?"), LateResult("x1", "done")])
     assert [len(message.parts) for message in after_input] == [1, 1, 1, 1, 1, 1, 1]
 
 
 def test_m4_a_model_cannot_take_the_id_of_a_late_result() -> None:
-    said = Said(ModelResponse(parts=[ToolCallPart("work", {}, "late_x1")]))
-    messages = render([Input("go"), said, Answered("late_x1", "work", 1), Late("x1", "done")])
+    said = Reply(ModelResponse(parts=[ToolCallPart("work", {}, "late_x1")]))
+    messages = render([Input("go"), said, CallAnswer("late_x1", "work", 1), LateResult("x1", "done")])
     assert problems(messages) == []
     answers = [part.content for message in messages for part in message.parts if isinstance(part, ToolReturnPart)]
     assert answers == [1, "done"]
 
 
 def test_c5_people_see_what_was_said() -> None:
-    said = Said(ModelResponse(parts=[TextPart("\n"), ToolCallPart("größe", "{", "functions.add:0")]))
+    said = Reply(ModelResponse(parts=[TextPart("\n"), ToolCallPart("größe", "{", "functions.add:0")]))
     asked, answered = plain_messages([Positioned(1, Input("\u200b")), Positioned(2, said)])
     assert (asked["text"], answered["text"]) == ("\u200b", "\n")
     assert [(call["tool"], call["call_id"]) for call in answered["calls"]] == [("größe", "functions.add:0")]

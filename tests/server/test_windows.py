@@ -9,7 +9,7 @@ from pydantic_ai.models.function import FunctionModel
 
 from callboard import Runtime
 from callboard.chat.messages import Positioned, plain_messages
-from callboard.chat.transcript import Answered, Began, Entry, Input, Late, Said, encode_entry
+from callboard.chat.transcript import CallAnswer, Entry, Input, LateResult, Reply, TurnStart, encode_entry
 from callboard.chat.window import MAX_BYTES, read_window
 from callboard.storage.change import Change
 from tests.server.conftest import TOOLS, Served, serve, take
@@ -21,11 +21,11 @@ def turn(number: int, text: str = "") -> list[Entry]:
     """Return the transcript entries of a turn with a call."""
     call = ToolCallPart("add", {"a": number, "b": 1}, f"c{number}")
     return [
-        Began(f"t{number}", number),
+        TurnStart(f"t{number}", number),
         Input(f"question {number}{text}", number, f"i{number}"),
-        Said(ModelResponse(parts=[TextPart(f"let me see {number}"), call])),
-        Answered(f"c{number}", "add", str(number + 1), f"x{number}"),
-        Said(ModelResponse(parts=[TextPart(f"answer {number}")])),
+        Reply(ModelResponse(parts=[TextPart(f"let me see {number}"), call])),
+        CallAnswer(f"c{number}", "add", str(number + 1), f"x{number}"),
+        Reply(ModelResponse(parts=[TextPart(f"answer {number}")])),
     ]
 
 
@@ -113,7 +113,7 @@ async def reading(entries: list[Entry]) -> Any:
 
 
 async def test_h1_late_result_stays_with_its_call() -> None:
-    entries = [*turn(1), *turn(2), Late("x9", "done"), *turn(3)]
+    entries = [*turn(1), *turn(2), LateResult("x9", "done"), *turn(3)]
     whole = plain_messages(Positioned(place, entry) for place, entry in enumerate(entries, 1))
     read = await reading(entries)
     for most in range(1, 14):
@@ -131,8 +131,8 @@ async def test_h1_late_result_stays_with_its_call() -> None:
 
 async def test_h1_response_with_very_many_results_is_shown_in_part() -> None:
     calls = [ToolCallPart("add", {"a": n, "b": 1}, f"c{n}") for n in range(300)]
-    results: list[Entry] = [Answered(f"c{n}", "add", "y" * 5_000) for n in range(300)]
-    read = await reading([Input("go", 1), Said(ModelResponse(parts=calls)), *results])
+    results: list[Entry] = [CallAnswer(f"c{n}", "add", "y" * 5_000) for n in range(300)]
+    read = await reading([Input("go", 1), Reply(ModelResponse(parts=calls)), *results])
     window = await read_window(read, None, 50)
     assert len(window.messages) == 302 or len(window.messages) == 301
     assert all(len(each["content"]) <= 2_000 and each["cut"] for each in window.messages if each["role"] == "tool")

@@ -27,11 +27,11 @@ class TurnIO(Protocol):
     """Everything that a turn reads and writes."""
 
     @property
-    def used(self) -> Usage:
+    def usage(self) -> Usage:
         """The usage of the turn so far."""
         ...
 
-    async def left_over(self) -> Sequence[ToolCallPart]:
+    async def open_calls(self) -> Sequence[ToolCallPart]:
         """Calls without an answer from an earlier part of this turn, which was paused or interrupted."""
         ...
 
@@ -50,39 +50,39 @@ class TurnIO(Protocol):
         """The model settings for these messages, such as temperature and thinking."""
         ...
 
-    def speaks(self, delta: str) -> None:
+    def post_delta(self, delta: str) -> None:
         """Post a piece of streamed text."""
         ...
 
-    async def said(self, response: ModelResponse) -> Sequence[ToolCallPart]:
+    async def store_response(self, response: ModelResponse) -> Sequence[ToolCallPart]:
         """Store a response. Returns its calls, each with an id that was not used before."""
         ...
 
-    async def was_cut_off(self, response: ModelResponse) -> None:
+    async def store_partial_response(self, response: ModelResponse) -> None:
         """Store the part of a response that had arrived before an error or an interrupt."""
         ...
 
-    async def carry_out(self, calls: Sequence[ToolCallPart]) -> bool:
+    async def run_calls(self, calls: Sequence[ToolCallPart]) -> bool:
         """Run calls concurrently, and store their answers in order. False where the turn must wait for a person."""
         ...
 
 
 async def complete(io: TurnIO, model: Model, limits: TurnLimits) -> bool:
     """Run a turn. True where it has finished, False where it waits for a person. Raises `LimitReached`."""
-    calls = await io.left_over()
+    calls = await io.open_calls()
     while True:
         if calls:
-            check_calls(limits, io.used)
-            if not await io.carry_out(calls):
+            check_calls(limits, io.usage)
+            if not await io.run_calls(calls):
                 return False
         messages = await io.messages()
         if not messages:
             return True
-        check_turn(limits, io.used)
-        calls = await io.said(await _ask(io, model, messages))
+        check_turn(limits, io.usage)
+        calls = await io.store_response(await _request(io, model, messages))
 
 
-async def _ask(io: TurnIO, model: Model, messages: list[ModelMessage]) -> ModelResponse:
+async def _request(io: TurnIO, model: Model, messages: list[ModelMessage]) -> ModelResponse:
     """Make one request. The text that arrived before an error or an interrupt is stored."""
     async with model_request_stream(
         model,
@@ -93,18 +93,18 @@ async def _ask(io: TurnIO, model: Model, messages: list[ModelMessage]) -> ModelR
         try:
             async for event in stream:
                 if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart) and event.part.content:
-                    io.speaks(event.part.content)
+                    io.post_delta(event.part.content)
                 elif isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
-                    io.speaks(event.delta.content_delta)
+                    io.post_delta(event.delta.content_delta)
         except (Exception, asyncio.CancelledError):
             partial = stream.get()
             if text := [part for part in partial.parts if isinstance(part, TextPart) and part.content]:
-                await io.was_cut_off(ModelResponse(parts=text, model_name=partial.model_name))
+                await io.store_partial_response(ModelResponse(parts=text, model_name=partial.model_name))
             raise
         return stream.get()
 
 
-def used_by(response: ModelResponse) -> Usage:
+def usage_of(response: ModelResponse) -> Usage:
     """The usage of one response."""
     usage = response.usage
     calls = sum(isinstance(part, ToolCallPart) for part in response.parts)

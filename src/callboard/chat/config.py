@@ -10,7 +10,7 @@ from ..turns import TurnLimits
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationConfig:
-    """How a runtime holds its conversations."""
+    """The model of a runtime's conversations, with its instructions, limits and settings."""
 
     model: Model
     instructions: str | None = None

@@ -33,7 +33,6 @@ from .failures import reason_of
 from .history import History
 from .inbox import Inbox
 from .messages import plain_messages_off_loop
-from .thinking import settings_for
 from .transcript import Entry
 from .turn_io import TurnIO
 from .turn_lease import TurnLease, TurnLeaseLost
@@ -65,7 +64,7 @@ class Conversation:
         """Whether this process is shutting down: stored turns stay as they are, and another process resumes them."""
         self._history = History(scope)
         self._lease = TurnLease(scope, self._history)
-        self._inbox = Inbox(scope, self._stored_late)
+        self._inbox = Inbox(scope, self._input_stored_late)
         self._input_arrived = asyncio.Event()
         """Set while an input waits for its delivery to the model."""
         self._task: asyncio.Task[Turn | None] | None = None
@@ -85,7 +84,11 @@ class Conversation:
     @property
     def is_processing(self) -> bool:
         """Whether a turn runs here."""
-        return self._task is not None and not self._task.done()
+        return self._running is not None
+
+    @property
+    def _running(self) -> "asyncio.Task[Turn | None] | None":
+        return self._task if self._task is not None and not self._task.done() else None
 
     # From outside
 
@@ -93,7 +96,7 @@ class Conversation:
         """Post an input. Returns when the turn that it starts or joins has finished or waits for a person."""
         number = await post_event(self._session, {"kind": EventKind.USER_INPUT, "text": text})
         while True:
-            turn = await asyncio.shield(self._running())
+            turn = await asyncio.shield(self._running or self._start(0.0))
             deleted = turn is None and self._session.deleted
             is_done = self._history.delivered >= number or (turn and turn.status is not TurnStatus.FINISHED)
             if is_done and not deleted:
@@ -111,7 +114,7 @@ class Conversation:
         `AlreadyWritten` or `IdempotencyConflict` where the idempotency key was stored before.
         """
         number = await self._inbox.accept(data, client_id, idempotency)
-        await self._accepted(number)
+        await self._start_for_inputs(number)
         return number
 
     async def accept_inputs(self, texts: Mapping[str, str]) -> int:
@@ -120,10 +123,10 @@ class Conversation:
         Inputs that were accepted before, in any process, are left out; 0 where all of them were.
         """
         number = await self._inbox.accept_all(texts)
-        await self._accepted(number)
+        await self._start_for_inputs(number)
         return number
 
-    async def _accepted(self, number: int) -> None:
+    async def _start_for_inputs(self, number: int) -> None:
         """Start or join a turn after inputs were accepted; 0: they were accepted before."""
         if number == 0:
             self.wake()  # the process that accepted them may be gone
@@ -133,7 +136,7 @@ class Conversation:
         self._input_arrived.set()
         self._start(0.0)
 
-    def _stored_late(self) -> None:
+    def _input_stored_late(self) -> None:
         self._input_arrived.set()
         self.wake()
 
@@ -170,15 +173,16 @@ class Conversation:
         The idempotency key is stored together with the stop, so that a repeat never stops a later turn.
         Raises `AlreadyWritten` or `IdempotencyConflict` where the key was stored before.
         """
-        if self.is_processing and (task := self._task) is not None and not self._awaits_other_process:
+        if (task := self._running) is not None and not self._awaits_other_process:
             if idempotency is not None:
-                await self._store_stop(self._lease.stored if self._session.durable else None, idempotency, stopped=True)
+                number = self._lease.stored_number if self._session.durable else None
+                await self._store_stop(number, idempotency, stopped=True)
             if self._task is task:  # else the turn ended meanwhile
                 self.stop()
                 await asyncio.wait([task])
             return True
         after = self._session.board.last_seq
-        if (row := await self._lease.holder()) is not None:
+        if (row := await self._lease.running_elsewhere()) is not None:
             await self._store_stop(row.number, idempotency, stopped=True)
             await self._ended_elsewhere(after)
             return True
@@ -204,10 +208,10 @@ class Conversation:
 
     def stop(self) -> None:
         """Stop the turn that runs here. Repeated calls have no further effect."""
-        if self.is_processing and self._task is not None and not self._stopping:
+        if (task := self._running) is not None and not self._stopping:
             self._stopping = True
             if self._is_cancellable:
-                self._task.cancel()
+                task.cancel()
 
     async def entries(self) -> tuple[Sequence[Entry], int]:
         """All entries of the transcript, as a view, and how many of them are responses of the model.
@@ -215,12 +219,7 @@ class Conversation:
         Only new entries are read from the store, and nothing is copied.
         """
         await self._history.refresh()
-        return self._history.entries, self._history.responses
-
-    async def transcript(self) -> Sequence[Entry]:
-        """All entries of the transcript, as a copy."""
-        await self._history.refresh()
-        return tuple(self._history.entries)
+        return self._history.state.entries, self._history.state.responses
 
     async def messages(self, *, waiting: bool = False) -> list[dict[str, Any]]:
         """The whole conversation as plain values. Running calls have no result yet.
@@ -243,14 +242,10 @@ class Conversation:
     # Turns
 
     def _start(self, wait: float) -> "asyncio.Task[Turn | None]":
-        """Process what arrived: in the running turn, or in a new one."""
+        """Deliver new inputs and results to the model, in the running turn or in a new one."""
         self._has_news = True
-        if self._task is None or self._task.done():
-            self._task = self._spawn(self._run(wait))
-        return self._task
-
-    def _running(self) -> "asyncio.Task[Turn | None]":
-        return self._task if self.is_processing and self._task is not None else self._start(0.0)
+        task = self._task = self._running or self._spawn(self._run(wait))
+        return task
 
     async def _run(self, wait: float) -> Turn | None:
         """Run one turn, if anything waits for the model. None where another process ran it."""
@@ -261,8 +256,8 @@ class Conversation:
             self._has_news = False
             while not self._leaving() and (self._lease.held or self._must_stop or await self._has_work()):
                 try:
-                    if await self._lease.take():
-                        turn = await self._observed()
+                    if await self._lease.acquire():
+                        turn = await self._run_observed()
                         break
                 except TurnLeaseLost:
                     log.info("another process took over a turn of session %s", self._session.id)
@@ -294,12 +289,12 @@ class Conversation:
         if open_calls := self._history.open_calls():
             outcomes = [await self._session.calls.outcome(call.tool_call_id) for call in open_calls]
             return all(each is None or each.done for each in outcomes)  # else the turn still waits for a person
-        if not self._history.entries:  # the conversation has not begun
+        if not self._history.state.entries:  # the conversation has not begun
             return False
         waiting = await self._session.results.outcomes(self._late_results)
         return any(self._session.wakes(each.tool) is Wake.WAKE for each in waiting)
 
-    async def _observed(self) -> Turn:
+    async def _run_observed(self) -> Turn:
         """Run a turn, and report its start and end to telemetry."""
         turn_id = self._lease.turn_id
         self._scope.turn_began(turn_id)
@@ -318,11 +313,11 @@ class Conversation:
             if self._stopping:  # before it began
                 raise asyncio.CancelledError
             self._is_cancellable = True
-            check_session(config.limits, self._history.turns_with(turn_id), self._history.used)
+            check_session(config.limits, self._history.turn_count(turn_id), self._history.state.usage)
             finished = await complete(io, config.model, config.limits)
             self._is_cancellable = False
             status = TurnStatus.FINISHED if finished else TurnStatus.PAUSED
-            await self._lease.leave(status, {"usage": asdict(io.used)})
+            await self._lease.end(status, {"usage": asdict(io.usage)})
         except asyncio.CancelledError:
             if not self._leaving():
                 await self._interrupted(io)
@@ -330,21 +325,21 @@ class Conversation:
             raise
         except Exception as failure:
             status, error = TurnStatus.FAILED, reason_of(failure)
-            answers, taken = await io.close(error)
+            answers, results = await io.answer_open_calls(error)
             category = ErrorCategory.RESOURCE if isinstance(failure, LimitReached) else ErrorCategory.EXECUTION
-            data = {"error": {"category": category, "message": error}, "usage": asdict(io.used)}
-            await self._lease.leave(status, data, answers, taken)
+            data = {"error": {"category": category, "message": error}, "usage": asdict(io.usage)}
+            await self._lease.end(status, data, answers, results)
         finally:
             self._is_cancellable = False
-        return Turn(turn_id, status, "\n\n".join(filter(None, io.spoken)), replace(io.used), error)
+        return Turn(turn_id, status, "\n\n".join(filter(None, io.texts)), replace(io.usage), error)
 
     async def _interrupted(self, io: TurnIO) -> None:
         """End an interrupted turn. Its open calls are cancelled, or go on in the background."""
         if self._config.cancel_on_interrupt:
             for call in self._history.open_calls():
                 await self._session.calls.cancel_call(call.tool_call_id)
-        answers, taken = await io.close(None)
-        await self._lease.leave(TurnStatus.INTERRUPTED, {}, answers, taken)
+        answers, results = await io.answer_open_calls(None)
+        await self._lease.end(TurnStatus.INTERRUPTED, {}, answers, results)
 
     def _io(self) -> TurnIO:
         found, self._late_results = self._late_results, None
@@ -352,12 +347,11 @@ class Conversation:
             self._scope,
             self._history,
             self._lease,
-            self._config.instructions,
+            self._config,
             input_arrived=self._input_arrived,
             clear_news=self._clear_news,
             leaving=self._leaving,
             late_results=found,
-            settings=lambda messages: settings_for(self._config.model, self._config.settings, messages),
         )
 
     def _clear_news(self) -> None:
@@ -378,7 +372,7 @@ class Conversation:
         while True:
             self._taken_over.clear()
             after = self._session.board.last_seq
-            if self._lease.held or self._session.deleted or await self._lease.holder() is None:
+            if self._lease.held or self._session.deleted or await self._lease.running_elsewhere() is None:
                 self._awaits_other_process = False
                 return
             self._awaits_other_process = True

@@ -16,8 +16,7 @@ from ..sessions.conversation_scope import ConversationScope
 from ..storage.change import Change, Delivery, TurnWrite
 from ..turns import Turn, TurnStatus, Usage
 from .messages import Positioned
-from .rendering import Rendering
-from .transcript import Entry, Input, Noted, Said, decode_entry, encode_entry
+from .transcript import Entry, Input, Note, Reply, decode_entry, encode_entry
 from .transcript_state import TranscriptState
 
 PAGE = 500
@@ -33,8 +32,9 @@ class History:
 
     def __init__(self, scope: ConversationScope) -> None:
         self._scope = scope
-        self._state = TranscriptState()
-        self.inputs: list[Input | Noted] = []
+        self.state = TranscriptState()
+        """The transcript as far as it was read."""
+        self.inputs: list[Input | Note] = []
         """Undelivered inputs and notes, in order."""
         self._lock = asyncio.Lock()
         """Held while the transcript is read or written."""
@@ -42,75 +42,41 @@ class History:
         self._searched = 0
         """The number of the last event that was searched for inputs."""
 
-    @property
-    def entries(self) -> list[Entry]:
-        return self._state.entries
-
-    @property
-    def rendering(self) -> Rendering:
-        """The entries as a model reads them."""
-        return self._state.rendering
-
-    @property
-    def used(self) -> Usage:
-        """The usage of all turns."""
-        return self._state.used
-
-    @property
-    def responses(self) -> int:
-        """The number of the model's responses in the transcript."""
-        return self._state.responses
-
-    @property
-    def began(self) -> int:
-        """The number of the newest turn."""
-        return self._state.began
-
-    @property
-    def turn_id(self) -> str | None:
-        """The id of the newest turn."""
-        return self._state.turn_id
-
-    def turns_with(self, turn_id: str) -> int:
+    def turn_count(self, turn_id: str) -> int:
         """The number of turns, including this one. A turn that resumed after a pause counts once."""
-        return len(self._state.turns) + (turn_id not in self._state.turns)
+        return len(self.state.turn_ids) + (turn_id not in self.state.turn_ids)
 
-    def used_by(self, turn_id: str) -> Usage:
+    def usage_of(self, turn_id: str) -> Usage:
         """The usage of a turn, if it is the newest one."""
-        return self._state.used_by_turn if turn_id == self.turn_id else Usage()
+        return self.state.turn_usage if turn_id == self.state.turn_id else Usage()
 
     @property
     def delivered(self) -> int:
         """The number of the event up to which all inputs are delivered to the model."""
         return self._searched if not self.inputs else self.inputs[0].seq - 1
 
-    @property
-    def next_position(self) -> int:
-        """The position of the next entry."""
-        return self._state.read + 1
-
     def positioned(self) -> list[Positioned]:
         """The entries with their positions."""
-        return list(map(Positioned, self._state.positions, self.entries))
+        return list(map(Positioned, self.state.positions, self.state.entries))
 
     def open_calls(self) -> list[ToolCallPart]:
         """The calls that have no answer."""
-        return self.rendering.open_calls()
+        return self.state.rendering.open_calls()
 
     def turn_since(self, seq: int) -> Turn:
         """The turn of another process that delivered the input of an event."""
         texts: list[str] = []
         since = 0
-        for each in reversed(self.entries):
-            if isinstance(each, Said):
+        for each in reversed(self.state.entries):
+            if isinstance(each, Reply):
                 texts.append(each.response.text or "")
             elif isinstance(each, Input):
                 if each.seq < seq:
                     break
                 since = len(texts)
         status = TurnStatus.PAUSED if self.open_calls() else TurnStatus.FINISHED
-        turn_id = self.turn_id or ""
-        return Turn(turn_id, status, "\n\n".join(filter(None, texts[:since][::-1])), self.used_by(turn_id))
+        turn_id = self.state.turn_id or ""
+        return Turn(turn_id, status, "\n\n".join(filter(None, texts[:since][::-1])), self.usage_of(turn_id))
 
     async def load(self) -> None:
         """Read the transcript, if it was not read yet. A later write detects what other processes wrote since."""
@@ -124,19 +90,19 @@ class History:
         slice the history is unchanged.
         """
         async with self._lock:
-            state = self._state
-            lines = await self._scope.transcript(state.read, PAGE)
+            state = self.state
+            lines = await self._scope.transcript(state.read_count, PAGE)
             changed = bool(lines)
             while lines:
                 slices = [*_slices(lines)]
-                if len(slices) > 1 and state is self._state:
+                if len(slices) > 1 and state is self.state:
                     state = state.copy()
                 for some in slices:
                     state.add([*map(decode_entry, some)])
-                    if state is not self._state:
+                    if state is not self.state:
                         await asyncio.sleep(0)
-                lines = await self._scope.transcript(state.read, PAGE) if len(lines) == PAGE else []
-            self._take_in(state)
+                lines = await self._scope.transcript(state.read_count, PAGE) if len(lines) == PAGE else []
+            self._replace_state(state)
             self._loaded = True
             return changed
 
@@ -148,7 +114,7 @@ class History:
             if event.kind == EventKind.USER_INPUT:
                 self.inputs.append(_input(event))
             else:
-                self.inputs.append(Noted(event.data["message"], event.seq))
+                self.inputs.append(Note(event.data["message"], event.seq))
         return bool(self.inputs)
 
     async def inputs_after(self, seq: int) -> list[dict[str, Any]]:
@@ -158,18 +124,23 @@ class History:
         return [{"id": f"e{each.seq}", "role": "user", "text": each.data["text"]} for each in posted]
 
     async def add(
-        self,
-        entries: Sequence[Entry],
-        *,
-        taken: Sequence[str] = (),
-        events: Sequence[bytes] = (),
-        turn: TurnWrite,
+        self, entries: Sequence[Entry], *, results: Sequence[str] = (), events: Sequence[bytes] = (), turn: TurnWrite
     ) -> None:
-        """Write entries with the state of their turn. Raises `Conflict`, and then nothing was written.
+        """Write entries with the state of their turn, and take the late results that they deliver.
 
-        A cancellation takes effect after the write has ended, so that this object never differs from the store.
+        Raises `Conflict`, and then nothing was written. A cancellation takes effect after the write has ended, so that
+        this object never differs from the store.
         """
-        writing = asyncio.ensure_future(self._add(entries, taken, events, turn))
+        now = self._scope.now()
+        change = Change(
+            self._scope.session.id,
+            turns=[turn],
+            deliveries=[Delivery(each.id, now) for each in entries if isinstance(each, Input) and each.id],
+            consumed=results,
+            transcript=[encode_entry(entry) for entry in entries],
+            events=events,
+        )
+        writing = asyncio.ensure_future(self._write(change, entries))
         try:
             await asyncio.shield(writing)
         except asyncio.CancelledError:
@@ -177,31 +148,17 @@ class History:
             writing.result()  # an error of the write comes first
             raise
 
-    async def _add(
-        self,
-        entries: Sequence[Entry],
-        taken: Sequence[str],
-        events: Sequence[bytes],
-        turn: TurnWrite,
-    ) -> None:
-        now = self._scope.now()
-        change = Change(
-            self._scope.session.id,
-            turns=[turn],
-            deliveries=[Delivery(each.id, now) for each in entries if isinstance(each, Input) and each.id],
-            consumed=taken,
-            transcript=[encode_entry(entry) for entry in entries],
-            events=events,
-        )
+    async def _write(self, change: Change, entries: Sequence[Entry]) -> None:
         async with self._lock:
-            change.entries = self._state.read  # a conflict where another turn wrote entries that this one does not know
+            # A conflict where another turn wrote entries that this one does not know.
+            change.entries = self.state.read_count
             await self._scope.write(change)
-            self._state.add(entries)
-            self._take_in(self._state)
+            self.state.add(entries)
+            self._replace_state(self.state)
 
-    def _take_in(self, state: TranscriptState) -> None:
+    def _replace_state(self, state: TranscriptState) -> None:
         """Replace the state, and drop the inputs that it has delivered."""
-        self._state = state
+        self.state = state
         self._searched = max(self._searched, state.delivered)
         if self.inputs:
             self.inputs = [each for each in self.inputs if each.seq > state.delivered]

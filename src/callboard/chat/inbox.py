@@ -4,6 +4,8 @@ An input is stored together with its event, before its sender gets a response. A
 this process or another. An input with a client's id is accepted once per session.
 """
 
+import hashlib
+import secrets
 from asyncio import Future
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -16,8 +18,7 @@ from ..sessions.conversation_scope import ConversationScope
 from ..storage.change import Change
 from ..storage.errors import Conflict, StoreUnconfirmed
 from ..storage.patience import confirmed
-from ..storage.rows import IdempotencyRow
-from .rows import input_id, new_input
+from ..storage.rows import IdempotencyRow, InputRow
 
 
 class Inbox:
@@ -37,7 +38,7 @@ class Inbox:
         Raises `AlreadyWritten` or `IdempotencyConflict` where the idempotency key was stored before.
         """
         self._session.touch()
-        row = new_input(self._scope, client_id)
+        row = self._row(f"i{secrets.token_hex(8)}" if client_id is None else input_id(client_id))
         event = self._event({name: value for name, value in data.items() if value is not None}, row.id)
         change = Change(self._session.id, inputs=(row,), events=(event,), idempotency=idempotency)
         try:
@@ -55,7 +56,7 @@ class Inbox:
         self._session.touch()
         left = dict(texts)
         while left:
-            rows = {client_id: new_input(self._scope, client_id) for client_id in left}
+            rows = {client_id: self._row(input_id(client_id)) for client_id in left}
             events = [
                 self._event({"text": left[client_id], "message_id": client_id}, row.id)
                 for client_id, row in rows.items()
@@ -74,6 +75,17 @@ class Inbox:
         ids = {input_id(client_id): client_id for client_id in client_ids}
         return {ids[row.id]: row.delivered_at is not None for row in await self._scope.inputs(tuple(ids))}
 
+    def _row(self, row_id: str) -> InputRow:
+        """An input that arrives now. It belongs to this process, so that another one can take it over."""
+        return InputRow(
+            session_id=self._session.id,
+            id=row_id,
+            user_id=self._session.user_id,
+            received_at=self._scope.now(),
+            delivered_at=None,
+            owner=self._scope.owner,
+        )
+
     def _event(self, data: Mapping[str, Any], row_id: str) -> bytes:
         return encode_event(EventKind.USER_INPUT, self._scope.now(), to_json({**data, "input_id": row_id}))
 
@@ -88,3 +100,8 @@ class Inbox:
     def _written_late(self, writing: "Future[int]") -> None:
         if not writing.cancelled() and writing.exception() is None:
             self._stored_late()
+
+
+def input_id(client_id: str) -> str:
+    """The id of an input, from the client's id for it: a hash, since that id may be any text."""
+    return f"i{hashlib.sha256(client_id.encode(errors='surrogatepass')).hexdigest()[:32]}"

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 
 from .rendering import TASK_RESULT, late_id
-from .transcript import Answered, Began, Entry, Input, Late, Noted, Said
+from .transcript import CallAnswer, Entry, Input, LateResult, Note, Reply, TurnStart
 
 ON_LOOP = 200
 """Entries that are converted on the event loop's thread; a longer conversation is converted in another thread."""
@@ -48,20 +48,15 @@ class Exchange:
 
     position: int
     """The position of the first entry."""
-    said: dict[str, Any] | None = None
+    reply: dict[str, Any] | None = None
     calls: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     results: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     prompts: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
     def messages(self) -> list[dict[str, Any]]:
-        said = [] if self.said is None else [self.said]
+        reply = [] if self.reply is None else [self.reply]
         results = [self.results[call["call_id"]] for call in self.calls if call["call_id"] in self.results]
-        return [*said, *results, *self.prompts]
-
-    @property
-    def count(self) -> int:
-        """The number of messages."""
-        return (self.said is not None) + len(self.results) + len(self.prompts)
+        return [*reply, *results, *self.prompts]
 
 
 def exchanges(entries: Iterable[Positioned]) -> list[Exchange]:
@@ -75,40 +70,38 @@ def exchanges(entries: Iterable[Positioned]) -> list[Exchange]:
             found.append(Exchange(position))
         current = found[-1]
         match entry:
-            case Input(text=text) | Noted(text=text):
+            case Input(text=text) | Note(text=text):
                 current.prompts.append({"id": message_id(position), "role": "user", "text": text})
                 for late in early:
                     _add_late(late, found, seen)
                 early.clear()
-            case Said(response=response):
-                found.append(made := Exchange(position, _said(position, response)))
-                made.calls = [call for call in _calls(response) if call["call_id"] not in seen]
-                made.said = {**_said(position, response), "calls": made.calls}
-                seen.update({call["call_id"]: made for call in made.calls})
-            case Answered(call_id=call_id):
+            case Reply(response=response):
+                text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
+                calls = [call for call in _calls(response) if call["call_id"] not in seen]
+                found.append(made := _exchange(position, text, calls))
+                seen.update({call["call_id"]: made for call in calls})
+            case CallAnswer(call_id=call_id):
                 if (exchange := seen.get(call_id)) is not None and call_id not in exchange.results:
                     exchange.results[call_id] = _result(call_id, entry.tool, entry.content, entry.failed)
-            case Late():
-                if current.said is None and not current.prompts:
+            case LateResult():
+                if current.reply is None and not current.prompts:
                     early.append(Positioned(position, entry))
                 else:
                     _add_late(Positioned(position, entry), found, seen)
-            case Began():
+            case TurnStart():
                 pass
     return found
 
 
 def _add_late(late: Positioned, found: list[Exchange], seen: dict[str, Exchange]) -> None:
     """Add a late result as a call of `task_result` to the last message of the model."""
-    assert isinstance(late.entry, Late)
+    assert isinstance(late.entry, LateResult)
     call_id = late_id(late.entry.execution_id)
     if call_id in seen:
         return
     current = found[-1]
-    if current.said is None:
-        current = Exchange(late.position)
-        current.said = {"id": message_id(late.position), "role": "assistant", "text": "", "calls": current.calls}
-        found.append(current)
+    if current.reply is None:
+        found.append(current := _exchange(late.position, "", []))
     seen[call_id] = current
     current.calls.append(
         {"call_id": call_id, "tool": TASK_RESULT, "arguments": {"execution_id": late.entry.execution_id}}
@@ -116,12 +109,12 @@ def _add_late(late: Positioned, found: list[Exchange], seen: dict[str, Exchange]
     current.results[call_id] = _result(call_id, TASK_RESULT, late.entry.content, late.entry.failed)
 
 
-def _said(position: int, response: ModelResponse) -> dict[str, Any]:
-    text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
-    return {"id": message_id(position), "role": "assistant", "text": text}
+def _exchange(position: int, text: str, calls: list[dict[str, Any]]) -> Exchange:
+    """Begin an exchange with a message of the model."""
+    return Exchange(position, {"id": message_id(position), "role": "assistant", "text": text, "calls": calls}, calls)
 
 
-def _calls(response: ModelResponse) -> Sequence[dict[str, Any]]:
+def _calls(response: ModelResponse) -> list[dict[str, Any]]:
     return [
         {"call_id": part.tool_call_id, "tool": part.tool_name, "arguments": part.args_as_dict()}
         for part in response.parts

@@ -5,7 +5,7 @@ It joins the last message of the model, and its answer the answers to that, unti
 a message of its own, because messages that a provider has received never change. `wellformed` makes each part valid.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,8 +20,8 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from .transcript import Answered, Began, Entry, Input, Late, Noted, Said
-from .wellformed import split, valid_id, valid_input, valid_name, valid_parts, valid_result
+from .transcript import CallAnswer, Entry, Input, LateResult, Note, Reply, TurnStart
+from .wellformed import split, updated, valid_id, valid_input, valid_name, valid_parts, valid_result
 
 TASK_RESULT = "task_result"
 CUT_OFF = {"category": "interrupted", "message": "The call was cut off. It is not known whether it took effect."}
@@ -31,7 +31,7 @@ CUT_OFF = {"category": "interrupted", "message": "The call was cut off. It is no
 class _Exchange:
     """A response of the model, and the answers and inputs that follow."""
 
-    said: ModelResponse | None = None
+    reply: ModelResponse | None = None
     calls: dict[str, ToolCallPart] = field(default_factory=dict[str, ToolCallPart])
     """All calls by their ids: those of the response, and those of late results."""
     late: list[ToolCallPart] = field(default_factory=list[ToolCallPart])
@@ -46,10 +46,10 @@ class _Exchange:
 
     @property
     def parts(self) -> list[ModelResponsePart]:
-        return [*(self.said.parts if self.said is not None else ()), *self.late]
+        return [*(self.reply.parts if self.reply is not None else ()), *self.late]
 
     @property
-    def has_reply(self) -> bool:
+    def awaits_response(self) -> bool:
         """Whether answers or inputs follow the response."""
         return bool(self.calls or self.prompts)
 
@@ -66,12 +66,12 @@ class Rendering:
         self._current = _Exchange()
         self._messages: list[ModelMessage] = []
         """The messages of all exchanges but the current one."""
-        self._early: list[Late] = []
+        self._early: list[LateResult] = []
         """Late results before the first message: a conversation never begins with a call."""
         self._ids: dict[str, str] = {}
         """The id of every call, with the valid id that providers receive."""
         self._sent_ids: set[str] = set()
-        self._late: set[str] = set()
+        self._late_executions: set[str] = set()
         """Executions whose late results are rendered."""
         self.add(entries)
 
@@ -87,7 +87,7 @@ class Rendering:
             prompts=[*current.prompts],
         )
         made._messages, made._early, made._ids = [*self._messages], [*self._early], {**self._ids}
-        made._sent_ids, made._late = {*self._sent_ids}, {*self._late}
+        made._sent_ids, made._late_executions = {*self._sent_ids}, {*self._late_executions}
         return made
 
     def add(self, entries: Iterable[Entry]) -> None:
@@ -95,24 +95,24 @@ class Rendering:
         for entry in entries:
             self.added += 1
             match entry:
-                case Input(text=text) | Noted(text=text):
+                case Input(text=text) | Note(text=text):
                     self._current.prompts.append(UserPromptPart(text))
                     early, self._early = self._early, []
                     for late in early:
                         self._add_late(late)
-                case Said(response=response):
-                    self._said(response)
-                case Answered():
+                case Reply(response=response):
+                    self._add_reply(response)
+                case CallAnswer():
                     if entry.call_id in self._current.calls and entry.call_id not in self._current.answers:
                         answer = _answer(entry.tool, entry.call_id, entry.content, entry.failed)
                         self._current.answers[entry.call_id] = answer
-                case Late():
-                    if self._current.said is None and not self._current.prompts:
+                case LateResult():
+                    if self._current.reply is None and not self._current.prompts:
                         self._early.append(entry)
                     else:
                         self._add_late(entry)
-                case Began():  # the turn before may have made a request without a response
-                    self._current.sent = self._current.has_reply and not self._current.open_calls
+                case TurnStart():  # the turn before may have made a request without a response
+                    self._current.sent = self._current.awaits_response and not self._current.open_calls
 
     def messages(self) -> list[ModelMessage]:
         """The conversation in a form that every provider accepts. Open calls get the answer `CUT_OFF`."""
@@ -121,9 +121,9 @@ class Rendering:
         return messages
 
     @property
-    def waits(self) -> bool:
+    def awaits_response(self) -> bool:
         """Whether the model has something to respond to."""
-        return self._current.has_reply
+        return self._current.awaits_response
 
     @property
     def call_ids(self) -> Collection[str]:
@@ -136,34 +136,34 @@ class Rendering:
 
     # Exchanges
 
-    def _said(self, response: ModelResponse) -> None:
+    def _add_reply(self, response: ModelResponse) -> None:
         parts: list[ModelResponsePart] = []
         calls: dict[str, ToolCallPart] = {}
         for part in response.parts:
             if isinstance(part, ToolCallPart):
                 if part.tool_call_id in self._ids:  # a repeated id makes no second call
                     continue
-                self._know(part.tool_call_id)
+                self._register_id(part.tool_call_id)
                 calls[part.tool_call_id] = part
             parts.append(part)
         current = self._current
-        if current.said is not None and not current.has_reply:  # nothing came in between: join both responses
-            current.said = replace(current.said, parts=[*current.said.parts, *parts])
+        if current.reply is not None and not current.awaits_response:  # nothing came in between: join both responses
+            current.reply = replace(current.reply, parts=[*current.reply.parts, *parts])
             current.calls = calls
         else:
-            self._begin(_Exchange(replace(response, parts=parts), calls))
+            self._begin(_Exchange(updated(response, parts=parts), calls))
 
-    def _add_late(self, entry: Late) -> None:
-        if entry.execution_id in self._late:
+    def _add_late(self, entry: LateResult) -> None:
+        if entry.execution_id in self._late_executions:
             return
-        self._late.add(entry.execution_id)
+        self._late_executions.add(entry.execution_id)
         call_id = late_id(entry.execution_id)
         while call_id in self._ids:  # a model chose the same id
             call_id = f"{call_id}_"
         current = self._current
-        if current.said is None or ((current.sent or current.prompts) and not current.open_calls):
+        if current.reply is None or ((current.sent or current.prompts) and not current.open_calls):
             current = self._begin(_Exchange(ModelResponse(parts=[])))
-        self._know(call_id)
+        self._register_id(call_id)
         call = ToolCallPart(TASK_RESULT, {"execution_id": entry.execution_id}, call_id)
         current.calls[call_id] = call
         current.late.append(call)
@@ -175,20 +175,20 @@ class Rendering:
         self._current = exchange
         return exchange
 
-    def _know(self, call_id: str) -> None:
+    def _register_id(self, call_id: str) -> None:
         self._ids[call_id] = made = valid_id(call_id, self._sent_ids)
         self._sent_ids.add(made)
 
     def _valid(self, exchange: _Exchange) -> list[ModelMessage]:
         messages: list[ModelMessage] = []
         calls = iter(exchange.calls.values())
-        for parts in split(valid_parts(exchange.parts, self._ids)) if exchange.said is not None else ():
-            messages.append(replace(exchange.said or ModelResponse(parts=[]), parts=parts))
+        for parts in split(valid_parts(exchange.parts, self._ids)) if exchange.reply is not None else ():
+            messages.append(updated(exchange.reply or ModelResponse(parts=[]), parts=parts))
             answers = [exchange.answer(next(calls)) for part in parts if isinstance(part, ToolCallPart)]
             messages.append(
                 ModelRequest(
                     parts=[
-                        replace(
+                        updated(
                             answer,
                             tool_name=valid_name(answer.tool_name),
                             tool_call_id=self._ids[answer.tool_call_id],
@@ -198,48 +198,9 @@ class Rendering:
                     ]
                 )
             )
-        prompts = [replace(prompt, content=valid_input(str(prompt.content))) for prompt in exchange.prompts]
+        prompts = [updated(prompt, content=valid_input(str(prompt.content))) for prompt in exchange.prompts]
         messages.append(ModelRequest(parts=prompts))
         return messages
-
-
-def render(entries: Iterable[Entry]) -> list[ModelMessage]:
-    """Render a whole transcript. See `Rendering.messages`."""
-    return Rendering(entries).messages()
-
-
-def unanswered(entries: Iterable[Entry]) -> list[ToolCallPart]:
-    """The open calls of a whole transcript. See `Rendering.open_calls`."""
-    return Rendering(entries).open_calls()
-
-
-def repaired(entries: Sequence[Entry]) -> list[Answered]:
-    """The answers that repair an interrupted transcript, so that each call has one."""
-    return [Answered(call.tool_call_id, call.tool_name, CUT_OFF, failed=True) for call in unanswered(entries)]
-
-
-def problems(messages: Sequence[ModelMessage]) -> list[str]:
-    """The errors in the pairing of calls and results that a provider would refuse."""
-    found: list[str] = []
-    seen: set[str] = set()
-    for index, message in enumerate(messages):
-        before = messages[index - 1] if index else None
-        if before is not None and message.kind == before.kind:
-            found.append(f"messages {index - 1} and {index} are both a {message.kind}")
-        if isinstance(message, ModelResponse):
-            calls = [part.tool_call_id for part in message.parts if isinstance(part, ToolCallPart)]
-            found += [f"the call {call} is there twice" for call in calls if call in seen or calls.count(call) > 1]
-            seen.update(calls)
-            after = messages[index + 1] if index + 1 < len(messages) else None
-            answers = _answers(after)
-            found += [f"the call {call} is not answered in the next message" for call in calls if call not in answers]
-            found += [f"{answer} is answered but was not called" for answer in answers if answer not in calls]
-            found += [f"the call {call} is answered twice" for call in set(calls) if answers.count(call) > 1]
-        elif not isinstance(before, ModelResponse):
-            found += [f"{answer} is answered but was not called" for answer in _answers(message)]
-    if messages and not isinstance(messages[0], ModelRequest):
-        found.append("the first message is not the user's")
-    return found
 
 
 def late_id(execution_id: str) -> str:
@@ -260,12 +221,6 @@ def _join(messages: list[ModelMessage], more: Iterable[ModelMessage]) -> None:
             messages[-1] = replace(last, parts=[*last.parts, *message.parts])
         else:
             messages.append(message)
-
-
-def _answers(message: ModelMessage | None) -> list[str]:
-    if not isinstance(message, ModelRequest):
-        return []
-    return [part.tool_call_id for part in message.parts if isinstance(part, ToolReturnPart)]
 
 
 def _answer(tool: str, call_id: str, content: Any, failed: bool) -> ToolReturnPart:

@@ -8,7 +8,7 @@ if the model gave no thought, or if a late result opened the turn. Such a reques
 from collections.abc import Sequence
 from typing import Any, cast
 
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ThinkingPart, ToolReturnPart
+from pydantic_ai.messages import ModelMessage, ModelResponse, ThinkingPart, ToolReturnPart
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
 
@@ -38,13 +38,9 @@ def _may_think(messages: Sequence[ModelMessage]) -> bool:
     for message in reversed(messages):
         if isinstance(message, ModelResponse):
             first = message
-        elif not _has_results(message):
+        elif not any(isinstance(part, ToolReturnPart) for part in message.parts):
             break
     return first is None or _begins_with_thought(first)
-
-
-def _has_results(message: ModelRequest) -> bool:
-    return any(isinstance(part, ToolReturnPart) for part in message.parts)
 
 
 def _begins_with_thought(message: ModelResponse) -> bool:

@@ -10,6 +10,8 @@ from typing import Any, TypeAlias
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, ModelResponsePart, TextPart, ToolCallPart
 from pydantic_core import from_json, to_json
 
+ModelMessagesTypeAdapter.rebuild()  # by default it is built on first use, which would hold the event loop for 70 ms
+
 
 @dataclass(frozen=True, slots=True)
 class Input:
@@ -25,14 +27,14 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Reply:
     """A response of the model: texts, thoughts and calls. An interrupted one has the parts that had arrived."""
 
     response: ModelResponse
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class CallAnswer:
     """The only answer to a call of the model: its result, or an acknowledgement while the call runs on."""
 
     call_id: str
@@ -43,7 +45,7 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class Late:
+class LateResult:
     """A result that came after its call was acknowledged. It is rendered as a call of `task_result`."""
 
     execution_id: str
@@ -52,7 +54,7 @@ class Late:
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class Note:
     """A message of the system for the model, as the poster of the event requested."""
 
     text: str
@@ -60,7 +62,7 @@ class Noted:
 
 
 @dataclass(frozen=True, slots=True)
-class Began:
+class TurnStart:
     """The start of a turn, or of a part after a pause or a takeover. It is not rendered.
 
     The entries before it may have been sent to the model, even where no response follows.
@@ -71,12 +73,12 @@ class Began:
     """Counts from 1 without gaps, so that a process that starts the next turn has read all entries before it."""
 
 
-Entry: TypeAlias = Input | Said | Answered | Late | Noted | Began
+Entry: TypeAlias = Input | Reply | CallAnswer | LateResult | Note | TurnStart
 
 
 def encode_entry(entry: Entry) -> bytes:
     """Encode an entry for the store."""
-    if isinstance(entry, Said):
+    if isinstance(entry, Reply):
         return b'{"kind":"said","message":%b}' % ModelMessagesTypeAdapter.dump_json([entry.response])
     fields = {name: getattr(entry, name) for name in entry.__slots__}
     return to_json({"kind": _NAMES[type(entry)], **fields})
@@ -87,7 +89,7 @@ def decode_entry(line: bytes) -> Entry | None:
     fields: dict[str, Any] = from_json(line)
     if fields.get("kind") == "said":
         [message] = ModelMessagesTypeAdapter.validate_python(fields["message"])
-        return Said(message) if isinstance(message, ModelResponse) else None
+        return Reply(message) if isinstance(message, ModelResponse) else None
     return _made(fields)
 
 
@@ -105,7 +107,7 @@ def decode_for_display(line: bytes) -> Entry | None:
                 parts.append(TextPart(part["content"]))
             elif part["part_kind"] == "tool-call":
                 parts.append(ToolCallPart(part["tool_name"], part["args"], part["tool_call_id"]))
-    return Said(ModelResponse(parts=parts))
+    return Reply(ModelResponse(parts=parts))
 
 
 def _made(fields: dict[str, Any]) -> Entry | None:
@@ -115,9 +117,9 @@ def _made(fields: dict[str, Any]) -> Entry | None:
 
 _NAMES: dict[type[Any], str] = {
     Input: "input",
-    Answered: "answered",
-    Late: "late",
-    Noted: "noted",
-    Began: "began",
+    CallAnswer: "answered",
+    LateResult: "late",
+    Note: "noted",
+    TurnStart: "began",
 }
 _KINDS: dict[Any, type[Any]] = {name: kind for kind, name in _NAMES.items()}

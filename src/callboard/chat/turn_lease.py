@@ -18,11 +18,10 @@ from ..events.kinds import EventKind, turn_end
 from ..sessions.conversation_scope import ConversationScope
 from ..storage.change import TurnWrite
 from ..storage.errors import Conflict
-from ..storage.rows import TurnRow
+from ..storage.rows import RUNNING, TurnRow
 from ..turns import TurnStatus
 from .history import History
-from .rows import new_turn
-from .transcript import Began, Entry
+from .transcript import Entry, TurnStart
 
 
 class TurnLeaseLost(Exception):
@@ -39,7 +38,7 @@ class TurnLease:
         self._scope = scope
         self._history = history
         self._row: TurnRow | None = None
-        self._began: Began | None = None
+        self._turn_start: TurnStart | None = None
         """The first entry of a new turn, until it is written."""
         self._last_ended = 0
         """The number of the last turn that ended here."""
@@ -50,31 +49,41 @@ class TurnLease:
         return self._row is not None
 
     @property
-    def stored(self) -> int | None:
+    def stored_number(self) -> int | None:
         """The number of the turn, if a turn runs here and its row is stored."""
-        return None if self._row is None or self._began is not None else self._row.number
+        return None if self._row is None or self._turn_start is not None else self._row.number
 
-    async def holder(self) -> TurnRow | None:
+    async def running_elsewhere(self) -> TurnRow | None:
         """The turn that another process runs, if any."""
         await self._history.refresh()
-        row = await self._last()
+        row = await self._running_turn()
         return row if row is not None and row.owner != self._scope.owner else None
 
-    async def take(self) -> bool:
+    async def acquire(self) -> bool:
         """Start a turn, or resume a paused or abandoned one. False where another process runs a turn."""
-        if self._row is None and (last := await self._last()) is not None:
+        if self._row is None and (last := await self._running_turn()) is not None:
             if last.owner != self._scope.owner:
                 return False
             self._row = last
-        if self._row is not None and self._history.turn_id is not None:
-            self.turn_id = self._history.turn_id
-            began = Began(self.turn_id, self._history.began)  # the model may have got a request before: see `rendering`
-            await self.write([began], events=[self._event(EventKind.TURN_STARTED, {})])
+        if self._row is not None and self._history.state.turn_id is not None:
+            self.turn_id = self._history.state.turn_id
+            # A second entry for the same turn: the model may have received a request before, see `rendering`.
+            turn_start = TurnStart(self.turn_id, self._history.state.turn_number)
+            await self.write([turn_start], events=[self._event(EventKind.TURN_STARTED, {})])
             return True
-        paused = self._history.turn_id if self._history.open_calls() else None
+        paused = self._history.state.turn_id if self._history.open_calls() else None
         self.turn_id = paused or f"t{secrets.token_hex(6)}"
-        self._began = Began(self.turn_id, self._history.began + 1)
-        self._row = new_turn(self._scope, self.turn_id, self._began.number)
+        self._turn_start = TurnStart(self.turn_id, self._history.state.turn_number + 1)
+        self._row = TurnRow(
+            session_id=self._scope.session.id,
+            number=self._turn_start.number,
+            turn_id=self.turn_id,
+            user_id=self._scope.session.user_id,
+            status=RUNNING,
+            started_at=self._scope.now(),
+            completed_at=None,
+            owner=self._scope.owner,
+        )
         if paused:  # the row must exist before calls are made
             await self.begin()
         return True
@@ -86,59 +95,67 @@ class TurnLease:
 
     async def begin(self) -> None:
         """Store that the turn has started, if nothing of it is stored yet."""
-        if self._began is not None:
+        if self._turn_start is not None:
             await self.write(())
 
-    async def write(self, entries: Sequence[Entry], *, taken: Sequence[str] = (), events: Sequence[bytes] = ()) -> None:
-        """Write entries of the turn. Raises `TurnLeaseLost`, or `Conflict` where a result was taken elsewhere."""
+    async def write(
+        self, entries: Sequence[Entry], *, results: Sequence[str] = (), events: Sequence[bytes] = ()
+    ) -> None:
+        """Write entries of the turn, and take the late results that they deliver.
+
+        Raises `TurnLeaseLost`, or `Conflict` where a result was taken elsewhere.
+        """
         if self._row is None:
             raise TurnLeaseLost
-        turn = TurnWrite(self._row, self._scope.owner, new=self._began is not None)
-        if self._began is not None:
-            entries = [self._began, *entries]
+        turn = TurnWrite(self._row, self._scope.owner, new=self._turn_start is not None)
+        if self._turn_start is not None:
+            entries = [self._turn_start, *entries]
             events = [self._event(EventKind.TURN_STARTED, {}), *events]
         try:
-            await self._history.add(entries, taken=taken, events=events, turn=turn)
+            await self._history.add(entries, results=results, events=events, turn=turn)
         except Conflict:
-            if not await self._history.refresh() and taken and await self._is_mine():
+            if not await self._history.refresh() and results and await self._owns_turn():
                 raise
-            self._row = self._began = None
+            self._row = self._turn_start = None
             raise TurnLeaseLost from None
         except asyncio.CancelledError:  # the write was completed
-            self._began = None
+            self._turn_start = None
             raise
-        self._began = None
+        self._turn_start = None
 
-    async def leave(
-        self, status: TurnStatus, data: Mapping[str, Any], entries: Sequence[Entry] = (), taken: Sequence[str] = ()
+    async def end(
+        self, status: TurnStatus, data: Mapping[str, Any], entries: Sequence[Entry] = (), results: Sequence[str] = ()
     ) -> None:
         """End the turn, or its part up to a pause, with the event of its status. An empty turn is not stored."""
         if self._row is None:
             raise TurnLeaseLost
         try:
-            if self._began is None or status is not TurnStatus.FINISHED:
+            if self._turn_start is None or status is not TurnStatus.FINISHED:
                 self._row = replace(self._row, status=status.value, completed_at=self._scope.now())
-                await self.write(entries, taken=taken, events=[self._event(turn_end(status), data)])
-                self._last_ended = self._history.began
+                await self.write(entries, results=results, events=[self._event(turn_end(status), data)])
+                self._last_ended = self._history.state.turn_number
         finally:
-            self._row = self._began = None
+            self._row = self._turn_start = None
 
-    async def _last(self) -> TurnRow | None:
+    async def _running_turn(self) -> TurnRow | None:
         """The newest turn, if it is running."""
         await self._history.load()
-        number = self._history.began
+        number = self._history.state.turn_number
         if not self._scope.session.durable or number in (0, self._last_ended):
             return None
         row = await self._scope.turn(number)
         return row if row is not None and row.completed_at is None else None
 
-    async def _is_mine(self) -> bool:
+    async def _owns_turn(self) -> bool:
         """Whether the store says that this process owns the turn."""
-        if self._began is not None:
-            return await self.holder() is None and self._began.number == self._history.began + 1
+        if self._turn_start is not None:
+            return (
+                await self.running_elsewhere() is None
+                and self._turn_start.number == self._history.state.turn_number + 1
+            )
         row = self._row
         if self._scope.session.durable:
-            row = await self._scope.turn(self._history.began)
+            row = await self._scope.turn(self._history.state.turn_number)
         return row is not None and row.owner == self._scope.owner and row.completed_at is None
 
     def _event(self, kind: EventKind, data: Mapping[str, Any]) -> bytes:

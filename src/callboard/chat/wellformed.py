@@ -10,10 +10,13 @@ import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic_ai.messages import ModelResponsePart, TextPart, ThinkingPart, ToolCallPart
 from pydantic_core import from_json
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 MAX_CALLS = 128
 """The largest number of calls in one message: OpenAI's limit."""
@@ -27,6 +30,8 @@ UNNAMED = "unnamed_tool"
 ANTHROPIC = "anthropic"
 """The provider that refuses thoughts after anything else in a message."""
 
+Value = TypeVar("Value", bound="DataclassInstance")
+
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]+")
 _ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")
@@ -35,6 +40,12 @@ _INVISIBLE = frozenset(
     map(chr, (0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0, *range(0xFE00, 0xFE10)))
 )
 _INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zs", "Zl", "Zp"})
+
+
+def updated(value: Value, **changes: Any) -> Value:
+    """Copy a message or a part with changes. Without any difference it is returned itself, which saves memory."""
+    same = all(getattr(value, name) == change for name, change in changes.items())
+    return value if same else replace(value, **changes)
 
 
 def is_blank(text: str) -> bool:
@@ -57,12 +68,12 @@ def valid_name(name: str) -> str:
     return (plain if _NAME.match(plain) else f"_{plain}")[:64]
 
 
-def valid_id(call_id: str, taken: Collection[str]) -> str:
+def valid_id(call_id: str, used_ids: Collection[str]) -> str:
     """Make the id of a call valid for every provider: the same for the same id, and not one that is taken."""
-    if _ID.fullmatch(call_id) and call_id not in taken:
+    if _ID.fullmatch(call_id) and call_id not in used_ids:
         return call_id
     made, number = "", 0
-    while not made or made in taken:
+    while not made or made in used_ids:
         made = f"call_{sha256(f'{number} {call_id}'.encode(errors='surrogatepass')).hexdigest()[:24]}"
         number += 1
     return made
@@ -106,12 +117,12 @@ def valid_parts(parts: Iterable[ModelResponsePart], ids: Mapping[str, str]) -> l
         thought = isinstance(made[-1], ThinkingPart) and made[-1].id is not None if made else False
         if isinstance(part, TextPart):
             if not is_blank(part.content):
-                made.append(replace(part, content=valid_text(part.content), id=part.id if thought else None))
+                made.append(updated(part, content=valid_text(part.content), id=part.id if thought else None))
             elif part.id is not None and thought:  # OpenAI refuses a thought without the item that followed it
-                made.append(replace(part, content=BLANK_TEXT))
+                made.append(updated(part, content=BLANK_TEXT))
         elif isinstance(part, ToolCallPart):
             made.append(
-                replace(
+                updated(
                     part,
                     tool_name=valid_name(part.tool_name),
                     tool_call_id=ids[part.tool_call_id],
@@ -122,9 +133,9 @@ def valid_parts(parts: Iterable[ModelResponsePart], ids: Mapping[str, str]) -> l
         elif isinstance(part, ThinkingPart):
             leads = all(isinstance(each, ThinkingPart) for each in made) or part.provider_name != ANTHROPIC
             if leads and (part.signature or not is_blank(part.content)):
-                made.append(replace(part, content=valid_text(part.content)))
+                made.append(updated(part, content=valid_text(part.content)))
             elif leads and part.id is not None:  # OpenAI refuses an item without the thought that came before it
-                made.append(replace(part, content=BLANK_TEXT))
+                made.append(updated(part, content=BLANK_TEXT))
         else:
             made.append(part)
     while made and isinstance(made[-1], ThinkingPart):  # Anthropic and OpenAI refuse a thought that leads to nothing
@@ -137,10 +148,10 @@ def storable_parts(parts: Iterable[ModelResponsePart]) -> list[ModelResponsePart
     made: list[ModelResponsePart] = []
     for part in parts:
         if isinstance(part, TextPart | ThinkingPart):
-            part = replace(part, content=valid_text(part.content))
+            part = updated(part, content=valid_text(part.content))
         elif isinstance(part, ToolCallPart):
             args = valid_text(part.args) if isinstance(part.args, str) else valid_arguments(part.args)
-            part = replace(part, tool_name=valid_text(part.tool_name), args=args)
+            part = updated(part, tool_name=valid_text(part.tool_name), args=args)
         made.append(part)
     return made
 

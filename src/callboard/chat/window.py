@@ -10,7 +10,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from .messages import Exchange, Positioned, exchanges
-from .transcript import Input, Noted, Said, decode_for_display
+from .transcript import Input, Note, Reply, decode_for_display
 
 CHUNK = 100
 """The number of entries that are read at once."""
@@ -53,7 +53,7 @@ async def read_window(read: Read, before: int | None, most: int) -> Window:
         full = _starts(entries) > most or size > MAX_BYTES
         if (
             full
-            and any(isinstance(each.entry, Said) for each in entries)
+            and any(isinstance(each.entry, Reply) for each in entries)
             and (before is not None or _delivered(entries))
         ):
             break
@@ -73,7 +73,7 @@ def newest(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _cut(found: list[Exchange], most: int, more: bool, delivered: int) -> Window:
     """Keep the newest exchanges that fit, and at least one."""
-    if more and found and found[0].said is None:
+    if more and found and found[0].reply is None:
         del found[0]  # its first message lies further back
     messages: list[dict[str, Any]] = []
     count = size = 0
@@ -92,11 +92,11 @@ def _cut(found: list[Exchange], most: int, more: bool, delivered: int) -> Window
 
 def _starts(entries: list[Positioned]) -> int:
     """The least number of messages that entries make up."""
-    return sum(isinstance(each.entry, Said | Input | Noted) for each in entries)
+    return sum(isinstance(each.entry, Reply | Input | Note) for each in entries)
 
 
 def _delivered(entries: list[Positioned]) -> int:
-    return max((each.entry.seq for each in entries if isinstance(each.entry, Input | Noted)), default=0)
+    return max((each.entry.seq for each in entries if isinstance(each.entry, Input | Note)), default=0)
 
 
 def _shortened(message: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,8 @@ people, and late results. `phrases` holds the phrases that it understands, `sent
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator, Sequence
+import re
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, cast
 
 from pydantic_ai.messages import (
@@ -20,7 +21,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
 
 from .phrases import Call, Task, calls_in, examples, unknown_tools_in
-from .sentences import sentence
+from .sentences import ACKNOWLEDGEMENTS, sentence
 
 DISCLAIMER = "I am not a language model: I am Callboard's offline model, and I pick tools by a few phrases."
 MAX_CALLS = 20
@@ -34,7 +35,7 @@ def offline_model(pace: float = 0.0) -> FunctionModel:
 
     async def respond(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
         text, calls = _answer(messages, [tool.name for tool in info.function_tools])
-        for word in _words(text):
+        for word in re.findall(r"[^ ]* |[^ ]+", text):
             if pace:
                 await asyncio.sleep(pace)
             yield word
@@ -94,7 +95,7 @@ def _tasks(messages: Sequence[ModelMessage]) -> list[Task]:
         for part in message.parts:
             content: Any = part.content if isinstance(part, ToolReturnPart) else None
             fields = cast("dict[str, Any]", content) if isinstance(content, dict) else {}
-            if fields.get("status") in ("started", "queued", "waiting"):
+            if str(fields.get("status")) in ACKNOWLEDGEMENTS:
                 found.append(Task(str(fields.get("execution_id")), str(fields.get("tool"))))
     return found
 
@@ -108,11 +109,3 @@ def _help(names: Sequence[str]) -> str:
 
 def _tools(names: Sequence[str]) -> str:
     return f"I see these tools: {', '.join(names)}." if names else "I see no tools."
-
-
-def _words(text: str) -> Iterator[str]:
-    """Split a text into the pieces that are streamed."""
-    words = text.split(" ")
-    for index, word in enumerate(words):
-        if piece := word + (" " if index < len(words) - 1 else ""):
-            yield piece

@@ -9,32 +9,35 @@ from .phrases import Task
 
 MAX_RESULT = 600
 """Characters of a result that a sentence repeats, at most."""
+ACKNOWLEDGEMENTS = {
+    "started": "is running in the background; I will tell you when it is done.",
+    "queued": "is queued until a slot is free; I will tell you when it is done.",
+    "waiting": "is waiting for a person; I will tell you the result.",
+}
+"""The sentence about a call that was only acknowledged, by its status."""
 
 
 def sentence(tool: str, arguments: Mapping[str, Any], content: Any, failed: bool, tasks: Sequence[Task] = ()) -> str:
     """Report the result of a call in a sentence."""
     value = _value(content)
     fields: Mapping[str, Any] = cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
+    status = str(fields.get("status"))
     if tool == "task_result":
         execution_id = str(arguments.get("execution_id", ""))
         origin = next((task.tool for task in reversed(tasks) if task.execution_id == execution_id), None)
-        if not failed and fields.get("status") not in ("started", "queued", "waiting"):
-            return f"A result came in{f' from {origin}' if origin else ''}: {_described(origin or '', value)}"
+        if not failed and status not in ACKNOWLEDGEMENTS:
+            described = _attempt(_DESCRIPTIONS.get(origin or ""), value) or _ended(_plain(value))
+            return f"A result came in{f' from {origin}' if origin else ''}: {described}"
         tool = origin or tool
     if failed:
         return f"{tool} failed: {_ended(str(fields.get('message') or _plain(value)))}"
-    if fields.get("status") == "waiting" and "execution_id" in fields:
-        return f"{fields.get('tool', tool)} is waiting for a person; I will tell you the result."
-    if fields.get("status") == "queued" and "execution_id" in fields:
-        return f"{fields.get('tool', tool)} is queued until a slot is free; I will tell you when it is done."
-    if fields.get("status") == "started" and "execution_id" in fields:
-        return f"{fields.get('tool', tool)} is running in the background; I will tell you when it is done."
-    if (special := _SPECIAL.get(tool)) is not None:
-        try:
-            return special(arguments, value)
-        except (KeyError, TypeError, ValueError, AttributeError):  # another tool with that name
-            pass
-    return f"{tool} gives {_described(tool, value)}"
+    if status in ACKNOWLEDGEMENTS and "execution_id" in fields:
+        return f"{fields.get('tool', tool)} {ACKNOWLEDGEMENTS[status]}"
+    if special := _attempt(_SENTENCES.get(tool), arguments, value):
+        return special
+    if described := _attempt(_DESCRIPTIONS.get(tool), value):
+        return described[0].upper() + described[1:]
+    return f"{tool} gives {_ended(_plain(value))}"
 
 
 def _value(content: Any) -> Any:
@@ -49,13 +52,12 @@ def _value(content: Any) -> Any:
     return content
 
 
-def _described(tool: str, value: Any) -> str:
-    if (describe := _RESULTS.get(tool)) is not None:
-        try:
-            return describe(value)
-        except (KeyError, TypeError, ValueError, AttributeError):
-            pass
-    return _ended(_plain(value))
+def _attempt(write: Callable[..., str] | None, *given: Any) -> str | None:
+    """Describe the result of a known tool. None if the tool is not known, or is another one with that name."""
+    try:
+        return None if write is None else write(*given)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
 
 
 def _plain(value: Any) -> str:
@@ -120,20 +122,12 @@ def _list(arguments: Mapping[str, Any], value: Any) -> str:
     return f"These tasks are open: {', '.join(tasks)}."
 
 
-def _capitalised(describe: Callable[[Any], str]) -> Callable[[Mapping[str, Any], Any], str]:
-    def sentence(arguments: Mapping[str, Any], value: Any) -> str:
-        text = describe(value)
-        return text[0].upper() + text[1:]
-
-    return sentence
-
-
-_RESULTS: dict[str, Callable[[Any], str]] = {
+_DESCRIPTIONS: dict[str, Callable[[Any], str]] = {
     "send_payment": _payment,
     "ask_delivery": _delivery,
     "build_report": _report,
 }
-_SPECIAL: dict[str, Callable[[Mapping[str, Any], Any], str]] = {
+_SENTENCES: dict[str, Callable[[Mapping[str, Any], Any], str]] = {
     "get_current_time": _time,
     "convert_time": _time,
     "calculate": _sum,
@@ -142,5 +136,4 @@ _SPECIAL: dict[str, Callable[[Mapping[str, Any], Any], str]] = {
     "task_status": lambda arguments, value: f"{value['tool']} is {value['status']}.",
     "cancel_task": lambda arguments, value: "It is cancelled." if value["cancelled"] else "It had already ended.",
     "think": lambda arguments, value: "I have written that down.",
-    **{tool: _capitalised(describe) for tool, describe in _RESULTS.items()},
 }

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, Self
 
 from ..events.event import Event
@@ -30,10 +29,8 @@ class Harness:
         self.session = await self.runtime.open("test", "tester")
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        return await self.runtime.__aexit__(kind, error, trace)
+    async def __aexit__(self, *exc: Any) -> bool | None:
+        return await self.runtime.__aexit__(*exc)
 
     async def start(self, name: str, arguments: Any = None, **options: Any) -> asyncio.Task[Outcome]:
         """Start a call and run it as far as it gets without time passing. The task returns its outcome."""

@@ -8,7 +8,7 @@ import pytest
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 
 from callboard.chat.messages import plain_messages_off_loop
-from callboard.chat.transcript import Answered, Began, Input, Said, encode_entry
+from callboard.chat.transcript import CallAnswer, Input, Reply, TurnStart, encode_entry
 from callboard.protocols.agui import frames
 from callboard.protocols.agui.thread_messages import MAX_WINDOW, WINDOW, ThreadReader
 from callboard.sessions.session import live_session
@@ -27,11 +27,11 @@ async def grow(s: Site, turns: int, thread: str, text: str = "add gives 3.") -> 
     def entries() -> Iterator[bytes]:
         for turn in range(1, turns + 1):
             call = ToolCallPart("add", {"a": 1, "b": 2}, f"c{turn}")
-            yield encode_entry(Began(f"t{turn}", turn))
+            yield encode_entry(TurnStart(f"t{turn}", turn))
             yield encode_entry(Input('add {"a": 1, "b": 2}', 0, "", f"u{turn}"))
-            yield encode_entry(Said(ModelResponse(parts=[call])))
-            yield encode_entry(Answered(f"c{turn}", "add", "3"))
-            yield encode_entry(Said(ModelResponse(parts=[TextPart(text)])))
+            yield encode_entry(Reply(ModelResponse(parts=[call])))
+            yield encode_entry(CallAnswer(f"c{turn}", "add", "3"))
+            yield encode_entry(Reply(ModelResponse(parts=[TextPart(text)])))
 
     session = await s.session(thread)
     await live_session(session).ledger.write(Change(session.id, transcript=list(entries())))

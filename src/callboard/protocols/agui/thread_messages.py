@@ -13,7 +13,7 @@ from pydantic_ai.messages import TextPart, ToolCallPart
 from pydantic_core import to_json
 
 from ...chat.rendering import TASK_RESULT, late_id
-from ...chat.transcript import Answered, Entry, Input, Late, Noted, Said
+from ...chat.transcript import CallAnswer, Entry, Input, LateResult, Note, Reply
 from ...execution.masking import shown_arguments
 from ...sessions.live_session import LiveSession
 from ...tools.definition import Tool
@@ -102,7 +102,7 @@ class MessageIds:
         """Return the id of a response of the model, counted from 1, also while it is streamed."""
         return f"{self._prefix}a{number}"
 
-    def input(self, entry: Input | Noted) -> str:
+    def input(self, entry: Input | Note) -> str:
         given = entry.message_id if isinstance(entry, Input) else ""
         return given or f"{self._prefix}u{entry.seq}"
 
@@ -143,7 +143,7 @@ class ThreadReader:
         while at and (not count or (count < limit and size < MAX_CHARACTERS) or isinstance(entries[at], Answered)):
             at -= 1
             messages = self._messages(entries[at], number, find)
-            number -= isinstance(entries[at], Said)
+            number -= isinstance(entries[at], Reply)
             parts.append(messages)
             count += len(messages)
             size += sum(message.size for message in messages)
@@ -165,11 +165,11 @@ class ThreadReader:
         entries, number = await self._entries()
         start, self._read = self._read, len(entries)
         new = entries[start:]
-        number -= sum(isinstance(entry, Said) for entry in new)
+        number -= sum(isinstance(entry, Reply) for entry in new)
         found: list[ThreadMessage] = []
         find = self._session.tools().get
         for entry in new:
-            number += isinstance(entry, Said)
+            number += isinstance(entry, Reply)
             found += self._messages(entry, number, find)
         return found
 
@@ -179,16 +179,16 @@ class ThreadReader:
     def _messages(self, entry: Entry, number: int, find: Callable[[str], Tool | None]) -> list[ThreadMessage]:
         """Return the messages of an entry; `number` is the number of a response."""
         match entry:
-            case Input() | Noted():
+            case Input() | Note():
                 return [ThreadMessage(self.ids.input(entry), "user", entry.text)]
-            case Said(response=response):
+            case Reply(response=response):
                 text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
                 made = [part for part in response.parts if isinstance(part, ToolCallPart)]
                 calls = [ToolCall(each.tool_call_id, each.tool_name, _arguments(each, find)) for each in made]
                 return [ThreadMessage(self.ids.response(number), "assistant", text, calls)] if text or calls else []
-            case Answered():
+            case CallAnswer():
                 return [self._result(entry.call_id, entry.content, entry.failed)]
-            case Late(execution_id=execution_id):
+            case LateResult(execution_id=execution_id):
                 call_id = late_id(execution_id)
                 call = ToolCall(call_id, TASK_RESULT, to_json({"execution_id": execution_id}).decode())
                 caller = ThreadMessage(self.ids.late(execution_id), "assistant", calls=[call])

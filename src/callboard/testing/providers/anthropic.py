@@ -4,14 +4,12 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from starlette.requests import Request as HttpRequest
-
 from .client import import_optional
 from .double import Double
 from .reply import Chunk
 from .request import Body, Refusal, Request
 from .rules.anthropic import RULES
-from .script import Call, Content, Failure, Pause, Text, Thinking, Turn
+from .script import Call, Content, Pause, Text, Thinking, Turn
 
 if TYPE_CHECKING:
     from pydantic_ai.models.anthropic import AnthropicModel
@@ -46,10 +44,6 @@ class AnthropicDouble(Double):
         provider = import_optional("pydantic_ai.providers.anthropic").AnthropicProvider(anthropic_client=client)
         return import_optional("pydantic_ai.models.anthropic").AnthropicModel(name, provider=provider, **options)
 
-    def read(self, http: HttpRequest, body: Body) -> Request:
-        stream = body.get("stream") is True
-        return Request(str(body.get("model", "")), body, stream, dict(http.headers), http.url.path)
-
     def call_id(self, number: int) -> str:
         return f"toolu_{number:024d}"
 
@@ -77,11 +71,9 @@ class AnthropicDouble(Double):
         yield _event("message_delta", delta={"stop_reason": _stop(turn), "stop_sequence": None}, usage=usage)
         yield _event("message_stop")
 
-    def refused(self, refusal: Refusal) -> Body:
-        return _error(refusal.kind or KINDS.get(refusal.status, "invalid_request_error"), refusal.message)
-
-    def failed(self, failure: Failure) -> Body:
-        return _error(failure.kind or KINDS.get(failure.status, "api_error"), failure.message)
+    def error(self, refusal: Refusal) -> Body:
+        kind = refusal.kind or KINDS.get(refusal.status, "api_error")
+        return {"type": "error", "error": {"type": kind, "message": refusal.message}}
 
     def _empty_message(self, request: Request, turn: Turn) -> Body:
         return {
@@ -129,7 +121,3 @@ def _stop(turn: Turn) -> str:
 
 def _event(kind: str, **data: Any) -> bytes:
     return f"event: {kind}\ndata: {json.dumps({'type': kind, **data})}\n\n".encode()
-
-
-def _error(kind: str, message: str) -> Body:
-    return {"type": "error", "error": {"type": kind, "message": message}}

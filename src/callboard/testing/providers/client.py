@@ -1,7 +1,6 @@
-"""HTTP clients that a double makes and owns, for models that use the provider's own SDK.
+"""Import of Pydantic AI and the providers' SDKs, which come with the extra `chat`.
 
-Pydantic AI and the SDKs come with the extra `chat`. They are imported for the first model only, so that a double can
-serve other clients without them.
+They are imported for the first model only, so that a double can serve other clients without them.
 """
 
 import warnings
@@ -28,21 +27,3 @@ def import_optional(module: str) -> Any:
             return import_module(module)
     except ImportError as error:
         raise ChatMissing(error.name or module) from error
-
-
-class HttpClients:
-    """HTTP clients that ignore environment variables, so that no request goes through a proxy."""
-
-    def __init__(self) -> None:
-        self._open: list[Any] = []
-
-    def make(self) -> Any:
-        # Connections to a double are not encrypted, and loading certificates would take a tenth of a second.
-        client = import_optional("httpx2").AsyncClient(trust_env=False, verify=False, timeout=60)
-        self._open.append(client)
-        return client
-
-    async def close(self) -> None:
-        """Close every client."""
-        while self._open:
-            await self._open.pop().aclose()

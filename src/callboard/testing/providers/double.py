@@ -8,7 +8,7 @@ provider, without I/O.
 import itertools
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -18,10 +18,10 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from .client import HttpClients
+from .client import import_optional
 from .reply import Chunk, Exchange, Reply
 from .request import Body, Refusal, Request, Rule, first_refusal
-from .script import Answer, Failure, Script, ScriptPlayer, Turn
+from .script import Answer, Failure, Script, Turn
 from .server import LoopbackServer
 from .synchronization import Signal
 
@@ -39,8 +39,6 @@ class Double(ABC):
     """The path of its endpoint."""
     rules: ClassVar[tuple[Rule, ...]]
     """The rules that refuse requests, in the order in which they are applied."""
-    media_type: ClassVar[str] = "text/event-stream"
-
     url: str
     """The base URL while it runs, on the loopback interface."""
 
@@ -51,12 +49,13 @@ class Double(ABC):
         self.exchanges: list[Exchange] = []
         """All requests so far with their outcomes, including refused ones."""
         self._rules: Sequence[Rule] = [rule for rule in self.rules if rule.__name__ not in without]
-        self._player = ScriptPlayer(script)
+        self._script = script if callable(script) else None
+        self._answers: list[Answer | str] = [] if callable(script) else list(script)
         self._number = itertools.count(1)
         self._closing = Signal()
         self._app = Starlette(routes=[Route(self.path, self._receive, methods=["POST"])])
         self._server = LoopbackServer(self._app)
-        self._client = HttpClients()
+        self._clients: list[Any] = []
         self._stack = ExitStack()
 
     # Inspection
@@ -78,12 +77,12 @@ class Double(ABC):
 
     @property
     def left(self) -> int:
-        """The number of unused answers of the script."""
-        return self._player.left
+        """The number of unused answers of a script that is a list."""
+        return len(self._answers)
 
     def add(self, *answers: Answer | str) -> None:
         """Append answers to the script."""
-        self._player.add(answers)
+        self._answers.extend(answers)
 
     # Running
 
@@ -92,8 +91,14 @@ class Double(ABC):
         """Make a Pydantic AI model that uses this double through the provider's own SDK."""
 
     def http_client(self) -> Any:
-        """Make an HTTP client for a model. It is closed with the double if both use the same event loop."""
-        return self._client.make()
+        """Make an HTTP client for a model. It is closed with the double if both use the same event loop.
+
+        It ignores environment variables, so that no request goes through a proxy.
+        """
+        # Connections to a double are not encrypted, and loading certificates would take a tenth of a second.
+        client = import_optional("httpx2").AsyncClient(trust_env=False, verify=False, timeout=60)
+        self._clients.append(client)
+        return client
 
     async def __aenter__(self) -> Self:
         await self._start()
@@ -101,7 +106,8 @@ class Double(ABC):
 
     async def __aexit__(self, *exc: object) -> None:
         try:
-            await self._client.close()
+            while self._clients:
+                await self._clients.pop().aclose()
         finally:
             await self._stop()
 
@@ -140,23 +146,30 @@ class Double(ABC):
         if exchange.refusal is not None:
             exchange.ended.set()
             return self._refused(exchange.refusal)
-        answer = exchange.answer = self._player.answer(request)
+        answer = exchange.answer = self._next_answer(request)
         if isinstance(answer, Failure):
             exchange.ended.set()
-            return JSONResponse(self.failed(answer), answer.status, {**self._headers(), **(answer.headers or {})})
+            return self._refused(Refusal(answer.message, answer.status, answer.kind), answer.headers)
         turn = exchange.answer = answer.with_ids(lambda: self.call_id(self.number()))
-        return self._answer(request, turn, exchange)
-
-    def _answer(self, request: Request, turn: Turn, exchange: Exchange) -> Response:
-        chunks: Iterator[Chunk]
-        if request.stream:
-            chunks, media_type = self.stream(request, turn), self.media_type
-        else:
-            chunks, media_type = _whole(turn, lambda: self.message(request, turn)), "application/json"
+        chunks = self.stream(request, turn) if request.stream else self._whole(request, turn)
+        media_type = "text/event-stream" if request.stream else "application/json"
         return Reply(chunks, exchange, self._closing, media_type=media_type, headers=self._headers())
 
-    def _refused(self, refusal: Refusal) -> Response:
-        return JSONResponse(self.refused(refusal), refusal.status, self._headers())
+    def _next_answer(self, request: Request) -> Answer:
+        if self._script is not None:
+            answer = self._script(request)
+        elif self._answers:
+            answer = self._answers.pop(0)
+        else:
+            answer = Failure(500, "The script of the double has no answer left for this request.")
+        return Turn(answer) if isinstance(answer, str) else answer
+
+    def _whole(self, request: Request, turn: Turn) -> Iterator[Chunk]:
+        yield from turn.pauses
+        yield json.dumps(self.message(request, turn)).encode()
+
+    def _refused(self, refusal: Refusal, headers: Mapping[str, str] | None = None) -> Response:
+        return JSONResponse(self.error(refusal), refusal.status, {**self._headers(), **(headers or {})})
 
     def _headers(self) -> dict[str, str]:
         return {self.request_id_header: f"req_{self.number():024d}"}
@@ -166,9 +179,10 @@ class Double(ABC):
     request_id_header: ClassVar[str] = "x-request-id"
     unreadable: ClassVar[Refusal] = Refusal("The body of the request is not valid JSON.")
 
-    @abstractmethod
     def read(self, http: HttpRequest, body: Body) -> Request:
         """Parse a request."""
+        stream = body.get("stream") is True
+        return Request(str(body.get("model", "")), body, stream, dict(http.headers), http.url.path)
 
     @abstractmethod
     def message(self, request: Request, turn: Turn) -> Body:
@@ -179,12 +193,8 @@ class Double(ABC):
         """Make the chunks of a streamed response."""
 
     @abstractmethod
-    def refused(self, refusal: Refusal) -> Body:
-        """Make the body of a refusal."""
-
-    @abstractmethod
-    def failed(self, failure: Failure) -> Body:
-        """Make the body of a scripted error."""
+    def error(self, refusal: Refusal) -> Body:
+        """Make the body of a refusal, or of a scripted failure."""
 
     @abstractmethod
     def call_id(self, number: int) -> str:
@@ -193,8 +203,3 @@ class Double(ABC):
     def number(self) -> int:
         """Return a new unique number."""
         return next(self._number)
-
-
-def _whole(turn: Turn, message: Callable[[], Body]) -> Iterator[Chunk]:
-    yield from turn.pauses
-    yield json.dumps(message()).encode()

@@ -11,10 +11,8 @@ from .client import import_optional
 from .double import Double
 from .reply import Chunk
 from .request import Body, Refusal, Request
-from .rules.gemini import RULES
-from .rules.gemini.conversation import generation
-from .rules.gemini.results import SIGNED_SINCE
-from .script import Call, Content, Failure, Pause, Text, Thinking, Turn
+from .rules.gemini import RULES, SIGNED_SINCE, generation
+from .script import Call, Content, Pause, Text, Thinking, Turn
 
 if TYPE_CHECKING:
     from pydantic_ai.models.google import GoogleModel
@@ -70,11 +68,9 @@ class GeminiDouble(Double):
                     yield _data({**frame, "candidates": [_candidate([signed.part(part, each)])]})
         yield _data({**frame, "candidates": [_candidate([], _finish(turn))], "usageMetadata": _usage(turn)})
 
-    def refused(self, refusal: Refusal) -> Body:
-        return _error(refusal.status, refusal.message, refusal.kind)
-
-    def failed(self, failure: Failure) -> Body:
-        return _error(failure.status, failure.message, failure.kind)
+    def error(self, refusal: Refusal) -> Body:
+        kind = refusal.kind or STATUSES.get(refusal.status, "UNKNOWN")
+        return {"error": {"code": refusal.status, "message": refusal.message, "status": kind}}
 
     def _frame(self, request: Request) -> Body:
         return {"modelVersion": request.model, "responseId": f"response{self.number():06d}"}
@@ -116,7 +112,3 @@ def _usage(turn: Turn) -> Body:
 
 def _data(body: Body) -> bytes:
     return f"data: {json.dumps(body)}\r\n\r\n".encode()
-
-
-def _error(status: int, message: str, kind: str | None) -> Body:
-    return {"error": {"code": status, "message": message, "status": kind or STATUSES.get(status, "UNKNOWN")}}

@@ -4,22 +4,19 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from starlette.requests import Request as HttpRequest
-
 from .client import import_optional
-from .double import Double
-from .openai_errors import error
+from .openai import OpenAIDouble
 from .reply import Chunk
-from .request import Body, Refusal, Request
+from .request import Body, Request
 from .rules.json_access import as_object
 from .rules.openai_chat import RULES
-from .script import Call, Failure, Pause, Text, Thinking, Turn
+from .script import Call, Pause, Text, Thinking, Turn
 
 if TYPE_CHECKING:
     from pydantic_ai.models.openai import OpenAIChatModel
 
 
-class OpenAIChatDouble(Double):
+class OpenAIChatDouble(OpenAIDouble):
     """A test double of OpenAI's Chat Completions API, which does not return reasoning."""
 
     path: ClassVar[str] = "/v1/chat/completions"
@@ -27,18 +24,8 @@ class OpenAIChatDouble(Double):
 
     def model(self, name: str = "gpt-4.1", **options: Any) -> "OpenAIChatModel":
         """Make a Pydantic AI model that uses this double, without retries. Options are those of its class."""
-        client = import_optional("openai").AsyncOpenAI(
-            api_key="none", base_url=f"{self.url}/v1", http_client=self.http_client(), max_retries=0
-        )
-        provider = import_optional("pydantic_ai.providers.openai").OpenAIProvider(openai_client=client)
-        return import_optional("pydantic_ai.models.openai").OpenAIChatModel(name, provider=provider, **options)
-
-    def read(self, http: HttpRequest, body: Body) -> Request:
-        stream = body.get("stream") is True
-        return Request(str(body.get("model", "")), body, stream, dict(http.headers), http.url.path)
-
-    def call_id(self, number: int) -> str:
-        return f"call_{number:024d}"
+        model = import_optional("pydantic_ai.models.openai").OpenAIChatModel
+        return model(name, provider=self.provider(), **options)
 
     def message(self, request: Request, turn: Turn) -> Body:
         text = "".join(part.text for part in turn.content if isinstance(part, Text))
@@ -71,12 +58,6 @@ class OpenAIChatDouble(Double):
         if as_object(request.body.get("stream_options")).get("include_usage"):
             yield _data({**frame, "choices": [], "usage": _usage(turn)})
         yield b"data: [DONE]\n\n"
-
-    def refused(self, refusal: Refusal) -> Body:
-        return error(refusal.status, refusal.message, refusal.kind, refusal.param, refusal.code)
-
-    def failed(self, failure: Failure) -> Body:
-        return error(failure.status, failure.message, failure.kind)
 
     def _frame(self, request: Request, kind: str) -> Body:
         number = self.number()

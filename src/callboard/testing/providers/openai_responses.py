@@ -2,23 +2,23 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from starlette.requests import Request as HttpRequest
 
 from .client import import_optional
-from .double import Double
-from .openai_errors import error
+from .openai import OpenAIDouble
 from .reply import Chunk
-from .request import Body, Refusal, Request
+from .request import Body, Request
 from .rules.openai_responses import RULES
-from .script import Call, Content, Failure, Pause, Script, Text, Thinking, Turn
+from .script import Call, Content, Pause, Script, Text, Thinking, Turn
 
 if TYPE_CHECKING:
     from pydantic_ai.models.openai import OpenAIResponsesModel
 
 
-class OpenAIResponsesDouble(Double):
+class OpenAIResponsesDouble(OpenAIDouble):
     """A test double of OpenAI's Responses API.
 
     It records the reasoning that precedes each of its items, for the rules that keep them together.
@@ -33,18 +33,11 @@ class OpenAIResponsesDouble(Double):
 
     def model(self, name: str = "gpt-5", **options: Any) -> "OpenAIResponsesModel":
         """Make a Pydantic AI model that uses this double, without retries. Options are those of its class."""
-        client = import_optional("openai").AsyncOpenAI(
-            api_key="none", base_url=f"{self.url}/v1", http_client=self.http_client(), max_retries=0
-        )
-        provider = import_optional("pydantic_ai.providers.openai").OpenAIProvider(openai_client=client)
-        return import_optional("pydantic_ai.models.openai").OpenAIResponsesModel(name, provider=provider, **options)
+        model = import_optional("pydantic_ai.models.openai").OpenAIResponsesModel
+        return model(name, provider=self.provider(), **options)
 
     def read(self, http: HttpRequest, body: Body) -> Request:
-        model, stream = str(body.get("model", "")), body.get("stream") is True
-        return Request(model, body, stream, dict(http.headers), http.url.path, dict(self._reasoning))
-
-    def call_id(self, number: int) -> str:
-        return f"call_{number:024d}"
+        return replace(super().read(http, body), remembered=dict(self._reasoning))
 
     def message(self, request: Request, turn: Turn) -> Body:
         items = [_item(part, identity) for part, identity in self._identified(turn.content)]
@@ -67,12 +60,6 @@ class OpenAIResponsesDouble(Double):
             yield events.make("response.output_item.done", **where, item=output[-1])
         response = {**frame, **_ending(turn), "output": output}
         yield events.make(f"response.{response['status']}", response=response)
-
-    def refused(self, refusal: Refusal) -> Body:
-        return error(refusal.status, refusal.message, refusal.kind, refusal.param, refusal.code)
-
-    def failed(self, failure: Failure) -> Body:
-        return error(failure.status, failure.message, failure.kind)
 
     def _identified(self, parts: tuple[Content, ...]) -> list[tuple[Content, str]]:
         """Give every item an id of its kind, and record the item that follows each reasoning."""

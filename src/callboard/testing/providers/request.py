@@ -1,6 +1,6 @@
 """Requests to a double, and refusals of them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -34,13 +34,13 @@ class Refusal:
     """The name of the rule that was broken."""
 
 
-Rule = Callable[[Request], Refusal | None]
-"""A pure function that returns the refusal of a request, or None."""
+Rule = Callable[[Request], Iterator[Refusal]]
+"""A pure function that yields the refusals of a request. The service answers with the first."""
 
 
 def first_refusal(request: Request, rules: Sequence[Rule]) -> Refusal | None:
-    """Return the refusal of the first rule that a request breaks, or None."""
+    """Return the first refusal of the first rule that a request breaks, or None."""
     for rule in rules:
-        if (refusal := rule(request)) is not None:
+        if (refusal := next(rule(request), None)) is not None:
             return replace(refusal, rule=rule.__name__)
     return None

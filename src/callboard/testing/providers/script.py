@@ -5,7 +5,7 @@ opens it, and at a `Break` it cuts the connection. A `Failure` is an HTTP error 
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -123,30 +123,3 @@ class Failure:
 
 Answer = Turn | Failure
 Script = Sequence[Answer | str] | Callable[[Request], Answer | str]
-
-
-class ScriptPlayer:
-    """Returns the answers of a script, one after the other."""
-
-    def __init__(self, script: Script) -> None:
-        self._function = script if callable(script) else None
-        self._left: list[Answer | str] = [] if callable(script) else list(script)
-
-    @property
-    def left(self) -> int:
-        """The number of unused answers of a list."""
-        return len(self._left)
-
-    def add(self, answers: Iterable[Answer | str]) -> None:
-        """Append answers."""
-        self._left.extend(answers)
-
-    def answer(self, request: Request) -> Answer:
-        """Return the answer to a request, or an error 500 if the script has none left."""
-        if self._function is not None:
-            answer = self._function(request)
-        elif self._left:
-            answer = self._left.pop(0)
-        else:
-            answer = Failure(500, "The script of the double has no answer left for this request.")
-        return Turn(answer) if isinstance(answer, str) else answer

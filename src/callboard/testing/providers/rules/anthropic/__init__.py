@@ -1,14 +1,14 @@
 """Rules of Anthropic's Messages API."""
 
 from ...request import Rule
-from . import fields, messages, results, thinking, tools
+from . import messages, results, thinking, tools
 
 RULES: tuple[Rule, ...] = (
-    fields.key_and_version_named,
-    fields.required_fields_given,
+    messages.key_and_version_named,
+    messages.required_fields_given,
     messages.roles_known,
     messages.content_not_empty,
-    fields.fields_known,
+    messages.fields_known,
     messages.system_after_user,
     messages.text_not_empty,
     results.ids_well_formed,

@@ -57,11 +57,12 @@ def content(message: Body) -> list[Body]:
     return [{"type": "text", "text": given}] if isinstance(given, str) else as_objects(given)
 
 
-def blocks(request: Request) -> Iterator[Block]:
-    """Yield every block of every message."""
+def blocks(request: Request, *kinds: str) -> Iterator[Block]:
+    """Yield every block of every message, or those of some kinds."""
     for index, message in enumerate(messages(request)):
         for position, body in enumerate(content(message)):
-            yield Block(index, position, str(body.get("type")), body)
+            if not kinds or body.get("type") in kinds:
+                yield Block(index, position, str(body.get("type")), body)
 
 
 def turns(request: Request) -> list[Turn]:

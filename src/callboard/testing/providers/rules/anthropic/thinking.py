@@ -1,5 +1,7 @@
 """Thinking blocks: signatures, positions, and options that exclude them."""
 
+from collections.abc import Iterator
+
 from ...request import Refusal, Request
 from ..json_access import as_object
 from .conversation import blocks, thinking, turns
@@ -7,18 +9,17 @@ from .conversation import blocks, thinking, turns
 THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 
 
-def thinking_signed(request: Request) -> Refusal | None:
+def thinking_signed(request: Request) -> Iterator[Refusal]:
     """A thinking block has its signature.
 
     https://platform.claude.com/docs/en/build-with-claude/thinking-tool-workflows
     """
-    for block in blocks(request):
-        if block.kind == "thinking" and not block.body.get("signature"):
-            return Refusal(f"{block.place}.thinking.signature: Field required")
-    return None
+    for block in blocks(request, "thinking"):
+        if not block.body.get("signature"):
+            yield Refusal(f"{block.place}.thinking.signature: Field required")
 
 
-def thinking_not_last(request: Request) -> Refusal | None:
+def thinking_not_last(request: Request) -> Iterator[Refusal]:
     """An assistant message does not end with a thinking block.
 
     https://github.com/tailcallhq/forgecode/issues/2107
@@ -26,11 +27,10 @@ def thinking_not_last(request: Request) -> Refusal | None:
     for turn in turns(request):
         if turn.role == "assistant" and turn.blocks and turn.blocks[-1].kind in THOUGHTS:
             found = turn.blocks[-1].kind
-            return Refusal(f"messages.{turn.message}: The final block in an assistant message cannot be `{found}`.")
-    return None
+            yield Refusal(f"messages.{turn.message}: The final block in an assistant message cannot be `{found}`.")
 
 
-def thinking_leads(request: Request) -> Refusal | None:
+def thinking_leads(request: Request) -> Iterator[Refusal]:
     """An assistant message with thinking blocks begins with one.
 
     https://github.com/anthropics/claude-code/issues/20705
@@ -38,48 +38,44 @@ def thinking_leads(request: Request) -> Refusal | None:
     for turn in turns(request):
         kinds = [block.kind for block in turn.blocks]
         if turn.role == "assistant" and THOUGHTS.intersection(kinds) and kinds[0] not in THOUGHTS:
-            return Refusal(
+            yield Refusal(
                 f"messages.{turn.message}.content.0: If an assistant message contains any thinking blocks, the first "
                 f"block must be `thinking` or `redacted_thinking`. Found `{kinds[0]}`."
             )
-    return None
 
 
-def thinking_first(request: Request) -> Refusal | None:
+def thinking_first(request: Request) -> Iterator[Refusal]:
     """With manual thinking, an assistant turn that continues after a result begins with a thinking block.
 
     The turn begins after the last message in which the user says something. Adaptive thinking asks for no such thing.
     https://github.com/pydantic/pydantic-ai/issues/2075 and
     https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking
     """
-    spoken = turns(request)
-    if thinking(request) != "enabled" or not spoken[-1].answers:
-        return None
-    begin = max((at for at, turn in enumerate(spoken) if turn.role == "user" and not turn.answers), default=-1) + 1
-    turn = next(turn for turn in spoken[begin:] if turn.role == "assistant")
-    found = turn.blocks[0]
-    if found.kind in ("thinking", "redacted_thinking"):
-        return None
-    return Refusal(
-        f"{found.place}.type: Expected `thinking` or `redacted_thinking`, but found `{found.kind}`. When `thinking` is "
-        "enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of "
-        "`tool_use` and `tool_result` blocks). We recommend you include thinking blocks from previous turns. To avoid "
-        "this requirement, disable `thinking`. Please consult our documentation at "
-        "https://docs.claude.com/en/docs/build-with-claude/extended-thinking"
-    )
+    given = turns(request)
+    if thinking(request) != "enabled" or not given[-1].answers:
+        return
+    begin = max((at for at, turn in enumerate(given) if turn.role == "user" and not turn.answers), default=-1) + 1
+    found = next(turn for turn in given[begin:] if turn.role == "assistant").blocks[0]
+    if found.kind not in THOUGHTS:
+        yield Refusal(
+            f"{found.place}.type: Expected `thinking` or `redacted_thinking`, but found `{found.kind}`. When "
+            "`thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the "
+            "lastmost set of `tool_use` and `tool_result` blocks). We recommend you include thinking blocks from "
+            "previous turns. To avoid this requirement, disable `thinking`. Please consult our documentation at "
+            "https://docs.claude.com/en/docs/build-with-claude/extended-thinking"
+        )
 
 
-def thinking_leaves_the_choice(request: Request) -> Refusal | None:
+def thinking_leaves_the_choice(request: Request) -> Iterator[Refusal]:
     """With manual thinking, the model cannot be forced to call a tool.
 
     https://github.com/run-llama/llama_index/issues/19641
     """
     if thinking(request) == "enabled" and as_object(request.body.get("tool_choice")).get("type") in ("any", "tool"):
-        return Refusal("Thinking may not be enabled when tool_choice forces tool use.")
-    return None
+        yield Refusal("Thinking may not be enabled when tool_choice forces tool use.")
 
 
-def thinking_below_the_limit(request: Request) -> Refusal | None:
+def thinking_below_the_limit(request: Request) -> Iterator[Refusal]:
     """The thinking budget is below `max_tokens`, unless thinking is interleaved with calls.
 
     https://platform.claude.com/docs/en/build-with-claude/extended-thinking
@@ -87,5 +83,4 @@ def thinking_below_the_limit(request: Request) -> Refusal | None:
     budget = as_object(request.body.get("thinking")).get("budget_tokens")
     interleaved = "interleaved-thinking" in request.headers.get("anthropic-beta", "")
     if isinstance(budget, int) and not interleaved and budget >= request.body["max_tokens"]:
-        return Refusal("`max_tokens` must be greater than `thinking.budget_tokens`.")
-    return None
+        yield Refusal("`max_tokens` must be greater than `thinking.budget_tokens`.")
