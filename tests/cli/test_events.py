@@ -327,10 +327,9 @@ def test_o3_a_reader_that_leaves_ends_the_events_quietly(url: str) -> None:
 async def _lagging(show: list[int]) -> BoardReader:
     """A reader whose next events were removed."""
     store: Store = MemoryStore()
-    row = session_row("s1")
-    await store.commit([Change("s1", session=row, events=notices(1, 5))])
+    await store.commit([Change("s1", session=session_row("s1"), events=notices(1, 5))])
     await store.trim("s1", keep=2, before=0.0)
-    return BoardReader(store, row, 1, lambda event: show.append(event.seq))
+    return BoardReader(store, "s1", 1, lambda event: show.append(event.seq))
 
 
 def test_o3_events_removed_before_reading_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
@@ -348,9 +347,9 @@ def test_o3_an_empty_board_is_not_a_removed_one() -> None:
     async def look() -> None:
         store: Store = MemoryStore()
         await store.commit([Change("s1", session=session_row("s1"))])
-        await BoardReader(store, session_row("s1"), 0, lambda _: None).catch_up()
+        await BoardReader(store, "s1", 0, lambda _: None).catch_up()
         with pytest.raises(SessionNotFound):
-            await BoardReader(store, session_row("s2"), 0, lambda _: None).catch_up()
+            await BoardReader(store, "s2", 0, lambda _: None).catch_up()
 
     asyncio.run(look())
 

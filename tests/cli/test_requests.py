@@ -372,7 +372,7 @@ def test_o3_a_closed_request_says_when_it_was_closed(
 ) -> None:
     row = request_row("r1", "s1", status=status, tool="add", answered_at=1_800_000_000.0)
     store_request(url, row)
-    monkeypatch.setattr("callboard.cli.commands.answer.time.time", lambda: 1_800_000_130.0)
+    monkeypatch.setattr("callboard.cli.commands.requests.time.time", lambda: 1_800_000_130.0)
     assert run("requests", "answer", "r1", "--approve") == (Exit.FAILED, "", f"error: {message}\n")
 
 

@@ -4,13 +4,15 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from callboard.cli import app, main
+from callboard.cli import main
 from callboard.schemas.dialects import DIALECTS
+from tests.cli.harness import Done, run_here
 
 MODULE = '''
 from typing import Annotated
@@ -36,24 +38,7 @@ nothing = Registry()
 '''
 
 
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-class Command:
-    """Runs commands in this process."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-        self._capsys, self._monkeypatch = capsys, monkeypatch
-
-    def __call__(self, *arguments: str) -> Done:
-        self._monkeypatch.setattr(sys, "argv", ["callboard", *arguments])
-        code = app.run()
-        out, err = self._capsys.readouterr()
-        assert "Traceback" not in err
-        return Done(int(code), out, err)
+Command = Callable[..., Done]
 
 
 @pytest.fixture
@@ -77,7 +62,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def run(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
     monkeypatch.setenv("COLUMNS", "200")
-    return Command(capsys, monkeypatch)
+    return partial(run_here, capsys, monkeypatch)
 
 
 # Output

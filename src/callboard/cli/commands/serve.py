@@ -19,8 +19,8 @@ from ...toolkits import built_in
 from ...tools.definition import Tool
 from ...tools.registry import Registry
 from ..options import Source, load_registry
-from ..store import DEFAULT, Address
 from ..terminal.console import out
+from .store import DEFAULT, Address
 
 log = logging.getLogger("callboard.server")
 
