@@ -19,9 +19,8 @@ from callboard import RetryPolicy, Runtime, ToolContext, ToolError, telemetry, t
 from callboard.sessions.conversation_scope import ConversationScope
 from callboard.sessions.session import live_session
 from callboard.storage.errors import StoreUnavailable
-from callboard.telemetry.collector import RuntimeCollector
+from callboard.telemetry.collector import RuntimeCollector, session_bytes
 from callboard.telemetry.metrics import CONTENT_TYPE, Metrics
-from callboard.telemetry.session_memory import session_bytes
 from callboard.testing import settle
 from callboard.tools.histogram import SECONDS, Histogram
 from callboard.turns import Usage
