@@ -12,7 +12,7 @@ from typing import Annotated, cast
 import typer
 
 from callboard import Registry, Tool
-from callboard.errors import CallboardError, ToolError
+from callboard.errors import CallboardError
 from callboard.toolkits import built_in
 
 from .process import CommandError, Exit
@@ -64,12 +64,12 @@ def load_registry(address: str | None) -> Registry:
 
 
 def find_tool(registry: Registry, name: str) -> Tool:
-    """Find a tool by its name. Raises `ToolError` (not_found) that suggests similar names."""
+    """Find a tool by its name. Raises `CommandError` that suggests similar names."""
     if (found := registry.get(name)) is not None:
         return found
     similar = difflib.get_close_matches(name, registry.names(), n=3)
     hint = f" Did you mean {', '.join(similar)}?" if similar else " See: callboard tools list"
-    raise ToolError(f"There is no tool {name!r}.{hint}", category="not_found")
+    raise CommandError(f"There is no tool {name!r}.{hint}", Exit.NOT_FOUND)
 
 
 def read_document(value: str, option: str, *, hint: str = "") -> bytes:

@@ -7,7 +7,6 @@ import typer
 from pydantic_core import from_json
 from rich.text import Text
 
-from ...errors import ErrorCategory, ToolError
 from ...runtime import Runtime
 from ...sessions.answers import AnswerInvalid, arguments_hash
 from ...sessions.ids import SessionNotFound
@@ -266,11 +265,12 @@ def _read(value: str | None, name: str) -> Any:
 
 
 async def _find_open(store: Store, request_id: str) -> RequestRow:
-    """Find an open request. Raises `ToolError` (not_found), or `RequestClosed` with how and when it was closed."""
+    """Find an open request. Raises `CommandError`, or `RequestClosed` with how and when it was closed."""
     row = await store.request(request_id)
     if row is None:
-        message = f"There is no request {one_line(request_id)!r}. See: callboard requests list"
-        raise ToolError(message, category=ErrorCategory.NOT_FOUND)
+        raise CommandError(
+            f"There is no request {one_line(request_id)!r}. See: callboard requests list", Exit.NOT_FOUND
+        )
     now = time.time()
     if (status := request_status(row, now)) != "open":
         age = span(now - (row.answered_at or row.expires_at or now))

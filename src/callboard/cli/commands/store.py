@@ -140,71 +140,31 @@ def process_name(owner: str) -> str:
 
 
 def session_data(row: SessionRow) -> dict[str, Any]:
-    return {
-        "id": row.id,
-        "user_id": row.user_id,
-        "open": row.open,
-        "namespaces": row.namespaces,
-        "channel": row.channel,
-        "allow": row.allow,
-        "tools": row.tools,
-        "created_at": _time(row.created_at),
-        "updated_at": _time(row.updated_at),
-        "last_activity": _time(row.last_activity),
-        "first_seq": row.first_seq,
-        "last_seq": row.last_seq,
-        "unconsumed": row.unconsumed,
-    }
+    names = ("id", "user_id", "open", "namespaces", "channel", "allow", "tools", "created_at", "updated_at")
+    return _fields(row, *names, "last_activity", "first_seq", "last_seq", "unconsumed")
 
 
 def execution_data(row: ExecutionRow) -> dict[str, Any]:
     return {
-        "id": row.id,
-        "call_id": row.call_id,
-        "tool": row.tool,
-        "kind": row.kind,
-        "status": row.status,
-        "cancelling": row.cancelling,
-        "attempt": row.attempt,
-        "max_attempts": row.max_attempts,
+        **_fields(row, "id", "call_id", "tool", "kind", "status", "cancelling", "attempt", "max_attempts"),
         "arguments": from_json(row.shown),
-        "parent_id": row.parent_id,
-        "queued_at": _time(row.queued_at),
-        "started_at": _time(row.started_at),
-        "owner": row.owner,
+        **_fields(row, "parent_id", "queued_at", "started_at", "owner"),
     }
 
 
 def result_data(row: ExecutionRow) -> dict[str, Any]:
     """An ended execution: its status, and its value or error."""
-    return {
-        "id": row.id,
-        "call_id": row.call_id,
-        "tool": row.tool,
-        "status": row.status,
-        "value": _document(row.value),
-        "error": _document(row.error),
-        "completed_at": _time(row.completed_at),
-    }
+    return _fields(row, "id", "call_id", "tool", "status", "value", "error", "completed_at")
 
 
 def request_data(row: RequestRow, now: float) -> dict[str, Any]:
     return {
-        "id": row.id,
-        "session_id": row.session_id,
-        "user_id": row.user_id,
-        "execution_id": row.execution_id,
-        "kind": row.kind,
-        "purpose": row.purpose,
-        "tool": row.tool,
+        **_fields(row, "id", "session_id", "user_id", "execution_id", "kind", "purpose", "tool"),
         "status": request_status(row, now),
         "payload": from_json(row.payload),
         "answer_schema": from_json(row.schema),
         "arguments_hash": arguments_hash(row),
-        "answer": _document(row.answer),
-        "created_at": _time(row.created_at),
-        "expires_at": _time(row.expires_at),
-        "answered_at": _time(row.answered_at),
+        **_fields(row, "answer", "created_at", "expires_at", "answered_at"),
     }
 
 
@@ -216,23 +176,19 @@ def request_status(row: RequestRow, now: float) -> str:
 
 def key_data(row: KeyRow, now: float) -> dict[str, Any]:
     """A key, without its hash."""
-    return {
-        "id": row.id,
-        "user_id": row.user_id,
-        "name": row.name,
-        "state": key_state(row, now),
-        "created_at": _time(row.created_at),
-        "expires_at": _time(row.expires_at),
-        "revoked_at": _time(row.revoked_at),
-        "last_used_at": _time(row.last_used_at),
-    }
+    times = _fields(row, "created_at", "expires_at", "revoked_at", "last_used_at")
+    return {**_fields(row, "id", "user_id", "name"), "state": key_state(row, now), **times}
 
 
-def _time(timestamp: float | None) -> str | None:
-    if timestamp is None:
-        return None
-    return datetime.fromtimestamp(timestamp, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def _fields(row: object, *names: str) -> dict[str, Any]:
+    return {name: _json_value(getattr(row, name)) for name in names}
 
 
-def _document(document: bytes | None) -> Any:
-    return None if document is None else from_json(document)
+def _json_value(value: Any) -> Any:
+    match value:
+        case bytes():
+            return from_json(value)
+        case float():
+            return datetime.fromtimestamp(value, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        case _:
+            return value

@@ -5,13 +5,13 @@ import contextlib
 import math
 import sys
 import warnings
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable
 from typing import Annotated, BinaryIO
 
 import typer
 from rich.text import Text
 
-from ...errors import CallboardError, ErrorCategory, ToolError
+from ...errors import CallboardError, ErrorCategory
 from ...events.board import CursorExpired
 from ...events.kinds import EventKind
 from ...execution.outcome import Outcome
@@ -197,7 +197,10 @@ async def _run(
                 show(outcome, record)
                 interrupts.on_first = task.cancel
                 interrupts.exit_code = exit_code(outcome, interrupts.interrupted)
-                abandoned = not _ABANDONING.isdisjoint(_categories(outcome, record))
+                categories = [error["category"] for error in record.previous_errors]
+                if outcome.error is not None:
+                    categories.append(outcome.error.category)
+                abandoned = not _ABANDONING.isdisjoint(categories)
         except asyncio.CancelledError:
             if interrupts.exit_code is None:
                 raise
@@ -228,17 +231,16 @@ async def _call(session: Session, tool: str, document: bytes, view: CallView) ->
 
 
 def _runnable(registry: Registry, name: str) -> Tool:
-    """Find a tool that the command line can run. Raises `ToolError`."""
+    """Find a tool that the command line can run. Raises `CommandError`."""
     tool = find_tool(registry, name)
     if tool.gate is not None and not is_open(tool.gate, registry.settings.gates):
         label = gate_label(tool.gate) or ""
         how = f" Turn it on with {GATE_PREFIX}{label.upper()}=1." if label == tool.gate and ":" not in label else ""
-        raise ToolError(f"The tool {name!r} is hidden: {label} is off.{how}", category=ErrorCategory.NOT_FOUND)
+        raise CommandError(f"The tool {name!r} is hidden: {label} is off.{how}", Exit.NOT_FOUND)
     if tool.mode is Mode.HUMAN:
-        raise ToolError(
+        raise CommandError(
             f"The tool {name!r} needs an answer from a person, so it cannot be run from the command line. "
-            "Use it in a chat: callboard serve --tools PACKAGE.MODULE:REGISTRY",
-            category=ErrorCategory.CONFIGURATION,
+            "Use it in a chat: callboard serve --tools PACKAGE.MODULE:REGISTRY"
         )
     return tool
 
@@ -252,13 +254,6 @@ def _limit(registry: Registry, tool: Tool, seconds: float) -> None:
 
 _ABANDONING = frozenset({ErrorCategory.CANCELLED, ErrorCategory.TIMEOUT})
 """Errors of attempts whose handler may still run: threads cannot be stopped, and coroutines can resist."""
-
-
-def _categories(outcome: Outcome, record: ExecutionRecord) -> Iterator[ErrorCategory]:
-    if outcome.error is not None:
-        yield outcome.error.category
-    for error in record.previous_errors:
-        yield ErrorCategory(error["category"])
 
 
 @contextlib.asynccontextmanager
