@@ -185,8 +185,8 @@ def server(url: str, *names: str) -> Process:
     return process
 
 
-def left_behind(url: str, *names: str) -> None:
-    """Call tools in the session s1 of ann in a runtime, and close it. Requests stay open."""
+def call_and_close(url: str, *names: str) -> None:
+    """Call tools in the session s1 of ann in a runtime, and close the runtime. Requests stay open."""
 
     async def work() -> None:
         async with Runtime(sample_server.registry, store=url) as runtime:
@@ -198,7 +198,7 @@ def left_behind(url: str, *names: str) -> None:
 def stored(url: str, work: Callable[[Store], Awaitable[T]]) -> T:
     """Use the store directly, as another process would."""
 
-    async def visit() -> T:
+    async def run() -> T:
         store = open_store(url)
         await store.open(lambda _: None)
         try:
@@ -206,7 +206,7 @@ def stored(url: str, work: Callable[[Store], Awaitable[T]]) -> T:
         finally:
             await store.close()
 
-    return asyncio.run(visit())
+    return asyncio.run(run())
 
 
 def post(url: str, *events: bytes, session_id: str = "s1") -> None:

@@ -100,7 +100,7 @@ def test_c6_the_conversation_is_kept_where_a_store_is_named(demo: Any, tmp_path:
         (("--pace", "nan"), 2, "--pace must be a number of seconds"),
     ],
 )
-def test_c6_what_is_missing_is_one_error_line(demo: Any, arguments: tuple[str, ...], code: int, said: str) -> None:
+def test_c6_an_error_is_one_line(demo: Any, arguments: tuple[str, ...], code: int, said: str) -> None:
     done = demo("--script", *arguments)
     assert (done.code, done.out) == (code, "")
     [line] = done.err.splitlines()
@@ -218,8 +218,8 @@ def test_m3_you_approve_edit_and_refuse_in_the_chat() -> None:
         terminal.until("send_payment: approve?")
         terminal.type("n\r")
         terminal.until("reason (Enter for none)")
-        terminal.type("never heard of him\r")
-        terminal.until("The reason: never heard of him.")
+        terminal.type("unknown recipient\r")
+        terminal.until("The reason: unknown recipient.")
         terminal.type("quit\r")
         assert terminal.end() == 0
 

@@ -103,7 +103,7 @@ def test_o3_late_results_are_waited_for(run: Run, name: str, value: str) -> None
     assert f"{name}: succeeded" in done.err
 
 
-def test_o3_what_a_tool_prints_is_not_its_result(run: Run) -> None:
+def test_o3_printed_output_of_a_tool_is_not_its_result(run: Run) -> None:
     done = run("noisy")
     assert (done.code, done.out) == (0, "\x1b[2Jcleared\nnext line — ü\n")
     assert "printed by the tool\n" in done.err
@@ -166,7 +166,7 @@ def test_o3_without_a_call_there_is_no_json(run: Run, name: str) -> None:
     assert done.err.startswith("error: The")
 
 
-def test_o3_a_reader_that_leaves_ends_it_quietly(start: Start) -> None:
+def test_o3_closing_the_output_ends_the_command_without_an_error(start: Start) -> None:
     running = start("hang", "--json", '--args={"failures": 1}')
     running.until("tool_started", "out")
     running.close("out")
@@ -408,7 +408,7 @@ def test_o3_an_interrupt_while_the_tools_end_keeps_the_code_of_the_call(start: S
     assert done.err.endswith("The toolsets were not closed cleanly: stopped.\n")
 
 
-def test_o3_a_thread_that_does_not_stop_does_not_hold_the_process(start: Start) -> None:
+def test_o3_a_thread_that_does_not_stop_does_not_delay_the_exit(start: Start) -> None:
     running = start("sleep_in_a_thread")
     running.until("asleep", "err")
     running.interrupt()

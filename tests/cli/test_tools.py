@@ -139,7 +139,7 @@ def test_g5_registries_lists_and_packages_are_loaded(run: Command, source: str) 
     assert [each["name"] for each in json.loads(done.out)] == ["read_file", "count"]
 
 
-def test_g5_what_a_module_prints_is_not_the_output(run: Command, folder: Path) -> None:
+def test_g5_printed_output_of_a_module_is_not_the_result(run: Command, folder: Path) -> None:
     (folder / "cli_loud.py").write_text("print('loud')\n" + MODULE)
     done = run("tools", "list", "--tools", "cli_loud:nothing", "--json")
     assert done == (0, "[]\n", "loud\n")
@@ -309,7 +309,7 @@ def test_g5_an_error_of_the_process_has_no_traceback(folder: Path) -> None:
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("command", ["list", "manifest"])
-def test_g5_a_reader_that_leaves_is_no_error(folder: Path, command: str, unbuffered: str) -> None:
+def test_g5_closing_the_output_is_not_an_error(folder: Path, command: str, unbuffered: str) -> None:
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(
