@@ -62,6 +62,7 @@ def run_demo(
       0  succeeded
       1  failed; the message gives the reason
       2  the command line is not valid
+    124  the tour got no event in time
     130  stopped by Ctrl-C
     """
     if not (math.isfinite(pace) and 0 <= pace <= 60):
