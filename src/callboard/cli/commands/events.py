@@ -92,7 +92,6 @@ class BoardReader:
         self._session_id = session_id
         self._after = after
         self._show = show
-        self._retrying = False
 
     async def catch_up(self) -> None:
         """Show all events up to the newest. Raises `SessionNotFound` if the session was removed."""
@@ -106,18 +105,18 @@ class BoardReader:
 
     async def catch_up_patiently(self) -> None:
         """Catch up, and retry until the store answers."""
+        retrying = False
         while True:
             try:
                 await self.catch_up()
             except StoreUnavailable as error:
-                if not self._retrying:
+                if not retrying:
                     note(f"{error} Retrying until it answers.")
-                self._retrying = True
+                retrying = True
                 await asyncio.sleep(RETRY_DELAY)
             else:
-                if self._retrying:
+                if retrying:
                     note("The store answers again.")
-                self._retrying = False
                 return
 
     def _show_page(self, page: Page) -> None:
