@@ -1,1 +1,1 @@
-"""The benchmark: one module per question. `python -m bench --help` lists the options."""
+"""The benchmarks: one module for each. `python -m bench --help` lists the options."""

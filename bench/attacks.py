@@ -1,8 +1,8 @@
-"""What does another user notice while a server is attacked?
+"""Latency for other users while a server is attacked.
 
-Runs `tests/attacks` at full size: real servers on SQLite and PostgreSQL, an attacker, and a bystander, a process of its
-own that makes a call of one millisecond again and again. The figures are the bystander's longest call, and what the
-test measures beside it: memory in MB, seconds, numbers.
+Runs `tests/attacks` at full size: real servers on SQLite and PostgreSQL, an attacker, and another user, a separate
+process that repeats a call of one millisecond. The figures are that user's longest call, and what the test measures
+beside it: memory in MB, seconds, numbers.
 """
 
 import json
@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from bench.benchmark import Bound, Data, Options, Table, number
 from bench.environments import ROOT
-from bench.question import Bound, Data, Options, Table, number
 
-TITLE = "What another user notices of an attack"
+TITLE = "Latency for other users during an attack"
 
 
 def measure(options: Options) -> dict[str, Any]:
@@ -38,8 +38,8 @@ def measure(options: Options) -> dict[str, Any]:
 
 
 def report(data: Data) -> Table:
-    """One row per attack and store."""
-    columns = ["attack", "store", "bystander's calls", "longest, ms", "what else was measured"]
+    """Make one row per attack and store."""
+    columns = ["attack", "store", "other user's calls", "longest, ms", "other figures"]
     rows = [
         [row["attack"], row["store"], f"{row['calls']:,}", number(row["worst"] * 1e3), _others(row)]
         for row in sorted(data["attacks"], key=lambda row: (row["attack"].lower(), row["store"]))
@@ -61,6 +61,6 @@ def _failed(data: Data) -> float | None:
 
 
 BOUNDS = [
-    Bound("a bystander's call at its longest, over all attacks", 250, "ms", _longest),
-    Bound("attacks that succeeded, of those that were tried", 0, "", _failed),
+    Bound("the longest call of another user, over all attacks", 250, "ms", _longest),
+    Bound("attacks that succeeded", 0, "", _failed),
 ]

@@ -1,9 +1,9 @@
-"""What does a turn cost compared with Pydantic AI's own agent, and how soon does a late result start a turn?
+"""Cost of a turn compared with Pydantic AI's own agent, and the delay until a late result starts a turn.
 
-Both have the same scripted model and the same tool: one request, one call, one more request. The agent runs without
-streaming; ours streams, stores its transcript, and puts everything on the board. The second figure is the time from the
-end of a background execution to the first request of the turn that it starts, the window in which several results
-become one turn included; beside it a commit of the same store. As a script this is the worker.
+Both use the same scripted model and the same tool: one request, one call, one more request. The agent runs without
+streaming; Callboard streams, stores its transcript, and posts everything to the board. The second figure is the time
+from the end of a background execution to the first request of the turn that it starts. It includes the window in which
+several results become one turn; a commit of the same store is measured beside it. As a script, this is the worker.
 """
 
 import asyncio
@@ -17,12 +17,12 @@ from statistics import median
 from typing import Any
 
 from bench import environments
+from bench.benchmark import Bound, Data, Options, Table, quartiles
 from bench.databases import POSTGRESQL, SQLITE, databases
 from bench.harness import Batches
-from bench.question import Bound, Data, Options, Table, quartiles
 from bench.workloads import add
 
-TITLE = "What a turn costs, and how soon a late result is told"
+TITLE = "Cost of a turn, and delay of a late result"
 MEMORY = "memory"
 WAKES = 100
 """Number of late results, measured one after the other."""
@@ -58,7 +58,7 @@ def report(data: Data) -> Table:
     for store in data["wake"]:
         rows += [
             [f"{store}: end of a background execution to the next request, ms", _milliseconds(data["wake"][store])],
-            [f"{store}: a commit beside it, ms", _milliseconds(data["commit"][store])],
+            [f"{store}: a commit, ms", _milliseconds(data["commit"][store])],
         ]
     return Table(["figure", "median (quartiles)"], rows)
 
@@ -81,7 +81,7 @@ BOUNDS = [
     Bound("a turn with one call ÷ `Agent.run`, in memory", 1.25, "x", _ratio),
     *(
         Bound(
-            f"{store}: end of an execution to the request, beyond a commit", 0.010, "s", partial(_beyond_commit, store)
+            f"{store}: end of an execution to the request, minus a commit", 0.010, "s", partial(_beyond_commit, store)
         )
         for store in (MEMORY, SQLITE, POSTGRESQL)
     ),
@@ -144,7 +144,7 @@ async def _turns(samples: int, seconds: float) -> dict[str, list[float]]:
             return ""
 
         if await ours() != await theirs():
-            raise ValueError("the two do not say the same")
+            raise ValueError("the two answers differ")
         found: dict[str, list[float]] = {}
         for name, floor in (("turn", theirs), ("streamed", theirs_streamed)):
             batches = await Batches.calibrated(ours, floor, seconds * 4)

@@ -1,7 +1,7 @@
-"""What does one call cost, from the JSON that a model emits to the JSON that it gets back, as a multiple of the floor?
+"""Cost of one call, from the JSON that a model emits to the JSON that it receives, as a multiple of the floor.
 
-The driver goes over all contestants in each round, in a new order, each in its own environment. As a script, with the
-name of a module of `bench.peers`, this is the worker: it measures that module's cases and prints them as JSON.
+Each round measures all frameworks in a new order, each in its own environment. As a script, with the name of a module
+of `bench.peers`, this is the worker: it measures that module's cases and prints them as JSON.
 """
 
 import asyncio
@@ -15,16 +15,16 @@ from statistics import median
 from typing import Any
 
 from bench import environments
+from bench.benchmark import Bound, Data, Options, Table, quartiles
 from bench.environments import OURS
 from bench.harness import Batches
-from bench.question import Bound, Data, Options, Table, quartiles
 from bench.workloads import ADD, AWAITING, NESTED, WORKLOADS
 
-TITLE = "What one call costs, as a multiple of the floor"
+TITLE = "Cost of a call, compared with other frameworks"
 
 
 def measure(options: Options) -> dict[str, Any]:
-    """Measure us and the peers in interleaved rounds. Failures of peers are reported, failures of ours are raised."""
+    """Measure Callboard and its peers in interleaved rounds. Failures of a peer are reported, our own are raised."""
     pythons = {peer: environments.prepare(peer) for peer in options.peers}
     pythons[OURS] = environments.prepare_ours(options.python)
     rows: dict[tuple[str, str, str], dict[str, Any]] = {}
@@ -57,8 +57,8 @@ def measure(options: Options) -> dict[str, Any]:
 
 
 def report(data: Data) -> Table:
-    """One row per path, the cheapest first."""
-    columns = ["contestant", "path"]
+    """Make one row per path, the cheapest first."""
+    columns = ["framework", "path"]
     for work in WORKLOADS:
         columns += [f"{work.name}: x floor (quartiles)", f"{work.name}: µs"]
     lines: dict[tuple[str, str], list[str]] = {}
@@ -72,7 +72,7 @@ def report(data: Data) -> Table:
 
 
 def _against_cheapest_peer(workload: str, data: Data) -> float | None:
-    if data["failed"]:  # The cheapest might be among them.
+    if data["failed"]:  # the cheapest might be among them
         return None
     rows = [row for row in data["rows"] if row["workload"] == workload]
     ours = [median(row["ratios"]) for row in rows if _is_ours(row)]

@@ -1,7 +1,7 @@
 """One virtual environment per peer, below `bench/.venvs`, created by uv on first use.
 
-Peers cannot share an environment, because their dependencies conflict; so each is measured in its own, against the
-floor in the same process. This module makes environments and starts processes in them. It measures nothing.
+Peers cannot share an environment, because their dependencies conflict. So each is measured in its own, against the
+floor in the same process. This module creates environments and starts processes in them; it measures nothing.
 """
 
 import json
@@ -67,8 +67,8 @@ def prepare_ours(python: str | None) -> str:
     version = subprocess.check_output([python, "-c", "import platform; print(platform.python_version())"], text=True)
     ours = f"{OURS}-{version.strip()}"
     if not python_of(ours).exists():
-        # What the core needs, and the parser of docstrings, where the workloads describe their parameters. Callboard's
-        # own source is on the path.
+        # The core's requirements, and the parser of docstrings, in which the workloads describe their parameters.
+        # Callboard's own source is on the path.
         _install(ours, python, "pydantic", "anyio", "docstring-parser")
     return str(python_of(ours))
 

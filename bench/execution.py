@@ -1,8 +1,8 @@
-"""What does a call cost with its whole life: record, events for people, retry, breaker, deadlines, statistics?
+"""Cost of a call with everything in force: record, events, retries, breaker, deadlines, statistics.
 
-Measured through `session.call` with a reader that receives every event's bytes, on this Python and, if there is one, on
-3.12 or newer, where tasks start eagerly. Also measured: a thousand background calls at once, and the memory that a
-hundred thousand calls leave behind. As a script this module is the worker.
+Calls are made through `session.call` with a reader that receives the bytes of every event, on this Python and, if it is
+installed, on 3.12 or newer, where tasks start eagerly. Two more figures are a thousand background calls at once, and
+the memory that a hundred thousand calls leave behind. As a script, this is the worker.
 """
 
 import asyncio
@@ -18,11 +18,11 @@ from statistics import median
 from typing import Any
 
 from bench import environments
+from bench.benchmark import Bound, Data, Options, Table, number, quartiles
 from bench.harness import Batches
-from bench.question import Bound, Data, Options, Table, number, quartiles
 from bench.workloads import ADD, NESTED, WORKLOADS, Workload, add, add_later, place_order
 
-TITLE = "What a call costs with its whole life, through `session.call`"
+TITLE = "Cost of a call through `session.call`"
 TOGETHER = 20
 """Calls between two deliveries to the reader."""
 EAGER = (3, 12)
@@ -47,7 +47,7 @@ def measure(options: Options) -> dict[str, Any]:
 
 
 def report(data: Data) -> Table:
-    """One row per interpreter."""
+    """Make one row per interpreter."""
     columns = ["Python", *(f"{work.name}: x floor (quartiles)" for work in WORKLOADS)]
     columns += ["1,000 background calls: lost", "first event, ms", "growth after 100,000 calls, MB"]
     rows = [
@@ -103,7 +103,7 @@ def _newer() -> str | None:
 
 
 async def _calls(samples: int, seconds: float) -> dict[str, list[float]]:
-    from callboard import Runtime, tool  # Only the worker's interpreter is known to have it.
+    from callboard import Runtime, tool  # only the worker's interpreter is known to have it
 
     async with Runtime([tool(add), tool(flatten=False)(place_order), tool(add_later)]) as runtime:
         session = await runtime.open("bench", user_id="bench")

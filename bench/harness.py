@@ -1,8 +1,8 @@
-"""Timing, and nothing else: what does a case cost as a multiple of its floor?
+"""Timing: the cost of a case as a multiple of its floor.
 
-CPU time of this process, not wall time, because a busy neighbour must not count. Each batch of the case stands between
-two batches of the floor and is divided by their mean: a change of the machine's pace moves both sides. The collector
-stays on, because garbage is part of a call's cost, but each sample starts from a clean heap.
+The cost is CPU time of this process, not wall-clock time, so that other processes do not count. Each batch of the case
+is between two batches of the floor and is divided by their mean, so that a change of the machine's speed affects both.
+The garbage collector stays on, because garbage is part of a call's cost, but each sample starts from a clean heap.
 """
 
 import gc
@@ -36,14 +36,14 @@ class Summary(NamedTuple):
 
 
 def summarise(values: Sequence[float]) -> Summary:
-    """Median and quartiles of at least one value."""
+    """Return the median and quartiles of at least one value."""
     if len(values) == 1:
         return Summary(values[0], values[0], values[0])
     return Summary(*statistics.quantiles(values, n=4, method="inclusive"))
 
 
 def timed(action: Callable[[], object]) -> float:
-    """The CPU seconds of an action, without those of freeing its result."""
+    """Return the CPU seconds of an action, without those of freeing its result."""
     started = time.process_time_ns()
     kept = action()
     elapsed = time.process_time_ns() - started
@@ -60,7 +60,7 @@ def bracket(case: Callable[[], float], floor: Callable[[], float]) -> Sample:
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """An asynchronous case with its floor, and how many calls of each make a batch of a useful length."""
+    """An asynchronous case with its floor, and the number of calls of each in a batch."""
 
     case: Unit
     floor: Unit

@@ -1,7 +1,7 @@
-"""How long does `import callboard` take, against `import asyncio, pydantic` and the imports of the peers?
+"""Time of `import callboard`, as a multiple of `import asyncio, pydantic`, beside the imports of the peers.
 
-Each sample is a fresh process between two fresh processes of the baseline, with the same interpreter and with byte code
-cached. Counted is the CPU time of the statement alone; the start of Python is excluded.
+Each sample is a fresh process between two fresh processes of the baseline, with the same interpreter and with cached
+byte code. Only the CPU time of the statement counts, not the start of Python.
 """
 
 import random
@@ -10,13 +10,13 @@ from statistics import median
 from typing import Any
 
 from bench import environments
+from bench.benchmark import Bound, Data, Options, Table, quartiles
 from bench.harness import bracket
-from bench.question import Bound, Data, Options, Table, quartiles
 
-TITLE = "What an import costs, as a multiple of `import asyncio, pydantic`"
+TITLE = "Import time"
 BASELINE = "import asyncio, pydantic"
 OURS = ("import callboard", "from callboard import Registry, tool")
-MODELS = "import asyncio; from pydantic import BaseModel, TypeAdapter"  # The baseline itself loads these lazily.
+MODELS = "import asyncio; from pydantic import BaseModel, TypeAdapter"  # the baseline loads these lazily
 
 
 def measure(options: Options) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def measure(options: Options) -> dict[str, Any]:
     subjects = [(ours, statement) for statement in (*OURS, MODELS)]
     subjects += [(environments.prepare(peer), environments.PEERS[peer].statement) for peer in options.peers]
     data: dict[str, Any] = {statement: {"ratios": [], "seconds": []} for _, statement in subjects}
-    for python, statement in subjects:  # Byte code is written and the files are in memory.
+    for python, statement in subjects:  # to write the byte code, and to read the files into memory
         _seconds(python, statement)
     for _ in range(options.rounds * 3):
         for python, statement in random.sample(subjects, len(subjects)):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench import environments
-from bench.question import Bound, Data, Options, Question, Table, number
+from bench.benchmark import Benchmark, Bound, Data, Options, Table, number
 
 KEPT = environments.ROOT / "bench" / ".results"
 PAGE = environments.ROOT / "bench" / "RESULTS.md"
@@ -26,9 +26,9 @@ class Verdict(NamedTuple):
         return self.measured is not None and self.measured > self.bound.limit
 
 
-def judge(question: Question, data: Data) -> list[Verdict]:
-    """Compare each bound of a question with its data."""
-    return [Verdict(bound, bound.measured(data)) for bound in question.BOUNDS]
+def judge(benchmark: Benchmark, data: Data) -> list[Verdict]:
+    """Compare each bound of a benchmark with its data."""
+    return [Verdict(bound, bound.measured(data)) for bound in benchmark.BOUNDS]
 
 
 def verdict_table(verdicts: Sequence[Verdict]) -> Table:
@@ -59,22 +59,22 @@ def markdown(table: Table) -> str:
 
 
 def save(name: str, data: Data, options: Options) -> None:
-    """Store a question's data with the machine and the time of the measurement."""
+    """Store a benchmark's data with the machine and the time of the measurement."""
     KEPT.mkdir(exist_ok=True)
     (KEPT / f"{name}.json").write_text(json.dumps({"taken": _circumstances(options), "data": data}, indent=1))
 
 
-def write(questions: Mapping[str, Question], page: Path = PAGE) -> None:
+def write(benchmarks: Mapping[str, Benchmark], page: Path = PAGE) -> None:
     """Write the page from all stored data. Sections without stored data stay unchanged."""
     parts = ["# Results", "Written by `python -m bench`; the method is in `README.md`. Medians, with quartiles."]
     before = _sections(page.read_text()) if page.exists() else {}
-    for name, question in questions.items():
+    for name, benchmark in benchmarks.items():
         if (KEPT / f"{name}.json").exists():
             kept = json.loads((KEPT / f"{name}.json").read_text())
-            tables = question.report(kept["data"]), verdict_table(judge(question, kept["data"]))
-            parts += [f"## {question.TITLE}", kept["taken"], *map(markdown, tables)]
-        elif question.TITLE in before:
-            parts += [f"## {question.TITLE}", before[question.TITLE]]
+            tables = benchmark.report(kept["data"]), verdict_table(judge(benchmark, kept["data"]))
+            parts += [f"## {benchmark.TITLE}", kept["taken"], *map(markdown, tables)]
+        elif benchmark.TITLE in before:
+            parts += [f"## {benchmark.TITLE}", before[benchmark.TITLE]]
     page.write_text("\n\n".join(parts) + "\n")
 
 

@@ -1,7 +1,7 @@
-"""What do 1,000 tools cost: to register, against building their Pydantic models alone, and to list for a turn?
+"""Cost of 1,000 tools: registering them, compared with building their Pydantic models alone, and listing them.
 
 The baseline builds the validators of each tool's arguments and result with Pydantic alone. Schemas are generated on
-first use, so the first listing is measured too, beside Pydantic's own time for the same schemas. As a script this is
+first use, so the first listing is measured too, beside Pydantic's own time for the same schemas. As a script, this is
 the worker.
 """
 
@@ -16,14 +16,14 @@ from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
 from bench import environments
+from bench.benchmark import Bound, Data, Options, Table, quartiles
 from bench.harness import bracket, timed
-from bench.question import Bound, Data, Options, Table, quartiles
 from bench.workloads import Order, Receipt
 
-TITLE = "What 1,000 tools cost to register and to list"
+TITLE = "Registering and listing 1,000 tools"
 COUNT = 1000
 Functions = Sequence[Callable[..., Any]]
-make_typed_dict: Any = TypedDict  # Type checkers refuse names that are made at run time.
+make_typed_dict: Any = TypedDict  # type checkers refuse names that are made at run time
 
 SHAPES = {
     "two integers": """
@@ -116,7 +116,7 @@ def _build(functions: Functions) -> list[tuple[TypeAdapter[Any], TypeAdapter[Any
 
 
 def _sample(shape: str, count: int) -> dict[str, float]:
-    from callboard import Registry, tool  # Only the worker's interpreter is known to have it.
+    from callboard import Registry, tool  # only the worker's interpreter is known to have it
 
     ours, *floors = [_functions(shape, count) for _ in range(3)]
     registries: list[Registry] = []

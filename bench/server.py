@@ -1,7 +1,7 @@
-"""What can the server handle: streams and their delay, stored requests, idle readers, reconnecting clients?
+"""Throughput and latency of the server: streams, stored requests, idle readers, reconnecting clients.
 
-One server process on one core, the load on another, over loopback. Beside it, under the same load, a bare Starlette
-application on the same uvicorn. `server_parts` and `server_soak` measure; this module runs them and reports.
+One server process runs on one core, and the load on another, over loopback. A bare Starlette application on the same
+uvicorn gets the same load. `server_parts` and `server_soak` measure; this module runs them and reports.
 """
 
 import json
@@ -13,9 +13,9 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from bench import environments
-from bench.question import Bound, Data, Options, Table, quartiles
+from bench.benchmark import Bound, Data, Options, Table, quartiles
 
-TITLE = "What the server carries, on one core"
+TITLE = "Throughput and latency of the server"
 HEARTBEAT = 16.0
 """Seconds in which every idle reader receives one heartbeat."""
 
@@ -34,36 +34,36 @@ FIGURES = [
     Figure("delivered_floor", "floor, a bare Starlette app: events per CPU second"),
     Figure("delivered_ratio", "in memory ÷ floor"),
     Figure("stored_ratio", "SQLite ÷ floor, which stores nothing"),
-    Figure("delivered_wrong", "the same: events missing, doubled or misplaced"),
+    Figure("delivered_wrong", "the same: events missing, duplicated or out of order"),
     Figure(
         "steady_p50",
-        "the same at 1,000 events/s, SQLite: from the hand-in, with the commit, to the reader, p50, ms",
+        "the same at 1,000 events/s, SQLite: from posting to the reader, with the commit, p50, ms",
         1e3,
     ),
     Figure("steady_p99", "the same: p99, ms", 1e3),
     Figure("steady_floor_p50", "floor: p50, ms", 1e3),
     Figure("steady_floor_p99", "floor: p99, ms", 1e3),
     Figure("crowd", "one session, 500 readers, 20 events/s: events delivered per CPU second"),
-    Figure("crowd_p50", "the same: from the hand-in to each reader, p50, ms", 1e3),
+    Figure("crowd_p50", "the same: from posting to each reader, p50, ms", 1e3),
     Figure("crowd_p99", "the same: p99, ms", 1e3),
     Figure("crowd_floor", "floor: events delivered per CPU second"),
     Figure("crowd_floor_p50", "floor: p50, ms", 1e3),
     Figure("crowd_floor_p99", "floor: p99, ms", 1e3),
-    Figure("crowd_wrong", "the same: events missing, doubled or misplaced"),
-    Figure("posts", "`POST /api/system/event`, answered when SQLite has stored it: requests/s"),
+    Figure("crowd_wrong", "the same: events missing, duplicated or out of order"),
+    Figure("posts", "`POST /api/system/event`, answered after the commit to SQLite: requests/s"),
     Figure("posts_cpu", "the same: requests per CPU second"),
     Figure("posts_floor", "floor, which reads the body and answers: requests per CPU second"),
     Figure("posts_ratio", "ours ÷ floor"),
-    Figure("posts_lost", "the same: events that were answered and are not there"),
+    Figure("posts_lost", "the same: events that were acknowledged and are missing"),
     Figure("call_p50", "a call over HTTP until its first event is read, p50, ms", 1e3),
     Figure("call_p99", "the same: p99, ms", 1e3),
-    Figure("commit", "a commit of the store in between, ms", 1e3),
+    Figure("commit", "a commit of the store during the call, ms", 1e3),
     Figure("idle", "10,000 sessions with a waiting reader each: memory of the server, MB", 1e-6),
     Figure("idle_reader", "the same: memory per reader, KB", 1e-3),
-    Figure("soak_seconds", "soak: 400 readers of 50 sessions that drop and resume, seconds"),
+    Figure("soak_seconds", "soak: 400 readers of 50 sessions that disconnect and resume, seconds"),
     Figure("soak_events", "the same: events read"),
     Figure("soak_visits", "the same: connections"),
-    Figure("soak_wrong", "the same: events missing, doubled or misplaced"),
+    Figure("soak_wrong", "the same: events missing, duplicated or out of order"),
     Figure("soak_memory", "the same: memory of the server at the end, MB", 1e-6),
     Figure("soak_growth", "the same: memory at the end ÷ after the warm-up"),
 ]
@@ -124,7 +124,7 @@ def _median(name: str, scale: float, data: Data) -> float | None:
 
 
 def _slower(name: str, data: Data) -> float | None:
-    """Return the ratio to the floor."""
+    """Return how many times slower than the floor a figure is."""
     ratio = _median(name, 1.0, data)
     return 1.0 / ratio if ratio else None
 
@@ -140,15 +140,15 @@ def _beyond_commit(data: Data) -> float | None:
 
 BOUNDS: Sequence[Bound] = [
     Bound("CPU time per delivered event, in memory ÷ floor", 2.5, "×", partial(_slower, "delivered_ratio")),
-    Bound("1,000 readers: events wrong", 0.0, "", partial(_worst, "delivered_wrong")),
-    Bound("1,000 events/s: from the hand-in to the reader, p50", 5.0, "ms", partial(_median, "steady_p50", 1e3)),
+    Bound("1,000 readers: wrong events", 0.0, "", partial(_worst, "delivered_wrong")),
+    Bound("1,000 events/s: from posting to the reader, p50", 5.0, "ms", partial(_median, "steady_p50", 1e3)),
     Bound("the same, p99", 50.0, "ms", partial(_median, "steady_p99", 1e3)),
-    Bound("500 readers of one session: events wrong", 0.0, "", partial(_worst, "crowd_wrong")),
+    Bound("500 readers of one session: wrong events", 0.0, "", partial(_worst, "crowd_wrong")),
     Bound("CPU time per stored request ÷ floor", 3.33, "×", partial(_slower, "posts_ratio")),
-    Bound("requests that were answered and not stored", 0.0, "", partial(_worst, "posts_lost")),
-    Bound("a call until its first event is read, p50, beyond a commit", 3.0, "ms", _beyond_commit),
+    Bound("requests that were acknowledged and not stored", 0.0, "", partial(_worst, "posts_lost")),
+    Bound("a call until its first event is read, p50, minus a commit", 3.0, "ms", _beyond_commit),
     Bound("the same with the commit, p99", 15.0, "ms", partial(_median, "call_p99", 1e3)),
     Bound("10,000 waiting readers: memory", 600.0, "MB", partial(_median, "idle", 1e-6)),
-    Bound("soak: events wrong", 0.0, "", partial(_worst, "soak_wrong")),
+    Bound("soak: wrong events", 0.0, "", partial(_worst, "soak_wrong")),
     Bound("soak: memory at the end ÷ after the warm-up", 1.05, "×", partial(_worst, "soak_growth")),
 ]

@@ -1,4 +1,4 @@
-"""Readers of a server's sessions, from the first event on."""
+"""Many readers of a server's sessions, and the events that they receive."""
 
 import asyncio
 
@@ -17,7 +17,8 @@ class Audience:
         self._each = each
         self.readers: list[Reader] = []
 
-    async def come(self) -> "Audience":
+    async def connect(self) -> "Audience":
+        """Open the sessions, and connect all readers."""
         await self.server.drive("open", sessions=self.sessions)
         names = [session_id(index) for index in range(self.sessions)] * self._each
         for start in range(0, len(names), 200):

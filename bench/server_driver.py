@@ -35,7 +35,7 @@ def session_id(index: int) -> str:
     return f"s{index}"
 
 
-def said() -> dict[str, Any]:
+def payload() -> dict[str, Any]:
     """Make the payload of an event, with the time of posting by the system-wide monotonic clock."""
     return {"message": "The price of gas has changed.", "chain": "mainnet", "handed": time.perf_counter()}
 

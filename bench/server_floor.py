@@ -1,7 +1,7 @@
 """The floor: a bare Starlette application that sends the same data over the same protocol and stores nothing.
 
-Its streams are plain `StreamingResponse`s with a queue each, its numbers come from a counter. As a script it is the
-server, on a core of its own.
+Its streams are plain `StreamingResponse`s with a queue each, and its numbers come from a counter. As a script, this is
+the server, on a separate core.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from uvicorn.loops.auto import auto_loop_factory
 
-from bench.server_driver import Driven, announce, pin, routes, said, session_id
+from bench.server_driver import Driven, announce, payload, pin, routes, session_id
 
 _Queue = asyncio.Queue[bytes]
 
@@ -34,7 +34,8 @@ class Boards:
         for index in sessions:
             name = session_id(index)
             self._heads[name] = number = self._heads[name] + 1
-            frame = b"id: %d\nevent: system_notice\ndata: %b\n\n" % (number, to_json({"seq": number, "data": said()}))
+            data = to_json({"seq": number, "data": payload()})
+            frame = b"id: %d\nevent: system_notice\ndata: %b\n\n" % (number, data)
             for reader in self._readers[name]:
                 reader.put_nowait(frame)
 

@@ -11,7 +11,7 @@ from functools import partial
 from starlette.types import ASGIApp
 from uvicorn.loops.auto import auto_loop_factory
 
-from bench.server_driver import Driven, announce, pin, routes, said, session_id
+from bench.server_driver import Driven, announce, payload, pin, routes, session_id
 from bench.stores import Commits
 from bench.workloads import add
 from callboard import Runtime, tool
@@ -44,10 +44,10 @@ class Sessions:
 
     async def post(self, sessions: Sequence[int]) -> None:
         if self._durable:  # each waits for its commit
-            await asyncio.gather(*(self._sessions[index].notice(**said()) for index in sessions))
+            await asyncio.gather(*(self._sessions[index].notice(**payload()) for index in sessions))
         else:
             for index in sessions:
-                await self._sessions[index].notice(**said())
+                await self._sessions[index].notice(**payload())
 
     def heads(self) -> dict[str, int]:
         return {session.id: session.board.last_seq for session in self._sessions}

@@ -1,7 +1,7 @@
-"""The load: many cheap clients in one process, on its own core.
+"""The load: many cheap clients in one process, on a separate core.
 
-They speak just enough HTTP to read what uvicorn writes: frames of events are found in the stream as they are, since no
-event has a line break. A reader checks the number of every event.
+They implement just enough HTTP to read uvicorn's responses. Frames of events are found directly in the stream, because
+no event contains a line break. A reader checks the number of every event.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ class Tally:
         self._wanted = 0
         self._more = asyncio.Event()
 
-    def saw(self) -> None:
+    def notify(self) -> None:
         """Resume tasks whose count is reached."""
         if self.events >= self._wanted or not self._wanted:
             self._more.set()
@@ -53,7 +53,7 @@ class Tally:
                     await self._more.wait()
         except TimeoutError:
             found = f"{self.ready} readers, {self.events} events, {self.wrong} wrong"
-            raise TimeoutError(f"not everything came ({found})") from None
+            raise TimeoutError(f"timed out with {found}") from None
 
 
 class Reader(asyncio.Protocol):
@@ -108,7 +108,7 @@ class Reader(asyncio.Protocol):
             end = match.end()
         begun = data.find(b"id: ", end)
         self._rest = data[begun:] if begun >= 0 else data[max(end, len(data) - 3) :]
-        tally.saw()
+        tally.notify()
 
 
 class Poster(asyncio.Protocol):
@@ -128,7 +128,7 @@ class Poster(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self.ended.done():
-            self.ended.set_exception(ConnectionError("the server hung up"))
+            self.ended.set_exception(ConnectionError("the server closed the connection"))
 
     def data_received(self, data: bytes) -> None:
         self._rest += data

@@ -1,7 +1,7 @@
-"""The parts of the server benchmark: each starts the servers it needs, puts load on them and returns figures.
+"""The parts of the server benchmark: each starts the servers that it needs, puts load on them and returns figures.
 
-As a script this is the worker, on another core than the servers. A server's CPU time is all of its process's, threads
-too. Waits are counted from when an event is handed in within the server, before its commit, to the client's reading it.
+As a script, this is the worker, on another core than the servers. A server's CPU time includes all its threads. Delays
+are counted from the posting of an event in the server, before its commit, until the client has read it.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ async def deliver(samples: int, seconds: float) -> Found:
     found: Found = {"delivered_ratio": [], "stored_ratio": []}
     found |= {"delivered": [], "delivered_sqlite": [], "delivered_floor": []}
     with floor() as bare, ours(MEMORY) as memory, sqlite_file() as url, ours(url) as sqlite:
-        base, light, durable = [await Audience(each, SESSIONS).come() for each in (bare, memory, sqlite)]
+        base, light, durable = [await Audience(each, SESSIONS).connect() for each in (bare, memory, sqlite)]
         for sample in range(-1, samples):
             before, kept, stored, after = [
                 await each.watch(BURST, seconds, wave=SESSIONS) for each in (base, light, durable, base)
@@ -63,7 +63,7 @@ async def deliver(samples: int, seconds: float) -> Found:
 async def crowd(samples: int, seconds: float) -> Found:
     """Measure one session with many readers."""
     with floor() as bare, sqlite_file() as url, ours(url) as server:
-        base, audience = [await Audience(each, 1, CROWD).come() for each in (bare, server)]
+        base, audience = [await Audience(each, 1, CROWD).connect() for each in (bare, server)]
         found: Found = {}
         for sample in range(-1, samples):
             for name, each in {"crowd": audience, "crowd_floor": base}.items():
@@ -128,7 +128,7 @@ async def _posting(server: Server, seconds: float) -> Posted:
 async def call(samples: int) -> Found:
     """Measure a call over HTTP until another connection reads its first event."""
     with sqlite_file() as url, ours(url) as server:
-        audience = await Audience(server, 1).come()
+        audience = await Audience(server, 1).connect()
         waits: list[float] = []
         commits: list[float] = []
         asked: list[float] = []
@@ -165,10 +165,10 @@ async def wait(readers: int, seconds: float) -> Found:
     with sqlite_file() as url, ours(url) as server:
         await server.drive("open", sessions=readers)
         before = server.resident()
-        audience = await Audience(server, readers).come()
+        audience = await Audience(server, readers).connect()
         await asyncio.sleep(seconds)
         if lost := [each for each in audience.readers if each.ended.done()]:
-            raise ConnectionError(f"{len(lost)} of {readers} readers were let down")
+            raise ConnectionError(f"{len(lost)} of {readers} readers were disconnected")
         after = server.resident()
         return {"idle": [after], "idle_reader": [(after - before) / readers]}
 

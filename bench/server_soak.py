@@ -1,7 +1,7 @@
 """The soak: clients that drop their connections at random and resume from their last event, for a long time.
 
 No event may be lost, duplicated or out of order, however a connection ended, and the server's memory must not grow. As
-a script this is the worker.
+a script, this is the worker.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ WARM_UP = 60.0
 """Seconds after which memory is measured: by then every board is full and evicts events."""
 
 
-class Visitor:
+class ReconnectingClient:
     """A client that reconnects repeatedly and resumes from its last event."""
 
     def __init__(self, server: Server, tally: Tally, session: str) -> None:
@@ -33,29 +33,29 @@ class Visitor:
         self._tally = tally
         self._session = session
         self.last = 0
-        self.visits = 0
+        self.connections = 0
 
-    async def visit(self, until: float) -> None:
+    async def run(self, until: float) -> None:
         while (left := until - time.perf_counter()) > 0:
-            reader = await self._come()
+            reader = await self._connect()
             await asyncio.wait([reader.ended], timeout=min(left, random.uniform(0.0, STAY)))
-            await self._leave(reader)
+            await self._disconnect(reader)
             await asyncio.sleep(random.uniform(0.0, AWAY))
 
     async def finish(self, head: int) -> int:
         """Read to the end. Returns the number of missing or surplus events."""
-        reader = await self._come()
+        reader = await self._connect()
         until = time.perf_counter() + 30.0
         while reader.last < head and time.perf_counter() < until:
             await asyncio.wait([reader.ended], timeout=0.05)
-        await self._leave(reader)
+        await self._disconnect(reader)
         return abs(head - self.last)
 
-    async def _come(self) -> Reader:
-        self.visits += 1
+    async def _connect(self) -> Reader:
+        self.connections += 1
         return await connect(self._server.port, Reader(self._tally, self._session, self.last))
 
-    async def _leave(self, reader: Reader) -> None:
+    async def _disconnect(self, reader: Reader) -> None:
         reader.leave()
         await reader.ended
         self.last = reader.last
@@ -66,11 +66,11 @@ async def soak(seconds: float) -> dict[str, list[float]]:
     with sqlite_file() as url, ours(url) as server:
         await server.drive("open", sessions=SESSIONS)
         tally = Tally()
-        visitors = [Visitor(server, tally, session_id(index % SESSIONS)) for index in range(SESSIONS * EACH)]
+        clients = [ReconnectingClient(server, tally, session_id(index % SESSIONS)) for index in range(SESSIONS * EACH)]
         until = time.perf_counter() + seconds
         resident: list[float] = []
 
-        async def look() -> None:
+        async def sample_memory() -> None:
             warm = time.perf_counter() + min(WARM_UP, seconds / 2)
             while (now := time.perf_counter()) < until:
                 await server.drive("ask")  # clears the recorded times on both sides
@@ -81,19 +81,19 @@ async def soak(seconds: float) -> dict[str, list[float]]:
 
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(server.drive("produce", sessions=SESSIONS, rate=RATE, wave=1, seconds=seconds))
-            tasks.create_task(look())
-            for visitor in visitors:
-                tasks.create_task(visitor.visit(until))
+            tasks.create_task(sample_memory())
+            for client in clients:
+                tasks.create_task(client.run(until))
         heads = (await server.drive("ask"))["heads"]
         missing = await asyncio.gather(
-            *(each.finish(heads[session_id(index % SESSIONS)]) for index, each in enumerate(visitors))
+            *(each.finish(heads[session_id(index % SESSIONS)]) for index, each in enumerate(clients))
         )
         tenth = max(1, len(resident) // 10)
         first, last = (sum(part) / tenth for part in (resident[:tenth], resident[-tenth:]))
         return {
             "soak_seconds": [seconds],
             "soak_events": [float(tally.events)],
-            "soak_visits": [float(sum(each.visits for each in visitors))],
+            "soak_visits": [float(sum(each.connections for each in clients))],
             "soak_wrong": [float(tally.wrong + tally.resyncs + sum(missing))],
             "soak_memory": [last],
             "soak_growth": [last / first],

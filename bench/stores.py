@@ -1,8 +1,8 @@
-"""What can the stores handle: durable appends, delivery, sessions in memory, logout and login, two processes?
+"""Throughput and latency of the stores: durable appends, delivery, sessions in memory, logout and login, two processes.
 
 Everything goes through the runtime's own path, and an operation ends with its commit, with `fsync` on. Wall-clock and
-CPU time are measured. The floor is the same rows in groups of the same size, written with the bare driver, one commit
-per group. As a script this is the worker.
+CPU time are measured. The floor writes the same rows in groups of the same size with the bare driver, one commit per
+group. As a script, this is the worker.
 """
 
 import asyncio
@@ -23,11 +23,11 @@ from statistics import median, quantiles
 from typing import Any, NamedTuple
 
 from bench import environments
+from bench.benchmark import Bound, Data, Options, Table, quartiles
 from bench.databases import POSTGRESQL, SQLITE, databases, sqlite_file
-from bench.question import Bound, Data, Options, Table, quartiles
 from bench.workloads import add
 
-TITLE = "What the stores carry, with every commit synced to the disk"
+TITLE = "Throughput and latency of the stores"
 SESSIONS = 100
 """Sessions that append at once."""
 OFFERED = 10_000
@@ -65,24 +65,24 @@ FIGURES = [
     Figure("steady_p99", "the same: p99, ms", 1e3),
     Figure("background", f"{SESSIONS} sessions with background calls of 20 progress events: events/s"),
     Figure("background_cpu", "the same: CPU per event, µs", 1e6),
-    Figure("delivered_p50", f"{MODERATE} events/s: from handing in to a live reader, p50, ms", 1e3),
+    Figure("delivered_p50", f"{MODERATE} events/s: from posting to a live reader, p50, ms", 1e3),
     Figure("delivered_p99", "the same: p99, ms", 1e3),
     Figure("committing_p50", "the same: in the store's commit, p50, ms", 1e3),
     Figure("after_commit_p50", "the same: from the commit to the reader, p50, ms", 1e3),
-    Figure("elsewhere_p50", "the same: from handing in to a reader of another runtime, p50, ms", 1e3),
-    Figure("bare_commit", "a bare commit of one event, in between, ms", 1e3),
+    Figure("elsewhere_p50", "the same: from posting to a reader of another runtime, p50, ms", 1e3),
+    Figure("bare_commit", "a bare commit of one event, measured in between, ms", 1e3),
     Figure("close", "close of a session, ms", 1e3),
-    Figure("close_beyond", "the same, beyond a bare commit beside it, ms", 1e3),
+    Figure("close_beyond", "the same, minus a bare commit, ms", 1e3),
     Figure("restore", f"login to a closed session with {LATE} late results, ms", 1e3),
     Figure("take", "taking those results, ms", 1e3),
     Figure("live", "memory per live session, KB", 1e-3),
-    Figure("evicted", "memory not given back per evicted session, KB", 1e-3),
-    Figure("again", "growth per session when as many others follow, KB", 1e-3),
+    Figure("evicted", "memory not returned per evicted session, KB", 1e-3),
+    Figure("again", "growth per session when as many others are opened, KB", 1e-3),
     Figure("shared_rate", "two processes on one session: events/s together"),
-    Figure("shared_wrong", "the same: events missing, doubled or misplaced"),
+    Figure("shared_wrong", "the same: events missing, duplicated or out of order"),
     Figure("shared_deadlocks", "the same: deadlocks"),
     Figure("shared_longest", "the same: longest wait for a commit, ms", 1e3),
-    Figure("shared_heard", "the same: until read in the other process, p50, ms", 1e3),
+    Figure("shared_heard", "the same: until read by the other process, p50, ms", 1e3),
 ]
 
 
@@ -142,7 +142,7 @@ def _bounds_of(store: str) -> list[Bound]:
             *(50.0, "ms", partial(_median, store, "steady_p99", 1e3)),
         ),
         Bound(
-            f"{store}: from handing in to a live reader, p50",
+            f"{store}: from posting to a live reader, p50",
             *(2.0, "ms", partial(_median, store, "delivered_p50", 1e3)),
         ),
     ]
@@ -153,9 +153,9 @@ BOUNDS: Sequence[Bound] = [
     *_bounds_of(POSTGRESQL),
     Bound("SQLite: memory per live session", 20.0, "KB", partial(_median, SQLITE, "live", 1e-3)),
     Bound("SQLite: memory per evicted session", 20.0, "KB", partial(_median, SQLITE, "evicted", 1e-3)),
-    Bound("SQLite: close beyond a bare commit", 1.0, "ms", partial(_median, SQLITE, "close_beyond", 1e3)),
+    Bound("SQLite: close, minus a bare commit", 1.0, "ms", partial(_median, SQLITE, "close_beyond", 1e3)),
     Bound(f"SQLite: login with {LATE} late results", 5.0, "ms", partial(_median, SQLITE, "restore", 1e3)),
-    Bound("two processes: events wrong", 0.0, "", partial(_median, POSTGRESQL, "shared_wrong", 1.0)),
+    Bound("two processes: wrong events", 0.0, "", partial(_median, POSTGRESQL, "shared_wrong", 1.0)),
     Bound("two processes: deadlocks", 0.0, "", partial(_median, POSTGRESQL, "shared_deadlocks", 1.0)),
 ]
 
@@ -466,7 +466,7 @@ async def log_in(url: str, samples: int, _seconds: float) -> Found:
         """Work.
 
         Args:
-            number: What is returned.
+            number: The result.
         """
         return number
 

@@ -1,7 +1,7 @@
-"""The three tools that everyone is measured with, what a model would send them, and the floor.
+"""The three tools of every measurement, the arguments that a model would send, and the floor.
 
-Annotations are left as they are written (no postponed evaluation), because some peers read them raw. Parameters are
-described in the docstrings and properties in the models, so that every peer finds a description where it looks for one.
+Annotations are not postponed, because some peers read them raw. Parameters are described in the docstrings and
+properties in the models, so that every peer finds a description where it looks for one.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from bench.harness import Unit
 
 
 class Priority(StrEnum):
-    """How soon an order should leave."""
+    """The urgency of an order."""
 
     LOW = "low"
     NORMAL = "normal"
@@ -26,7 +26,7 @@ class Priority(StrEnum):
 
 
 class Customer(BaseModel):
-    """Who orders."""
+    """The customer of an order."""
 
     name: str = Field(description="Full name")
     email: str | None = Field(default=None, description="Where the confirmation goes")
@@ -65,7 +65,7 @@ class Order(BaseModel):
 
 
 class Receipt(BaseModel):
-    """What the shop answers."""
+    """The shop's answer."""
 
     number: str = Field(description="The order's number")
     city: str = Field(description="Where the goods go")
@@ -120,7 +120,7 @@ class PlaceOrderArguments(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A tool, the JSON arguments of one call, the type that validates them and what the answer must contain."""
+    """A tool, the JSON arguments of one call, the type that validates them, and texts that the answer must contain."""
 
     name: str
     function: Callable[..., Awaitable[Any]]
@@ -134,13 +134,13 @@ class Workload:
         return self.function.__name__
 
     def check(self, answer: str | bytes) -> None:
-        """Raise ValueError unless the answer is the tool's, in whatever dress a peer gives it."""
+        """Raise ValueError unless the answer contains the tool's result, in any format."""
         text = answer.decode() if isinstance(answer, bytes) else answer
         if not all(part in text for part in self.expected):
             raise ValueError(f"{self.tool} answered {text!r}")
 
     def floor(self) -> Unit:
-        """The least that a typed call from JSON to JSON can cost with Pydantic: validate, run, serialise."""
+        """Make the cheapest typed call from JSON to JSON with Pydantic: validate, run, serialise."""
         adapter: TypeAdapter[dict[str, Any]] = TypeAdapter(self.arguments_type)
         validate, function, arguments = adapter.validate_json, self.function, self.arguments
 
@@ -160,7 +160,7 @@ NESTED = Workload(
     '"lines":[{"article":"card-40","quantity":500,"price":0.25},{"article":"gear-7","quantity":2,"price":18.5}],'
     '"priority":"high","labels":["press","export"],"discount":2.5,"gift":true,"remark":"Ring twice"}}',
     PlaceOrderArguments,
-    ("K-1815", "London", "125"),  # The deposit is not in the arguments: an error that repeats them is no answer.
+    ("K-1815", "London", "125"),  # the deposit is not in the arguments, so an error that repeats them fails
 )
 AWAITING = Workload("awaiting", add_later, ADD.arguments, AddArguments, ADD.expected)
 WORKLOADS = (ADD, NESTED, AWAITING)

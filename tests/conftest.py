@@ -26,9 +26,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--slow", action="store_true", help="run the long tests too")
-    parser.addoption("--kills", type=int, help="how often the crash tests kill a process, on each store")
-    parser.addoption("--update-golden", action="store_true", help="write the golden files anew instead of comparing")
+    parser.addoption("--slow", action="store_true", help="also run the long tests")
+    parser.addoption("--kills", type=int, help="number of processes that the crash tests kill, on each store")
+    parser.addoption("--update-golden", action="store_true", help="rewrite the golden files instead of comparing them")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -66,8 +66,8 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, Any], None]:
 
 
 def without(what: str, why: Unavailable) -> NoReturn:
-    """Skip what needs a server that cannot be had; where `CI` is set nothing may be left out, and it fails."""
-    reason = f"{what} cannot be had: {why}"
+    """Skip a test whose server is not available. If `CI` is set, the test fails instead."""
+    reason = f"{what} is not available: {why}"
     if os.environ.get("CI", "") in {"", "0", "false"}:
         pytest.skip(reason)
     pytest.fail(reason, pytrace=False)
@@ -75,7 +75,7 @@ def without(what: str, why: Unavailable) -> NoReturn:
 
 @pytest.fixture(scope="session")
 def own_postgres() -> Iterator[OwnPostgres]:
-    """A PostgreSQL server that a test may stop and start. It runs again before the next test uses it."""
+    """A PostgreSQL server that a test may stop and start. It is started again before the next test uses it."""
     with ExitStack() as stack:
         try:
             server = stack.enter_context(postgres_server())
@@ -86,7 +86,7 @@ def own_postgres() -> Iterator[OwnPostgres]:
 
 @pytest.fixture(scope="session")
 def postgres(request: pytest.FixtureRequest) -> Postgres:
-    """A PostgreSQL server, started when the first test asks: that of `CALLBOARD_TEST_POSTGRES`, or one of our own."""
+    """The PostgreSQL server in `CALLBOARD_TEST_POSTGRES`, or a new one that starts when the first test needs it."""
     if url := os.environ.get("CALLBOARD_TEST_POSTGRES"):
         return Postgres(url)
     return request.getfixturevalue("own_postgres")
@@ -99,12 +99,12 @@ def postgres_url(postgres: Postgres) -> Iterator[str]:
         yield url
 
 
-# Stores in which there is nothing yet
+# Empty stores
 
 
 @pytest.fixture(scope="session")
 def common_database(postgres: Postgres) -> Iterator[str]:
-    """One database for all tests that empty it: making one and its tables takes longer than most of them."""
+    """One database for all tests that empty it: creating a database and its tables takes longer than most tests."""
     with postgres.database() as url:
         yield url
 
@@ -121,7 +121,7 @@ def emptied_database(common_database: str) -> str:
 
 @pytest.fixture(scope="session")
 def empty_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A SQLite file with tables and nothing in them."""
+    """A SQLite file with empty tables."""
     path = tmp_path_factory.mktemp("empty") / "callboard.db"
 
     async def make() -> None:
@@ -135,7 +135,7 @@ def empty_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def sqlite_url(empty_file: Path, tmp_path: Path) -> str:
-    """The address of a SQLite file in which there is nothing yet."""
+    """The address of an empty SQLite store."""
     shutil.copy(empty_file, tmp_path / "callboard.db")
     return f"sqlite:///{tmp_path / 'callboard.db'}"
 

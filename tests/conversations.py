@@ -1,4 +1,4 @@
-"""Long conversations, made of one turn that was held: its rows, entries and events are written again with other ids."""
+"""Long conversations, made from one real turn: its rows, entries and events are written again with other ids."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,13 +9,13 @@ from callboard.storage.change import Change, ExecutionWrite, TurnWrite
 from callboard.storage.rows import ExecutionRow, InputRow, TurnRow
 
 AT_ONCE = 100
-"""How many turns are written in one transaction."""
+"""Turns that are written in one transaction."""
 
 
 async def repeat_turn(store: str, session_id: str, turns: int) -> None:
-    """Lengthen a conversation of one turn to so many, as if each had been held. No process may have it open."""
+    """Repeat the only turn of a conversation until it has `turns` turns. No process may have the session open."""
     opened = open_store(store)
-    await opened.open(lambda woken: None)
+    await opened.open(lambda session_id: None)
     try:
         entries = await opened.transcript(session_id)
         inputs = [entry.id for entry in map(decode_entry, entries) if isinstance(entry, Input)]
@@ -30,14 +30,14 @@ async def repeat_turn(store: str, session_id: str, turns: int) -> None:
         )
         for start in range(2, turns + 1, AT_ONCE):
             numbers = range(start, min(start + AT_ONCE, turns + 1))
-            for done in await opened.commit([first.again(session_id, number) for number in numbers]):
+            for done in await opened.commit([first.copy(session_id, number) for number in numbers]):
                 assert isinstance(done, int), done
     finally:
         await opened.close()
 
 
 class _Turn:
-    """All that is stored of one turn."""
+    """Everything that is stored of one turn."""
 
     def __init__(
         self,
@@ -51,8 +51,8 @@ class _Turn:
         ids = {each for row in calls for each in (row.id, row.call_id)}
         self._ids = ids | {row.id for row in inputs} | {turn.turn_id}
 
-    def again(self, session_id: str, number: int) -> Change:
-        """The same turn as the one of another number."""
+    def copy(self, session_id: str, number: int) -> Change:
+        """Copy the turn under another number."""
         turn = replace(self._turn, turn_id=f"{self._turn.turn_id}_{number}", number=number)
         calls = (replace(row, id=f"{row.id}_{number}", call_id=f"{row.call_id}_{number}") for row in self._calls)
         return Change(

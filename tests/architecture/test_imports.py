@@ -1,4 +1,4 @@
-"""The core stays light, and imports stand at the top of files except where they are named here."""
+"""The core loads few packages, and imports are at the top of files, except those that are listed here."""
 
 import ast
 import subprocess
@@ -65,7 +65,7 @@ def test_only_the_runtime_and_testing_name_adapters_in_strings() -> None:
 
 
 def loaded_by(statement: str) -> set[str]:
-    """The top-level packages outside of the standard library that a statement loads, in a fresh process."""
+    """Return the top-level packages outside the standard library that a statement loads in a new process."""
     code = f"{statement}\nimport sys; print(*{{name.partition('.')[0] for name in sys.modules}})"
     done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
     base = subprocess.run(

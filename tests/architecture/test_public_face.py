@@ -62,13 +62,13 @@ def test_the_public_names_are_these() -> None:
     assert set(dir(callboard)) == NAMES | {"__version__"}
 
 
-def test_every_public_name_can_be_had() -> None:
+def test_every_public_name_can_be_imported() -> None:
     for name in callboard.__all__:
         assert getattr(callboard, name).__name__ == name
 
 
 def error_classes() -> set[str]:
-    """The names of all subclasses of `CallboardError` in the package."""
+    """Return the names of all subclasses of `CallboardError` in the package."""
     bases: dict[str, set[str]] = {}
     for path in (ROOT / "src").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):

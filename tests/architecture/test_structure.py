@@ -1,4 +1,4 @@
-"""The structure of the source: no import cycle, files of a size that can be read at once."""
+"""The structure of the source: no import cycles, and files of a bounded size."""
 
 import ast
 import statistics
@@ -18,7 +18,7 @@ def modules() -> dict[str, Path]:
 
 
 def imports_of(name: str, path: Path, known: dict[str, Path]) -> set[str]:
-    """The modules that a module imports: at the top, inside functions, and for type checkers only."""
+    """Return the modules that a module imports: at the top, inside functions, and for type checkers only."""
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
@@ -31,7 +31,7 @@ def imports_of(name: str, path: Path, known: dict[str, Path]) -> set[str]:
     return (found & known.keys()) - {name}
 
 
-def test_there_is_no_import_cycle_also_not_for_type_checkers() -> None:
+def test_there_is_no_import_cycle_including_type_checking_imports() -> None:
     known = modules()
     graph = {name: imports_of(name, path, known) for name, path in known.items()}
     lazy = graph.pop("callboard")  # the public face loads its names when they are used
@@ -42,7 +42,7 @@ def test_there_is_no_import_cycle_also_not_for_type_checkers() -> None:
         raise AssertionError(f"an import cycle: {' → '.join(error.args[1])}") from None
 
 
-def test_files_are_of_a_size_that_can_be_read_at_once() -> None:
+def test_files_and_their_median_size_are_bounded() -> None:
     lines = {name: len(path.read_text().splitlines()) for name, path in modules().items()}
     assert {name: count for name, count in lines.items() if count > MAX_LINES} == {}
     own = [lines[name] for name, path in modules().items() if path.name != "__init__.py"]

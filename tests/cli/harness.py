@@ -1,4 +1,4 @@
-"""Run the command line, and servers beside it: in this process, or in a new one."""
+"""Run the command line, and servers beside it, in this process or in a new one."""
 
 import asyncio
 import os
@@ -34,6 +34,17 @@ class Done(NamedTuple):
     err: str
 
 
+def run_here(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Done:
+    """Run a command in this process. Its standard error has neither a traceback nor control codes."""
+    monkeypatch.setattr(sys, "argv", ["callboard", *arguments])
+    capsys.readouterr()
+    code = app.run()
+    out, err = capsys.readouterr()
+    assert "Traceback" not in err
+    assert "\x1b" not in err
+    return Done(int(code), out, err)
+
+
 class Command:
     """Runs commands in this process, on one store."""
 
@@ -44,40 +55,71 @@ class Command:
         monkeypatch.setenv("COLUMNS", "200")
 
     def __call__(self, *arguments: str) -> Done:
-        self._monkeypatch.setattr(sys, "argv", ["callboard", *arguments])
-        self._capsys.readouterr()
-        code = app.run()
-        out, err = self._capsys.readouterr()
-        assert "Traceback" not in err
-        assert "\x1b" not in out + err
-        return Done(int(code), out, err)
+        done = run_here(self._capsys, self._monkeypatch, *arguments)
+        assert "\x1b" not in done.out
+        return done
 
 
 class Process:
-    """A process whose output is read. Its input ends with `end`, or at the end of the `with` block."""
+    """A process whose output is read. Its input ends with `end`, or at the end of the `with` block.
 
-    def __init__(self, *arguments: str, script: str | None = None, columns: int = 0, **environment: str) -> None:
+    `terminal` is the stream that is a terminal, if any: `out`, or `err`, which is then the input too.
+    """
+
+    def __init__(
+        self,
+        *arguments: str,
+        script: str | None = None,
+        terminal: str | None = None,
+        columns: int = 100,
+        folder: Path = HERE,
+        **environment: str,
+    ) -> None:
         given = {**os.environ, "PYTHONUTF8": "1", "TERM": "xterm-256color", **environment}
         for name in ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES", "CALLBOARD_STORE"):
             given.pop(name, None)
-        reading, writing = os.openpty() if columns else os.pipe()
-        if columns:
-            termios.tcsetwinsize(reading, (40, columns))
-        theirs, self._input = os.pipe()
-        errors, erring = os.pipe()
+        ends = {stream: os.openpty() if stream == terminal else os.pipe() for stream in ("out", "err")}
+        if terminal is not None:
+            termios.tcsetwinsize(ends[terminal][0], (40, columns))
+        self._open = {stream: reading for stream, (reading, _) in ends.items()}
+        out, err = ends["out"][1], ends["err"][1]
+        stdin, self._input = os.pipe()
         self._process = forked.start(
-            *arguments, script=script, stdin=theirs, stdout=writing, stderr=erring, cwd=HERE, env=given
+            *arguments,
+            script=script,
+            stdin=err if terminal == "err" else stdin,
+            stdout=out,
+            stderr=err,
+            cwd=folder,
+            env=given,
+            terminal=terminal == "err",
+            anew="PYTHONIOENCODING" in environment,
         )
-        for end in (theirs, writing, erring):
+        for end in (stdin, out, err):
             os.close(end)
-        self._open = {"out": reading, "err": errors}
         self._got = {"out": b"", "err": b""}
+
+    @property
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
 
     def until(self, text: str, stream: str = "out") -> str:
         """Wait for a text in a stream, and return everything read so far."""
-        self._take(lambda: text.encode() in self._got[stream])
-        assert text.encode() in self._got[stream], f"{text!r} did not come: {self._got}"
-        return self._got[stream].decode()
+        return self.wait_for(lambda got: text in got, stream, repr(text))
+
+    def wait_for(self, condition: Callable[[str], bool], stream: str, wanted: str = "the condition") -> str:
+        """Wait until the text of a stream satisfies a condition, and return it."""
+
+        def got() -> str:
+            return self._got[stream].decode(errors="replace")
+
+        self._take(lambda: condition(got()))
+        assert condition(got()), f"{wanted} did not come: {self._got}"
+        return got()
+
+    def press(self, key: bytes) -> None:
+        """Press a key on the terminal."""
+        os.write(self._open["err"], key)
 
     def interrupt(self) -> None:
         self._process.send_signal(signal.SIGINT)
@@ -97,6 +139,7 @@ class Process:
         code = self._process.wait(PATIENCE)
         out, err = (self._got[name].decode().replace("\r\n", "\n") for name in ("out", "err"))
         assert "Traceback" not in err
+        assert "Exception ignored" not in err
         return Done(code, out, err)
 
     def __enter__(self) -> Self:
@@ -122,16 +165,17 @@ class Process:
             for name in [name for name, end in self._open.items() if end in ready]:
                 try:
                     data = os.read(self._open[name], 65536)
-                except OSError:  # how a terminal reports that the other side is closed
+                except OSError:  # a terminal whose other side is closed
                     data = b""
                 self._got[name] += data
                 if not data:
                     self.close(name)
 
 
-def callboard(url: str, *arguments: str, columns: int = 0, **environment: str) -> Process:
+def callboard(url: str, *arguments: str, columns: int | None = None, **environment: str) -> Process:
     """Start a command in a new process, with pipes, or with a terminal of `columns` as output."""
-    return Process(*arguments, "--store", url, columns=columns, **environment)
+    terminal = None if columns is None else "out"
+    return Process(*arguments, "--store", url, terminal=terminal, columns=columns or 0, folder=HERE, **environment)
 
 
 def server(url: str, *names: str) -> Process:
@@ -141,8 +185,8 @@ def server(url: str, *names: str) -> Process:
     return process
 
 
-def left_behind(url: str, *names: str) -> None:
-    """Call tools in the session s1 of ann in a runtime, and close it. Requests stay open."""
+def call_and_close(url: str, *names: str) -> None:
+    """Call tools in the session s1 of ann in a runtime, and close the runtime. Requests stay open."""
 
     async def work() -> None:
         async with Runtime(sample_server.registry, store=url) as runtime:
@@ -154,7 +198,7 @@ def left_behind(url: str, *names: str) -> None:
 def stored(url: str, work: Callable[[Store], Awaitable[T]]) -> T:
     """Use the store directly, as another process would."""
 
-    async def visit() -> T:
+    async def run() -> T:
         store = open_store(url)
         await store.open(lambda _: None)
         try:
@@ -162,7 +206,7 @@ def stored(url: str, work: Callable[[Store], Awaitable[T]]) -> T:
         finally:
             await store.close()
 
-    return asyncio.run(visit())
+    return asyncio.run(run())
 
 
 def post(url: str, *events: bytes, session_id: str = "s1") -> None:

@@ -26,13 +26,13 @@ class Choice(BaseModel):
 
 
 @tool(namespace="sample", mode="human")
-async def pay(amount: Annotated[int, "How much"], to: Annotated[str, "Whom"] = "bob") -> str:
+async def pay(amount: Annotated[int, "How much"], to: Annotated[str, "Recipient"] = "bob") -> str:
     """Make a payment."""
     return f"paid {amount} to {to}"
 
 
 @tool(namespace="sample", mode="human", answer=Choice, expires=3600)
-async def choose(question: Annotated[str, "What is asked"]) -> Choice:
+async def choose(question: Annotated[str, "The question"]) -> Choice:
     """Have a person choose."""
     raise NotImplementedError
 
@@ -50,14 +50,14 @@ async def send(
 
 @tool(namespace="sample", mode="background", logout="cancel_on_logout")
 async def sweep(ctx: ToolContext) -> None:
-    """Sweep for ever."""
+    """Sweep without an end."""
     await ctx.progress("sweeping", 0.5, "the hall")
     await asyncio.Event().wait()
 
 
 @tool(namespace="sample", mode="background")
 async def write(ctx: ToolContext) -> None:
-    """Write for ever."""
+    """Write without an end."""
     await ctx.progress("writing")
     await asyncio.Event().wait()
 

@@ -5,17 +5,16 @@ import json
 import os
 import re
 import select
-import sys
 import termios
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
 import pytest
 from pydantic_core import to_json
 
-from callboard import Event
-from callboard.cli import app
+from callboard import Event, OpenRequest
 from callboard.cli.commands.demo import Tour
 from callboard.cli.terminal.keyboard import LineEditor
 from callboard.cli.terminal.request_form import RequestForm
@@ -23,8 +22,9 @@ from callboard.cli.terminal.screen import line_of
 from callboard.demo.tools import Delivery
 from callboard.events.event import encode_event
 from callboard.sessions.answers import Approval
+from callboard.types import RequestPurpose
 from tests import forked
-from tests.cli.harness import PATIENCE, Done
+from tests.cli.harness import PATIENCE, Done, run_here
 
 APPROVAL = Approval.model_json_schema()
 DELIVERY = Delivery.model_json_schema()
@@ -36,12 +36,9 @@ def demo(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.delenv(name)
 
     def run(*arguments: str) -> Done:
-        monkeypatch.setattr(sys, "argv", ["callboard", "demo", *arguments])
-        code = app.run()
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        assert "\x1b" not in out + err
-        return Done(int(code), out, err)
+        done = run_here(capsys, monkeypatch, "demo", *arguments)
+        assert "\x1b" not in done.out
+        return done
 
     return run
 
@@ -103,7 +100,7 @@ def test_c6_the_conversation_is_kept_where_a_store_is_named(demo: Any, tmp_path:
         (("--pace", "nan"), 2, "--pace must be a number of seconds"),
     ],
 )
-def test_c6_what_is_missing_is_one_error_line(demo: Any, arguments: tuple[str, ...], code: int, said: str) -> None:
+def test_c6_an_error_is_one_line(demo: Any, arguments: tuple[str, ...], code: int, said: str) -> None:
     done = demo("--script", *arguments)
     assert (done.code, done.out) == (code, "")
     [line] = done.err.splitlines()
@@ -221,8 +218,8 @@ def test_m3_you_approve_edit_and_refuse_in_the_chat() -> None:
         terminal.until("send_payment: approve?")
         terminal.type("n\r")
         terminal.until("reason (Enter for none)")
-        terminal.type("never heard of him\r")
-        terminal.until("The reason: never heard of him.")
+        terminal.type("unknown recipient\r")
+        terminal.until("The reason: unknown recipient.")
         terminal.type("quit\r")
         assert terminal.end() == 0
 
@@ -281,8 +278,25 @@ def test_keys_make_a_line(keys: list[str], expected: str) -> None:
     assert [done for key in keys if (done := line.press(key)) is not None][-1] == expected
 
 
+def request(
+    tool: str, payload: Any, schema: dict[str, Any], purpose: RequestPurpose = RequestPurpose.QUESTION
+) -> OpenRequest:
+    return OpenRequest(
+        id="r1",
+        execution_id="x1",
+        kind="human_request",
+        purpose=purpose,
+        tool=tool,
+        payload=payload,
+        answer_schema=schema,
+        arguments_hash="0" * 64,
+        created_at=datetime.now(UTC),
+        expires_at=None,
+    )
+
+
 def test_a_started_form_can_be_left_open() -> None:
-    form = RequestForm("r1", "x1", "ask_delivery", {"parcel": "lamp"}, DELIVERY, "question")
+    form = RequestForm(request("ask_delivery", {"parcel": "lamp"}, DELIVERY))
     assert not form.accepts("y")
     assert form.accepts("a")
     assert form.enter("a") is None
@@ -300,7 +314,7 @@ def test_a_failed_turn_is_a_line() -> None:
 
 
 def test_arguments_that_are_not_json_answer_nothing() -> None:
-    form = RequestForm("r1", "x1", "send_payment", {"amount": 1}, APPROVAL, "approval")
+    form = RequestForm(request("send_payment", {"amount": 1}, APPROVAL, RequestPurpose.APPROVAL))
     assert form.enter("e") is None
     assert form.prompt.initial == '{"amount": 1}'
     assert form.enter("{") is None
@@ -318,7 +332,7 @@ def test_arguments_that_are_not_json_answer_nothing() -> None:
 
 
 def test_an_answer_that_is_not_an_object_is_typed_as_json() -> None:
-    form = RequestForm("r1", "x1", "count", {}, {"type": "integer"}, "question")
+    form = RequestForm(request("count", {}, {"type": "integer"}))
     assert form.enter("a") is None
     answer = form.enter("3")
     assert answer is not None

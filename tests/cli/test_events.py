@@ -26,12 +26,12 @@ from tests.servers import OwnPostgres
 NOON = 1_800_014_400.25  # 2027-01-15, 12:00:00.250 in UTC
 
 
-def noted(kind: str, data: dict[str, Any], at: float = NOON) -> bytes:
+def encoded(kind: str, data: dict[str, Any], at: float = NOON) -> bytes:
     return encode_event(kind, at, to_json(data))
 
 
 def notices(first: int, last: int) -> list[bytes]:
-    return [noted("system_notice", {"message": f"notice {number}"}) for number in range(first, last + 1)]
+    return [encoded("system_notice", {"message": f"notice {number}"}) for number in range(first, last + 1)]
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 # A line per event
 
 TOOL = {"execution_id": "x1", "call_id": "c1", "tool": "build"}
-ASKED = {"request_id": "r1", "execution_id": "x1", "call_id": "c1", "tool": "pay"}
+REQUEST = {"request_id": "r1", "execution_id": "x1", "call_id": "c1", "tool": "pay"}
 AWAY = {"category": "transient", "message": "The service is away."}
 
 SHOWN: list[tuple[str, dict[str, Any], str]] = [
@@ -84,10 +84,10 @@ SHOWN: list[tuple[str, dict[str, Any], str]] = [
         {**TOOL, "status": "cancelled", "error": {"category": "cancelled", "message": "It was cancelled."}},
         "build cancelled: It was cancelled [x1]",
     ),
-    ("human_request", {**ASKED, "payload": {"amount": 5}, "expires_at": None}, 'pay {"amount": 5} [r1]'),
+    ("human_request", {**REQUEST, "payload": {"amount": 5}, "expires_at": None}, 'pay {"amount": 5} [r1]'),
     (
         "human_request",
-        {**ASKED, "payload": 5, "expires_at": "2027-01-17T12:00:00.250Z"},
+        {**REQUEST, "payload": 5, "expires_at": "2027-01-17T12:00:00.250Z"},
         "pay 5 (expires after 2 d) [r1]",
     ),
     ("human_answer", {"request_id": "r1", "answer": {"approved": True}}, "approved [r1]"),
@@ -105,7 +105,7 @@ SHOWN: list[tuple[str, dict[str, Any], str]] = [
     ),
     (
         "wallet_tx_request",
-        {**ASKED, "to": "0xb0b", "value": "10", "data": "0x", "description": "Rent"},
+        {**REQUEST, "to": "0xb0b", "value": "10", "data": "0x", "description": "Rent"},
         "pay 10 wei to 0xb0b: Rent [r1]",
     ),
     (
@@ -145,15 +145,15 @@ SHOWN: list[tuple[str, dict[str, Any], str]] = [
     ("tool_validating", {**TOOL, "tool": 5}, json.dumps({**TOOL, "tool": 5})),
     (
         "human_request",
-        {**ASKED, "payload": 1, "expires_at": "soon"},
-        json.dumps({**ASKED, "payload": 1, "expires_at": "soon"}),
+        {**REQUEST, "payload": 1, "expires_at": "soon"},
+        json.dumps({**REQUEST, "payload": 1, "expires_at": "soon"}),
     ),
 ]
 
 
 def test_o3_every_event_has_a_summary(run: Command, url: str, tokyo: None) -> None:
     assert {kind for kind, *_ in SHOWN} >= set(EventKind)
-    post(url, *(noted(kind, data) for kind, data, _ in SHOWN))
+    post(url, *(encoded(kind, data) for kind, data, _ in SHOWN))
     done = run("events", "s1")
     assert (done.code, done.err) == (0, "")
     assert done.out.splitlines() == [
@@ -162,7 +162,7 @@ def test_o3_every_event_has_a_summary(run: Command, url: str, tokyo: None) -> No
 
 
 def test_o3_long_values_are_shortened(run: Command, url: str) -> None:
-    post(url, noted("tool_partial", {**TOOL, "value": "x" * 10_000}))
+    post(url, encoded("tool_partial", {**TOOL, "value": "x" * 10_000}))
     [line] = run("events", "s1").out.splitlines()
     assert len(line) < 500
 
@@ -173,7 +173,7 @@ def test_o3_every_known_kind_has_its_colour() -> None:
 
 def test_o3_on_a_terminal_events_are_coloured_and_grouped_by_day(url: str) -> None:
     refused = {"request_id": "r1", "answer": {"approved": False}}
-    post(url, noted("system_notice", {"message": "one"}), noted("human_answer", refused, NOON + 86_400))
+    post(url, encoded("system_notice", {"message": "one"}), encoded("human_answer", refused, NOON + 86_400))
     with callboard(url, "events", "s1", columns=100, TZ="JST-9") as command:
         done = command.end()
     assert "\x1b[33msystem_notice     " in done.out
@@ -264,7 +264,7 @@ def test_o3_events_that_cannot_be_shown(run: Command, url: str, arguments: list[
 # Following
 
 
-def test_o3_following_shows_what_another_process_posts(shared: str) -> None:
+def test_o3_following_shows_events_of_another_process(shared: str) -> None:
     post(shared, *notices(1, 2))
     with callboard(shared, "events", "s1", "--after", "1", "--follow", "--json") as command:
         command.until("notice 2")
@@ -315,7 +315,7 @@ def test_o3_following_a_session_that_is_removed_ends(shared: str) -> None:
     assert (done.code, done.err) == (Exit.NOT_FOUND, "error: The session 's1' was removed.\n")
 
 
-def test_o3_a_reader_that_leaves_ends_the_events_quietly(url: str) -> None:
+def test_o3_closing_the_output_ends_the_events_without_an_error(url: str) -> None:
     post(url, *notices(1, 20_000))
     with callboard(url, "events", "s1", "--json") as command:
         command.until("notice 1")
@@ -325,12 +325,11 @@ def test_o3_a_reader_that_leaves_ends_the_events_quietly(url: str) -> None:
 
 
 async def _lagging(show: list[int]) -> BoardReader:
-    """A reader whose next events were removed."""
+    """Make a reader whose next events were removed."""
     store: Store = MemoryStore()
-    row = session_row("s1")
-    await store.commit([Change("s1", session=row, events=notices(1, 5))])
+    await store.commit([Change("s1", session=session_row("s1"), events=notices(1, 5))])
     await store.trim("s1", keep=2, before=0.0)
-    return BoardReader(store, row, 1, lambda event: show.append(event.seq))
+    return BoardReader(store, "s1", 1, lambda event: show.append(event.seq))
 
 
 def test_o3_events_removed_before_reading_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
@@ -344,17 +343,17 @@ def test_o3_events_removed_before_reading_are_reported(capsys: pytest.CaptureFix
     assert capsys.readouterr().err == "The events from 2 to 3 were removed before they were read.\n"
 
 
-def test_o3_an_empty_board_is_not_a_removed_one() -> None:
+def test_o3_an_empty_board_is_not_a_removed_session() -> None:
     async def look() -> None:
         store: Store = MemoryStore()
         await store.commit([Change("s1", session=session_row("s1"))])
-        await BoardReader(store, session_row("s1"), 0, lambda _: None).catch_up()
+        await BoardReader(store, "s1", 0, lambda _: None).catch_up()
         with pytest.raises(SessionNotFound):
-            await BoardReader(store, session_row("s2"), 0, lambda _: None).catch_up()
+            await BoardReader(store, "s2", 0, lambda _: None).catch_up()
 
     asyncio.run(look())
 
 
 def test_o3_a_summary_has_the_related_id() -> None:
-    entry = summarise(Event(1, noted("tool_result", {**TOOL, "status": "succeeded", "value": None})))
+    entry = summarise(Event(1, encoded("tool_result", {**TOOL, "status": "succeeded", "value": None})))
     assert (entry.subject, entry.status, entry.text, entry.related_id) == ("build", "succeeded", "null", "x1")

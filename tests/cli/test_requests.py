@@ -14,7 +14,7 @@ from callboard.cli.process import Exit
 from callboard.storage.rows import RequestRow
 from callboard.testing.store_rows import add, create, request_row
 from tests.cli import sample_server
-from tests.cli.harness import HERE, Command, callboard, left_behind, post, server, stored
+from tests.cli.harness import HERE, Command, call_and_close, callboard, post, server, stored
 
 
 @pytest.fixture
@@ -42,29 +42,29 @@ def store_request(url: str, row: RequestRow) -> None:
     stored(url, lambda store: store.commit([create("s1"), add(row)]))
 
 
-def asked(url: str) -> str:
-    """The id of the only request."""
+def request_id(url: str) -> str:
+    """Return the id of the only request."""
     [row] = requests(url)
     return row.id
 
 
-def carried_on(url: str) -> Outcome:
-    """The outcome of the one waiting call, in a runtime that is started now."""
+def continued(url: str) -> Outcome:
+    """Return the outcome of the only waiting call, in a runtime that is started now."""
     [row] = requests(url)
 
-    async def go_on() -> Outcome:
+    async def work() -> Outcome:
         async with Runtime(sample_server.registry, store=url) as runtime:
             session = await sample_server.open_session(runtime)
             return await session.result(row.execution_id, timeout=20)
 
-    return asyncio.run(go_on())
+    return asyncio.run(work())
 
 
 # Listing
 
 
 def test_o3_open_requests_are_listed_oldest_first(run: Command, url: str) -> None:
-    left_behind(url, "pay", "choose")
+    call_and_close(url, "pay", "choose")
     done = run("requests", "list")
     assert (done.code, done.err) == (0, "")
     header, *rows = done.out.splitlines()
@@ -75,7 +75,7 @@ def test_o3_open_requests_are_listed_oldest_first(run: Command, url: str) -> Non
 
 
 def test_o3_requests_are_filtered_and_printed_as_json(run: Command, url: str) -> None:
-    left_behind(url, "pay")
+    call_and_close(url, "pay")
     post(url, session_id="s2")
     [shown] = json.loads(run("requests", "list", "--json", "--session", "s1", "--user", "ann").out)
     [row] = requests(url)
@@ -89,8 +89,8 @@ def test_o3_requests_are_filtered_and_printed_as_json(run: Command, url: str) ->
 
 
 def test_o3_closed_requests_are_listed_with_all(run: Command, url: str) -> None:
-    left_behind(url, "pay")
-    assert run("requests", "answer", asked(url), "--reject", "--reason", "No.").code == 0
+    call_and_close(url, "pay")
+    assert run("requests", "answer", request_id(url), "--reject", "--reason", "No.").code == 0
     assert run("requests", "list").out == "No open requests.\n"
     row = run("requests", "list", "--all").out.splitlines()[1]
     assert re.search(r'  refused +\d+ s +\{"amount": 5\} +\{"approved": false, "reason": "No."\}$', row)
@@ -106,7 +106,7 @@ def test_o3_an_expired_request_is_not_open(run: Command, url: str) -> None:
 
 
 def test_o3_on_a_terminal_the_list_says_how_to_answer(url: str) -> None:
-    left_behind(url, "pay")
+    call_and_close(url, "pay")
     with callboard(url, "requests", "list", columns=80) as command:
         shown = re.sub(r"\x1b\[[\d;]*m", "", command.end().out)
     assert re.search(r'^r\w+ +s1 +ann +pay +open +\d+ s +\{"amount": 5\} *$', shown, re.MULTILINE)
@@ -118,7 +118,7 @@ def test_o3_on_a_terminal_the_list_says_how_to_answer(url: str) -> None:
 
 def test_m3_an_answer_from_another_process_completes_the_call(shared: str) -> None:
     with server(shared, "pay") as running:
-        with callboard(shared, "requests", "answer", asked(shared), "--approve") as command:
+        with callboard(shared, "requests", "answer", request_id(shared), "--approve") as command:
             done = command.end()
         running.until("pay succeeded paid 5 to bob")
     assert (done.code, re.sub(r"event \d+", "event N", done.out)) == (0, "pay is answered in session s1, as event N.\n")
@@ -129,7 +129,7 @@ def test_m3_an_answer_continues_in_a_server_that_loaded_the_request(shared: str)
     with server(shared, "pay") as earlier:
         assert earlier.end().code == 0
     with server(shared) as running:
-        with callboard(shared, "requests", "answer", asked(shared), "--approve", "--json") as command:
+        with callboard(shared, "requests", "answer", request_id(shared), "--approve", "--json") as command:
             done = command.end()
         running.until("pay succeeded paid 5 to bob")
     assert json.loads(done.out)["goes_on"] is True
@@ -150,35 +150,35 @@ def test_m3_an_answer_without_a_process_waits_for_the_next_one(run: Command, url
             running.kill()
         else:
             assert running.end().code == 0
-    done = run("requests", "answer", asked(url), "--approve", "--arguments", '{"amount": 7, "to": "eve"}')
+    done = run("requests", "answer", request_id(url), "--approve", "--arguments", '{"amount": 7, "to": "eve"}')
     assert (done.code, done.out[:15]) == (0, "pay is answered")
     assert "No process is waiting for it; the call continues when a runtime is started on this store.\n" in done.err
-    assert carried_on(url).value == "paid 7 to eve"
+    assert continued(url).value == "paid 7 to eve"
 
 
 def test_m3_a_refused_call_never_runs_and_the_model_learns_why(shared: str, run: Command) -> None:
     with server(shared, "pay") as running:
-        done = run("requests", "answer", asked(shared), "--reject", "--reason", "Too much.", "--store", shared)
+        done = run("requests", "answer", request_id(shared), "--reject", "--reason", "Too much.", "--store", shared)
         running.until("pay failed A person refused this call; it did not run. The reason: Too much.")
     assert (done.code, done.out[:14]) == (0, "pay is refused")
     assert "The call ends in " in done.err
 
 
 def test_m3_an_answer_to_other_arguments_is_refused(run: Command, url: str) -> None:
-    left_behind(url, "pay")
+    call_and_close(url, "pay")
     [shown] = json.loads(run("requests", "list", "--json").out)
-    refused = run("requests", "answer", asked(url), "--approve", "--arguments-hash", "0" * 64)
+    refused = run("requests", "answer", request_id(url), "--approve", "--arguments-hash", "0" * 64)
     assert (refused.code, refused.out) == (1, "")
     assert "other arguments" in refused.err
     assert [row.status for row in requests(url)] == ["open"]
-    done = run("requests", "answer", asked(url), "--approve", "--arguments-hash", shown["arguments_hash"])
+    done = run("requests", "answer", request_id(url), "--approve", "--arguments-hash", shown["arguments_hash"])
     assert done.code == 0
-    assert carried_on(url).value == "paid 5 to bob"
+    assert continued(url).value == "paid 5 to bob"
 
 
 def test_m3_a_typed_answer_is_the_result(run: Command, url: str) -> None:
-    left_behind(url, "choose")
-    done = run("requests", "answer", asked(url), '{"colour": "red", "amount": 4}', "--json")
+    call_and_close(url, "choose")
+    done = run("requests", "answer", request_id(url), '{"colour": "red", "amount": 4}', "--json")
     [row] = requests(url)
     assert (done.code, done.err) == (0, "")
     assert json.loads(done.out) == {
@@ -191,33 +191,33 @@ def test_m3_a_typed_answer_is_the_result(run: Command, url: str) -> None:
         "held_by": None,
         "goes_on": False,
     }
-    assert carried_on(url).value == {"colour": "red", "amount": 4}
+    assert continued(url).value == {"colour": "red", "amount": 4}
 
 
 def test_m3_a_wallet_request_is_answered(run: Command, url: str) -> None:
-    left_behind(url, "send")
-    refused = run("requests", "answer", asked(url), "--approve")
+    call_and_close(url, "send")
+    refused = run("requests", "answer", request_id(url), "--approve")
     assert (refused.code, refused.out) == (Exit.INVALID, "")
     assert 'such as: {"status": "confirmed"' in refused.err
-    assert run("requests", "answer", asked(url), '{"status": "done"}').code == Exit.INVALID
-    assert run("requests", "answer", asked(url), '{"status": "confirmed", "transaction_hash": "0xabc"}').code == 0
-    value = carried_on(url).value
+    assert run("requests", "answer", request_id(url), '{"status": "done"}').code == Exit.INVALID
+    assert run("requests", "answer", request_id(url), '{"status": "confirmed", "transaction_hash": "0xabc"}').code == 0
+    value = continued(url).value
     assert (value["status"], value["transaction_hash"]) == ("confirmed", "0xabc")
 
 
 def test_m3_a_wallet_rejects(run: Command, url: str) -> None:
-    left_behind(url, "send")
-    assert run("requests", "answer", asked(url), "--reject", "--reason", "No gas.").code == 0
+    call_and_close(url, "send")
+    assert run("requests", "answer", request_id(url), "--reject", "--reason", "No gas.").code == 0
     event = json.loads(run("events", "s1", "--last", "1", "--json").out)
     assert event["kind"] == "wallet_tx_response"
     assert (event["data"]["status"], event["data"]["detail"]) == ("rejected", "No gas.")
 
 
 def test_m3_an_answer_is_not_a_login(run: Command, url: str) -> None:
-    left_behind(url, "pay")
+    call_and_close(url, "pay")
     assert run("sessions", "close", "s1").code == 0
     before = stored(url, lambda store: store.session("s1"))
-    assert run("requests", "answer", asked(url), "--approve").code == 0
+    assert run("requests", "answer", request_id(url), "--approve").code == 0
     after = stored(url, lambda store: store.session("s1"))
     assert before is not None
     assert after is not None
@@ -232,8 +232,8 @@ def test_o3_an_answer_is_in_a_file_or_on_standard_input(
     document = b'{"colour": "blue", "amount": 2}'
     (tmp_path / "answer.json").write_bytes(document)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(document)))
-    left_behind(url, "choose")
-    assert run("requests", "answer", asked(url), given.format(tmp_path / "answer.json")).code == 0
+    call_and_close(url, "choose")
+    assert run("requests", "answer", request_id(url), given.format(tmp_path / "answer.json")).code == 0
     [row] = requests(url)
     assert json.loads(row.answer or b"") == {"colour": "blue", "amount": 2}
 
@@ -262,8 +262,8 @@ def test_o3_an_answer_is_in_a_file_or_on_standard_input(
 def test_o3_problems_of_an_answer_are_listed(
     run: Command, url: str, tool: str, answer: str, problems: list[str]
 ) -> None:
-    left_behind(url, tool)
-    done = run("requests", "answer", asked(url), answer)
+    call_and_close(url, tool)
+    done = run("requests", "answer", request_id(url), answer)
     assert (done.code, done.out) == (Exit.INVALID, "")
     first, *listed = done.err.splitlines()
     assert first == "error: the answer is not valid:"
@@ -275,25 +275,25 @@ def test_o3_problems_of_an_answer_are_listed(
 
 
 def test_m3_with_the_tools_an_answer_is_validated_by_their_types(run: Command, url: str) -> None:
-    left_behind(url, "choose")
+    call_and_close(url, "choose")
     odd = '{"colour": "red", "amount": 3}'  # allowed by the JSON schema
-    done = run("requests", "answer", asked(url), odd, "--tools", "sample_server:registry")
+    done = run("requests", "answer", request_id(url), odd, "--tools", "sample_server:registry")
     assert (done.code, done.out) == (Exit.INVALID, "")
     assert re.search(r"^  amount: .*it must be even", done.err, re.MULTILINE)
     assert requests(url)[0].status == "open"
 
 
 def test_m3_edited_arguments_are_validated_by_the_tool(run: Command, url: str) -> None:
-    left_behind(url, "pay")
+    call_and_close(url, "pay")
     edited = ("--approve", "--arguments", '{"amount": "lots"}')
-    done = run("requests", "answer", asked(url), *edited, "--tools", "sample_server:registry")
+    done = run("requests", "answer", request_id(url), *edited, "--tools", "sample_server:registry")
     assert (done.code, done.out) == (Exit.INVALID, "")
     assert re.search(r'^  amount: Input should be a valid integer.* Received: "lots"$', done.err, re.MULTILINE)
     assert requests(url)[0].status == "open"
     done = run(
         "requests",
         "answer",
-        asked(url),
+        request_id(url),
         "--approve",
         "--arguments",
         '{"amount": 6}',
@@ -301,22 +301,22 @@ def test_m3_edited_arguments_are_validated_by_the_tool(run: Command, url: str) -
         "sample_server:registry",
     )
     assert (done.code, "With --tools" in done.err) == (0, False)
-    assert carried_on(url).value == "paid 6 to bob"
+    assert continued(url).value == "paid 6 to bob"
 
 
 def test_m3_without_the_tools_edited_arguments_are_validated_when_the_call_runs(run: Command, url: str) -> None:
-    left_behind(url, "pay")
-    done = run("requests", "answer", asked(url), "--approve", "--arguments", '{"amount": "lots"}')
+    call_and_close(url, "pay")
+    done = run("requests", "answer", request_id(url), "--approve", "--arguments", '{"amount": "lots"}')
     assert done.code == 0
     assert "The new arguments are validated when the call runs. With --tools" in done.err
-    outcome = carried_on(url)
+    outcome = continued(url)
     assert outcome.error is not None
     assert outcome.error.category == "validation"
 
 
 def test_o3_a_question_cannot_be_rejected(run: Command, url: str) -> None:
-    left_behind(url, "choose")
-    done = run("requests", "answer", asked(url), "--reject")
+    call_and_close(url, "choose")
+    done = run("requests", "answer", request_id(url), "--reject")
     assert (done.code, done.out) == (Exit.INVALID, "")
     assert "The request of choose needs an answer, not an approval. Give it as JSON." in done.err
 
@@ -345,13 +345,13 @@ def test_o3_an_answer_does_not_start_the_toolsets(
     (tmp_path / "cli_held.py").write_text(TOOLSET)
     monkeypatch.syspath_prepend(str(HERE))
     monkeypatch.chdir(tmp_path)
-    left_behind(url, "pay")
-    assert run("requests", "answer", asked(url), "--approve", "--tools", "cli_held:registry").code == 0
+    call_and_close(url, "pay")
+    assert run("requests", "answer", request_id(url), "--approve", "--tools", "cli_held:registry").code == 0
 
 
 def test_o3_a_registry_without_the_tool_is_an_error(run: Command, url: str) -> None:
-    left_behind(url, "pay")
-    done = run("requests", "answer", asked(url), "--approve", "--tools", "callboard.toolkits.think:think")
+    call_and_close(url, "pay")
+    done = run("requests", "answer", request_id(url), "--approve", "--tools", "callboard.toolkits.think:think")
     assert (done.code, done.out) == (Exit.NOT_FOUND, "")
     assert "There is no tool 'pay'." in done.err
     assert requests(url)[0].status == "open"
@@ -372,7 +372,7 @@ def test_o3_a_closed_request_says_when_it_was_closed(
 ) -> None:
     row = request_row("r1", "s1", status=status, tool="add", answered_at=1_800_000_000.0)
     store_request(url, row)
-    monkeypatch.setattr("callboard.cli.commands.answer.time.time", lambda: 1_800_000_130.0)
+    monkeypatch.setattr("callboard.cli.commands.requests.time.time", lambda: 1_800_000_130.0)
     assert run("requests", "answer", "r1", "--approve") == (Exit.FAILED, "", f"error: {message}\n")
 
 

@@ -2,150 +2,45 @@
 
 import io
 import json
-import os
 import re
 import select
-import signal
 import sys
-import termios
-import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from callboard.cli import app
 from callboard.cli.process import Exit
-from tests import forked
+from tests.cli.harness import HERE, Done, Process, run_here
 
-HERE = Path(__file__).parent
-PATIENCE = 30.0
-
-
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-class Running:
-    """The command in a new process, with pipes, or with a terminal as standard error and input."""
-
-    def __init__(self, *arguments: str, terminal: bool = False, folder: Path = HERE, **environment: str) -> None:
-        given = {**os.environ, "PYTHONUTF8": "1", "TERM": "xterm", **environment}
-        for name in ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES"):
-            given.pop(name, None)
-        self._read = {"out": os.pipe(), "err": os.openpty() if terminal else os.pipe()}
-        if terminal:
-            termios.tcsetwinsize(self._read["err"][0], (30, 100))
-        out, err = self._read["out"][1], self._read["err"][1]
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        self.process = forked.start(
-            "tools",
-            "run",
-            *arguments,
-            stdin=err if terminal else nothing,
-            stdout=out,
-            stderr=err,
-            cwd=folder,
-            env=given,
-            terminal=terminal,
-            anew="PYTHONIOENCODING" in environment,
-        )
-        for end in (nothing, out, err):
-            os.close(end)
-        self._open = {name: ends[0] for name, ends in self._read.items()}
-        self.terminal = self._open["err"]
-        self._got = {"out": b"", "err": b""}
-
-    def until(self, text: str, stream: str = "err") -> str:
-        """Wait for a text in a stream, and return everything read so far."""
-        self._take(lambda: text.encode() in self._got[stream], f"{text!r} on {stream}")
-        return self._got[stream].decode()
-
-    def wait(self, enough: Callable[[str], bool]) -> None:
-        """Wait until standard error satisfies a condition."""
-        self._take(lambda: enough(self._got["err"].decode(errors="replace")), "enough")
-
-    def send(self, number: signal.Signals = signal.SIGINT) -> None:
-        self.process.send_signal(number)
-
-    def press(self, key: bytes) -> None:
-        """Press a key on the terminal."""
-        os.write(self.terminal, key)
-
-    def close(self, stream: str) -> None:
-        """Close our end of a stream."""
-        os.close(self._open.pop(stream))
-
-    def finish(self) -> Done:
-        self._take(lambda: False, "the end")
-        code = self.process.wait(PATIENCE)
-        out, err = (self._got[name].decode() for name in ("out", "err"))
-        assert "Traceback" not in err
-        assert "Exception ignored" not in err
-        return Done(code, out, err)
-
-    def kill(self) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-        for name in list(self._open):
-            self.close(name)
-
-    def _take(self, enough: Callable[[], bool], wanted: str) -> None:
-        """Read until `enough`, or to the end of all streams."""
-        deadline = time.monotonic() + PATIENCE
-        while not enough() and self._open:
-            ready, _, _ = select.select(list(self._open.values()), [], [], deadline - time.monotonic())
-            assert ready, f"{wanted} did not come: {self._got}"
-            for name in [name for name, end in self._open.items() if end in ready]:
-                try:
-                    data = os.read(self._open[name], 65536)
-                except OSError:  # how a terminal reports that the other side is closed
-                    data = b""
-                self._got[name] += data
-                if not data:
-                    self.close(name)
-        assert enough() or wanted == "the end", f"{wanted} did not come: {self._got}"
+Start = Callable[..., Process]
+Run = Callable[..., Done]
 
 
 @pytest.fixture
-def start() -> Iterator[Callable[..., Running]]:
-    """Start the command with a tool of `sample_tools`, or another."""
-    started: list[Running] = []
+def start() -> Iterator[Start]:
+    """Start `callboard tools run` in a new process, with a tool of `sample_tools` or another."""
+    with ExitStack() as stack:
 
-    def begin(name: str, *options: str, tools: str = "sample_tools:registry", **how: Any) -> Running:
-        started.append(Running(name, "--tools", tools, *options, **how))
-        return started[-1]
+        def begin(name: str, *options: str, tools: str = "sample_tools:registry", **how: Any) -> Process:
+            return stack.enter_context(Process("tools", "run", name, "--tools", tools, *options, **how))
 
-    yield begin
-    for each in started:
-        each.kill()
-
-
-Start = Callable[..., Running]
+        yield begin
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
-    """Run the command in this process."""
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run `callboard tools run` in this process."""
     monkeypatch.chdir(HERE)
     monkeypatch.delitem(sys.modules, "sample_tools", raising=False)
 
     def command(name: str, *options: str, tools: str = "sample_tools:registry") -> Done:
-        monkeypatch.setattr(sys, "argv", ["callboard", "tools", "run", name, "--tools", tools, *options])
-        code = app.run()
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        assert "\x1b" not in err
-        return Done(int(code), out, err.removeprefix("imported\n"))
+        done = run_here(capsys, monkeypatch, "tools", "run", name, "--tools", tools, *options)
+        return done._replace(err=done.err.removeprefix("imported\n"))
 
     return command
-
-
-Run = Callable[..., Done]
 
 
 # Output
@@ -208,7 +103,7 @@ def test_o3_late_results_are_waited_for(run: Run, name: str, value: str) -> None
     assert f"{name}: succeeded" in done.err
 
 
-def test_o3_what_a_tool_prints_is_not_its_result(run: Run) -> None:
+def test_o3_printed_output_of_a_tool_is_not_its_result(run: Run) -> None:
     done = run("noisy")
     assert (done.code, done.out) == (0, "\x1b[2Jcleared\nnext line — ü\n")
     assert "printed by the tool\n" in done.err
@@ -217,7 +112,7 @@ def test_o3_what_a_tool_prints_is_not_its_result(run: Run) -> None:
 def test_o3_control_characters_are_escaped(run: Run, start: Start) -> None:
     lines = ["noisy: \\x1b[31mred\\x1b[0m: two lines", "noisy: partial: \\x1b]0;title\\x07"]
     assert run("noisy").err.splitlines()[2:4] == lines
-    on_terminal = start("noisy", terminal=True).finish()
+    on_terminal = start("noisy", terminal="err").end()
     assert "\\x1b]0;title\\x07" in on_terminal.err
     assert "\x1b]0;" not in on_terminal.err
 
@@ -271,11 +166,11 @@ def test_o3_without_a_call_there_is_no_json(run: Run, name: str) -> None:
     assert done.err.startswith("error: The")
 
 
-def test_o3_a_reader_that_leaves_ends_it_quietly(start: Start) -> None:
+def test_o3_closing_the_output_ends_the_command_without_an_error(start: Start) -> None:
     running = start("hang", "--json", '--args={"failures": 1}')
     running.until("tool_started", "out")
     running.close("out")
-    done = running.finish()
+    done = running.end()
     assert done.code == Exit.OK
     assert done.err in ("imported\n", "imported\ncleaned up\n")
 
@@ -300,10 +195,10 @@ def test_o3_arguments_are_on_standard_input(run: Run, monkeypatch: pytest.Monkey
 
 
 def test_o3_typed_arguments_end_with_ctrl_d(start: Start) -> None:
-    running = start("add", "--args", "-", terminal=True)
-    running.until("Ctrl-D")
+    running = start("add", "--args", "-", terminal="err")
+    running.until("Ctrl-D", "err")
     running.press(b'{"first": 1, "second": 2}\n\x04')
-    done = running.finish()
+    done = running.end()
     assert (done.code, done.out) == (0, "3\n")
 
 
@@ -351,7 +246,7 @@ def test_o3_problems_of_the_arguments_are_listed(run: Run) -> None:
 
 
 def test_o3_on_a_terminal_it_is_a_table(start: Start) -> None:
-    done = start("add", "--args", PROBLEMS, terminal=True).finish()
+    done = start("add", "--args", PROBLEMS, terminal="err").end()
     shown = re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", done.err)
     assert re.search(r"  argument +problem +received", shown)
     assert re.search(r"  second +This property is required and was not given\.", shown)
@@ -398,7 +293,7 @@ def test_o3_a_gate_that_is_open_lets_it_run(run: Run, monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("name", ["hang", "sleep_in_a_thread", "tomorrow"])
 def test_o3_a_timeout_ends_it(start: Start, name: str) -> None:
-    done = start(name, "--timeout", "0.1").finish()
+    done = start(name, "--timeout", "0.1").end()
     assert (done.code, done.out) == (Exit.TIMEOUT, "")
     assert f"error: The tool {name} did not finish in time." in done.err
     assert re.search(rf"{name}: failed in \S+ m?s, 1 attempt\n$", done.err)
@@ -417,13 +312,13 @@ def test_o3_the_help_names_every_exit_code(run: Run) -> None:
 
 @pytest.mark.parametrize("terminal", [False, True])
 def test_o3_an_interrupt_cancels_and_waits_for_the_clean_up(start: Start, terminal: bool) -> None:
-    running = start("hang", terminal=terminal)
-    running.until("for ever")
+    running = start("hang", terminal="err" if terminal else None)
+    running.until("for ever", "err")
     if terminal:
         running.press(b"\x03")
     else:
-        running.send()
-    done = running.finish()
+        running.interrupt()
+    done = running.end()
     assert (done.code, done.out) == (Exit.INTERRUPTED, "")
     said, cleaned, ended = (done.err.index(text) for text in ("Press Ctrl-C again", "cleaned up", "cancelled"))
     assert said < cleaned < ended
@@ -432,29 +327,29 @@ def test_o3_an_interrupt_cancels_and_waits_for_the_clean_up(start: Start, termin
 def test_o3_an_interrupt_is_the_last_line_of_json(start: Start) -> None:
     running = start("hang", "--json")
     running.until("tool_progress", "out")
-    running.send()
-    done = running.finish()
+    running.interrupt()
+    done = running.end()
     assert done.code == Exit.INTERRUPTED
     assert events(done.out)[-1]["data"]["status"] == "cancelled"
 
 
 def test_o3_an_interrupt_ends_the_delay_before_a_retry(start: Start) -> None:
     running = start("tomorrow")
-    running.until("next attempt in 1:00 min")
-    running.send()
-    done = running.finish()
+    running.until("next attempt in 1:00 min", "err")
+    running.interrupt()
+    done = running.end()
     assert done.code == Exit.INTERRUPTED
     assert "tomorrow: cancelled in" in done.err
 
 
 @pytest.mark.parametrize("terminal", [False, True])
 def test_o3_a_second_interrupt_exits_at_once(start: Start, terminal: bool) -> None:
-    running = start("stubborn", terminal=terminal)
-    running.until("hanging")
-    running.send()
-    running.until("not now")
-    running.send()
-    done = running.finish()
+    running = start("stubborn", terminal="err" if terminal else None)
+    running.until("hanging", "err")
+    running.interrupt()
+    running.until("not now", "err")
+    running.interrupt()
+    done = running.end()
     assert (done.code, done.out) == (Exit.INTERRUPTED, "")
     assert "stubborn: cancelled" not in done.err
     assert not terminal or "\x1b[?25h" in done.err  # the cursor is back
@@ -462,11 +357,11 @@ def test_o3_a_second_interrupt_exits_at_once(start: Start, terminal: bool) -> No
 
 def test_o3_a_second_interrupt_exits_a_blocked_event_loop(start: Start) -> None:
     running = start("block")
-    running.until("blocking")
-    while running.process.poll() is None:  # pending signals of one kind are merged
-        running.send()
+    running.until("blocking", "err")
+    while not running.has_ended:  # pending signals of one kind are merged
+        running.interrupt()
         select.select([], [], [], 0.05)
-    assert running.finish().code == Exit.INTERRUPTED
+    assert running.end().code == Exit.INTERRUPTED
 
 
 BLOCKING = """
@@ -491,10 +386,10 @@ def test_o3_a_call_that_ends_despite_an_interrupt_is_shown(
 ) -> None:
     (tmp_path / "blocking.py").write_text(BLOCKING)
     running = start("block", *options, tools="blocking:registry", folder=tmp_path)
-    running.until("blocking")
-    running.send()
+    running.until("blocking", "err")
+    running.interrupt()
     (tmp_path / "go").touch()
-    done = running.finish()
+    done = running.end()
     assert done.code == Exit.OK
     assert "Cancelling" not in done.err
     if options:
@@ -506,55 +401,55 @@ def test_o3_a_call_that_ends_despite_an_interrupt_is_shown(
 
 def test_o3_an_interrupt_while_the_tools_end_keeps_the_code_of_the_call(start: Start, held: Path) -> None:
     running = start("hello", tools="held:lingering", folder=held)
-    running.until("disconnecting")
-    running.send()
-    done = running.finish()
+    running.until("disconnecting", "err")
+    running.interrupt()
+    done = running.end()
     assert (done.code, done.out) == (Exit.OK, "hello\n")
     assert done.err.endswith("The toolsets were not closed cleanly: stopped.\n")
 
 
-def test_o3_a_thread_that_does_not_stop_does_not_hold_the_process(start: Start) -> None:
+def test_o3_a_thread_that_does_not_stop_does_not_delay_the_exit(start: Start) -> None:
     running = start("sleep_in_a_thread")
-    running.until("asleep")
-    running.send()
-    assert running.finish().code == Exit.INTERRUPTED
+    running.until("asleep", "err")
+    running.interrupt()
+    assert running.end().code == Exit.INTERRUPTED
 
 
 # On a terminal
 
 
 def test_o3_a_bar_with_stage_fraction_and_message(start: Start) -> None:
-    running = start("hang", terminal=True)
-    shown = running.until("for ever")
+    running = start("hang", terminal="err")
+    shown = running.until("for ever", "err")
     assert "\x1b[?25l" in shown  # the cursor would flicker
     assert "━" in shown
     assert " 40%" in shown
     assert "hanging" in shown
-    running.send()
-    assert running.finish().err.rstrip().count("\x1b[?25h") == 1
+    running.interrupt()
+    assert running.end().err.rstrip().count("\x1b[?25h") == 1
 
 
 def test_o3_a_spinner_where_the_fraction_is_unknown(start: Start) -> None:
-    running = start("stubborn", terminal=True)
-    shown = running.until("hanging")
+    running = start("stubborn", terminal="err")
+    shown = running.until("hanging", "err")
     assert re.search("[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]", shown)
     assert "━" not in shown
 
 
 def test_o3_the_attempt_and_the_error_before_it(start: Start) -> None:
-    running = start("hang", "--args", '{"failures": 1}', terminal=True)
-    shown = running.until("attempt 2 of 3")
+    running = start("hang", "--args", '{"failures": 1}', terminal="err")
+    shown = running.until("attempt 2 of 3", "err")
     assert "attempt 1 of 3 failed" in shown
     assert "transient: Not yet" in shown
 
 
 def test_o3_the_delay_before_a_retry_counts_down(start: Start) -> None:
-    running = start("tomorrow", terminal=True)
-    running.wait(lambda shown: len(set(re.findall(r"next attempt in (\d\d\.\d) s", shown))) > 1)
+    running = start("tomorrow", terminal="err")
+    running.wait_for(lambda shown: len(set(re.findall(r"next attempt in (\d\d\.\d) s", shown))) > 1, "err")
 
 
 def test_o3_the_result_does_not_mix_with_the_view(start: Start) -> None:
-    done = start("build", terminal=True).finish()
+    done = start("build", terminal="err").end()
     assert done.code == 0
     assert "\x1b" not in done.out
     assert json.loads(done.out)["contracts"] == 3
@@ -564,7 +459,7 @@ def test_o3_the_result_does_not_mix_with_the_view(start: Start) -> None:
 
 @pytest.mark.parametrize("environment", [{"TERM": "dumb"}, {"PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}])
 def test_o3_a_simple_terminal_gets_plain_lines(start: Start, environment: dict[str, str]) -> None:
-    done = start("build", terminal=True, **environment).finish()
+    done = start("build", terminal="err", **environment).end()
     assert done.code == 0
     assert "build: compiling 33%: 1 of 3 contracts" in done.err
     assert "\x1b" not in done.err.replace("\x1b[0m", "")
@@ -619,26 +514,26 @@ def held(tmp_path: Path) -> Path:
 
 
 def test_o3_tools_of_a_toolset_are_run(start: Start, held: Path) -> None:
-    done = start("hello", tools="held:fine", folder=held).finish()
+    done = start("hello", tools="held:fine", folder=held).end()
     assert (done.code, done.out) == (0, "hello\n")
 
 
 def test_o3_a_toolset_that_does_not_start_is_an_error(start: Start, held: Path) -> None:
-    done = start("hello", tools="held:refused", folder=held).finish()
+    done = start("hello", tools="held:refused", folder=held).end()
     assert (done.code, done.out) == (1, "")
     assert done.err == "error: The toolsets cannot be started: ConnectionRefusedError: port 1.\n"
 
 
 def test_o3_a_toolset_that_fails_to_close_keeps_the_result(start: Start, held: Path) -> None:
-    done = start("hello", tools="held:unclean", folder=held).finish()
+    done = start("hello", tools="held:unclean", folder=held).end()
     assert (done.code, done.out) == (0, "hello\n")
     assert done.err.endswith("The toolsets were not closed cleanly: RuntimeError: half closed.\n")
 
 
 def test_o3_an_interrupt_ends_a_start_that_hangs(start: Start, held: Path) -> None:
     running = start("hello", tools="held:hanging", folder=held)
-    running.until("connecting")
-    running.send()
-    done = running.finish()
+    running.until("connecting", "err")
+    running.interrupt()
+    done = running.end()
     assert (done.code, done.out) == (Exit.INTERRUPTED, "")
     assert done.err.endswith("error: stopped\n")

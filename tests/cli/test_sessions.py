@@ -16,7 +16,7 @@ from callboard.storage.change import Change
 from callboard.storage.rows import ExecutionRow, SessionRow
 from callboard.storage.store import Store
 from callboard.testing.store_rows import event, session_row
-from tests.cli.harness import HERE, Command, callboard, left_behind, post, server, stored
+from tests.cli.harness import HERE, Command, call_and_close, callboard, post, server, stored
 
 
 @pytest.fixture
@@ -43,10 +43,10 @@ def session(url: str, session_id: str = "s1") -> SessionRow:
 
 
 def unfinished(url: str) -> dict[str, ExecutionRow]:
-    async def look(store: Store) -> list[ExecutionRow]:
+    async def load(store: Store) -> list[ExecutionRow]:
         return await store.executions("s1", unfinished=True)
 
-    return {row.tool: row for row in stored(url, look)}
+    return {row.tool: row for row in stored(url, load)}
 
 
 # The store
@@ -123,7 +123,7 @@ def test_o3_a_foreign_database_is_left_unchanged(run: Command, tmp_path: Path) -
 
 
 def test_o3_sessions_are_listed_with_requests_and_results(run: Command, url: str) -> None:
-    left_behind(url, "pay", "choose", "stumble", "add")
+    call_and_close(url, "pay", "choose", "stumble", "add")
     post(url, session_id="another")
     done = run("sessions", "list")
     assert (done.code, done.err) == (0, "")
@@ -145,7 +145,7 @@ def test_o3_sessions_are_listed_with_their_last_activity(run: Command, url: str)
 
 
 def test_o3_sessions_are_filtered_by_user_and_printed_as_json(run: Command, url: str) -> None:
-    left_behind(url, "pay")
+    call_and_close(url, "pay")
     [shown] = json.loads(run("sessions", "list", "--json", "--user", "ann").out)
     row = session(url)
     assert shown["id"] == "s1"
@@ -244,7 +244,7 @@ def test_o3_an_unknown_session_is_an_error(run: Command, url: str, command: tupl
 
 
 def test_o3_on_a_terminal_lists_are_tables_that_fit(url: str) -> None:
-    left_behind(url, "pay")
+    call_and_close(url, "pay")
     plain: Callable[[str], str] = lambda text: re.sub(r"\x1b\[[\d;]*m", "", text)  # noqa: E731
     with callboard(url, "sessions", "show", "s1", columns=150) as wide:
         shown = wide.end().out
@@ -264,9 +264,9 @@ def test_o3_closing_cancels_by_policy_and_lists_running_calls(shared: str, run: 
         assert (done.code, done.err) == (0, "")
         first, *rest = done.out.splitlines()
         assert first == "s1 of ann is closed."
-        asked, goes_on = rest.index("Cancelling"), rest.index("Still running")
-        assert [line.split()[1] for line in rest[asked + 2 : goes_on - 1]] == ["sweep"]
-        assert [line.split()[1] for line in rest[goes_on + 2 :]] == ["pay", "write"]
+        cancelling, running_on = rest.index("Cancelling"), rest.index("Still running")
+        assert [line.split()[1] for line in rest[cancelling + 2 : running_on - 1]] == ["sweep"]
+        assert [line.split()[1] for line in rest[running_on + 2 :]] == ["pay", "write"]
         running.until("sweep cancelled")
         assert set(unfinished(shared)) == {"pay", "write"}
         assert not session(shared).open
@@ -286,7 +286,7 @@ def test_o3_closing_without_the_tools_cancels_nothing(run: Command, url: str) ->
 
 
 def test_o3_closing_prints_json(run: Command, url: str) -> None:
-    left_behind(url, "pay", "stumble")
+    call_and_close(url, "pay", "stumble")
     first, second = (json.loads(run("sessions", "close", "s1", "--json").out) for _ in range(2))
     assert (first["was_open"], second["was_open"]) == (True, False)
     [pay] = first["unfinished"]

@@ -4,13 +4,15 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from callboard.cli import app, main
+from callboard.cli import main
 from callboard.schemas.dialects import DIALECTS
+from tests.cli.harness import Done, run_here
 
 MODULE = '''
 from typing import Annotated
@@ -36,24 +38,7 @@ nothing = Registry()
 '''
 
 
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-class Command:
-    """Runs commands in this process."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-        self._capsys, self._monkeypatch = capsys, monkeypatch
-
-    def __call__(self, *arguments: str) -> Done:
-        self._monkeypatch.setattr(sys, "argv", ["callboard", *arguments])
-        code = app.run()
-        out, err = self._capsys.readouterr()
-        assert "Traceback" not in err
-        return Done(int(code), out, err)
+Command = Callable[..., Done]
 
 
 @pytest.fixture
@@ -77,7 +62,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def run(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
     monkeypatch.setenv("COLUMNS", "200")
-    return Command(capsys, monkeypatch)
+    return partial(run_here, capsys, monkeypatch)
 
 
 # Output
@@ -154,7 +139,7 @@ def test_g5_registries_lists_and_packages_are_loaded(run: Command, source: str) 
     assert [each["name"] for each in json.loads(done.out)] == ["read_file", "count"]
 
 
-def test_g5_what_a_module_prints_is_not_the_output(run: Command, folder: Path) -> None:
+def test_g5_printed_output_of_a_module_is_not_the_result(run: Command, folder: Path) -> None:
     (folder / "cli_loud.py").write_text("print('loud')\n" + MODULE)
     done = run("tools", "list", "--tools", "cli_loud:nothing", "--json")
     assert done == (0, "[]\n", "loud\n")
@@ -324,7 +309,7 @@ def test_g5_an_error_of_the_process_has_no_traceback(folder: Path) -> None:
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("command", ["list", "manifest"])
-def test_g5_a_reader_that_leaves_is_no_error(folder: Path, command: str, unbuffered: str) -> None:
+def test_g5_closing_the_output_is_not_an_error(folder: Path, command: str, unbuffered: str) -> None:
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(

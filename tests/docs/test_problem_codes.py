@@ -1,4 +1,4 @@
-"""The table of errors in docs/server.md has every code that the source can answer with, beside its status (O4)."""
+"""The table of errors in docs/server.md has every code of the source, with its status (O4)."""
 
 import ast
 import re
@@ -12,7 +12,7 @@ PLACES = ("server", "protocols")
 
 
 def answered() -> set[tuple[int, str]]:
-    """Each status and code with which a problem is made in the source."""
+    """Return each status and code with which the source makes a problem."""
     trees = [ast.parse(path.read_text()) for name in PLACES for path in (ROOT / "src/callboard" / name).rglob("*.py")]
     found = {pair for tree in trees for node in ast.walk(tree) for pair in _made(node)}
     for node in ast.walk(ast.parse((ROOT / "src/callboard/server/problems.py").read_text())):
@@ -39,7 +39,7 @@ def _made(node: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def _translated(case: ast.match_case) -> Iterator[tuple[int, str]]:
-    """The codes of errors that are answered as they are, by the statuses of their case."""
+    """Yield the codes of errors that a match case translates, with its status."""
     classes = [
         each.cls.id
         for each in ast.walk(case.pattern)
@@ -56,7 +56,7 @@ def _translated(case: ast.match_case) -> Iterator[tuple[int, str]]:
 
 
 def documented() -> set[tuple[int, str]]:
-    """Each status and code of the table."""
+    """Return each status and code of the table."""
     section = (ROOT / "docs/server.md").read_text().partition("## Errors")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (\d{3}) \| (.+) \|$", section, re.MULTILINE)
     return {(int(status), code) for status, codes in rows for code in re.findall(r"`([a-z_]+…?)`", codes)}

@@ -1,4 +1,4 @@
-"""Structured logs: whose they are, secrets masked, one line each (O2)."""
+"""Structured logs: one line per record, with its context, and with secrets masked (O2)."""
 
 import asyncio
 import io
@@ -79,7 +79,7 @@ def test_o2_a_traceback_is_for_operators_and_masked() -> None:
     assert "hunter2" not in json.dumps(line)
 
 
-def test_o2_nothing_that_is_logged_begins_a_line_for_people() -> None:
+def test_o2_logged_text_cannot_start_a_new_line() -> None:
     formatter = PlainFormatter(Masker())
     text = formatter.format(record("a\r\nb\x1b[31m\u2028c\x85d", session_id="s\n1", exc_info=failure()))
     head, *rest = text.split("\n")
@@ -103,7 +103,7 @@ def test_o2_a_known_secret_is_in_no_line(before: str, secret: str, after: str) -
 
 
 @given(st.text(), st.text())
-def test_o2_every_text_is_one_line_and_is_read_back(message: str, session: str) -> None:
+def test_o2_every_text_is_one_line_of_valid_json(message: str, session: str) -> None:
     line = as_json(record("%s", message, session_id=session))
     assert set(line) == {"time", "level", "logger", "message", "session"}
 
@@ -141,7 +141,7 @@ KEY = "abcdefgh0123456789ABCDEFGH"
         f"-----BEGIN PRIVATE KEY-----\n{KEY}",
     ],
 )
-def test_o2_what_looks_like_a_secret_is_masked(text: str) -> None:
+def test_o2_text_that_looks_like_a_secret_is_masked(text: str) -> None:
     masked = Masker().text(f"before {text} after")
     assert KEY not in masked
     assert "01234567" not in masked
@@ -159,14 +159,14 @@ def test_o2_what_looks_like_a_secret_is_masked(text: str) -> None:
         "mail to bob@example.org about tokens",
     ],
 )
-def test_o2_plain_words_are_left_alone(text: str) -> None:
+def test_o2_ordinary_words_are_not_masked(text: str) -> None:
     assert Masker().text(text) == text
 
 
 @pytest.mark.parametrize(
     "unit", ['password="', "password='\\", "://a", "bearer ", "eyJaaaaaaaa.", "-----BEGIN KEY-----", "token="]
 )
-def test_o2_hostile_texts_take_no_long_time(unit: str) -> None:
+def test_o2_hostile_texts_are_masked_in_bounded_time(unit: str) -> None:
     import time
 
     masker, text = Masker(["a known secret"]), unit * (200_000 // len(unit))
@@ -175,7 +175,7 @@ def test_o2_hostile_texts_take_no_long_time(unit: str) -> None:
     assert time.process_time() - began < 2.0
 
 
-def test_o2_fields_with_the_names_of_secrets_are_masked_whole() -> None:
+def test_o2_fields_with_secret_names_are_masked_completely() -> None:
     made = record("x", details={"api_key": [1, 2], "deep": {"Password": {"a": "b"}}, "tokens": 7}, token="abc")
     extra = as_json(made)["extra"]
     assert extra == {"details": {"api_key": MASK, "deep": {"Password": MASK}, "tokens": 7}, "token": MASK}
@@ -183,7 +183,7 @@ def test_o2_fields_with_the_names_of_secrets_are_masked_whole() -> None:
     assert not is_secret_name("max_tokens")
 
 
-def test_o2_data_that_json_cannot_say_is_shown_all_the_same() -> None:
+def test_o2_data_that_is_not_json_is_logged_as_text() -> None:
     class Shy:
         def __repr__(self) -> str:
             raise ValueError("no")
@@ -198,11 +198,11 @@ def test_o2_data_that_json_cannot_say_is_shown_all_the_same() -> None:
     assert len(extra["many"]) == 100
 
 
-def test_o2_arguments_that_do_not_fit_lose_no_line() -> None:
+def test_o2_arguments_that_do_not_match_the_format_lose_no_line() -> None:
     assert "do not match" in as_json(record("%d calls", "x"))["message"]
 
 
-def test_o2_long_messages_are_cut_after_they_were_masked() -> None:
+def test_o2_long_messages_are_masked_before_they_are_cut() -> None:
     secret = "the-very-secret"
     line = as_json(record("x" * 9_995 + secret + "y" * 1_000), secret)
     assert "the-v" not in line["message"]
@@ -215,7 +215,7 @@ def test_o2_secrets_of_the_environment_are_known() -> None:
     assert masker.text("plain words in /home/alice, given-one") == f"{MASK} in /home/alice, {MASK}"
 
 
-async def test_o2_configure_writes_what_is_logged_and_replaces_what_it_set_up(stream: io.StringIO) -> None:
+async def test_o2_configure_replaces_its_earlier_handler(stream: io.StringIO) -> None:
     before = len(logging.getLogger().handlers)
     configure(json=True, level="debug", secrets=["open sesame"], stream=io.StringIO())
     configure(json=True, level="debug", secrets=["open sesame"], stream=stream)
@@ -226,10 +226,10 @@ async def test_o2_configure_writes_what_is_logged_and_replaces_what_it_set_up(st
         configure(level="loud")
 
 
-async def test_o2_lines_of_handlers_and_turns_say_whose_they_are(stream: io.StringIO) -> None:
+async def test_o2_lines_of_handlers_and_turns_have_their_context(stream: io.StringIO) -> None:
     @tool
     async def speak(ctx: ToolContext, what: Annotated[str, "A word"]) -> None:
-        """Log something, also from a task."""
+        """Log a word, also from a task."""
         log.info(what)
         await asyncio.create_task(asyncio.to_thread(log.info, "thread"))
 
@@ -241,28 +241,28 @@ async def test_o2_lines_of_handlers_and_turns_say_whose_they_are(stream: io.Stri
     configure(json=True, stream=stream)
     async with Runtime([speak, fail]) as runtime:
         session = await runtime.open("s1", user_id="u")
-        seat = ConversationScope(live_session(session))
-        over = attach_log_context(runtime)
+        scope = ConversationScope(live_session(session))
+        stop = attach_log_context(runtime)
         spoken = await session.call("speak", {"what": "hello"})
         failed = await session.call("fail")
 
         async def turn() -> None:
-            seat.turn_began("t1")
+            scope.turn_began("t1")
             log.info("turn")
-            seat.turn_ended("t1", "finished")
+            scope.turn_ended("t1", "finished")
             log.info("after")
 
         await asyncio.create_task(turn())
-        over()
+        stop()
         await session.call("speak", {"what": "unknown"})
     assert log_context() == LogContext()
-    told = {line["message"]: line for line in reversed(lines(stream))}
+    found_lines = {line["message"]: line for line in reversed(lines(stream))}
     for message in ("hello", "thread"):
-        found = told[message]
+        found = found_lines[message]
         assert (found["session"], found["execution"], found["tool"]) == ("s1", spoken.execution_id, "speak")
-    (report,) = [line for message, line in told.items() if message.startswith("fail failed")]
+    (report,) = [line for message, line in found_lines.items() if message.startswith("fail failed")]
     assert (report["session"], report["execution"], report["tool"]) == ("s1", failed.execution_id, "fail")
     assert "abcdef123" not in report["message"]
-    assert told["turn"]["session"] == "s1"
-    assert "session" not in told["after"]
-    assert "session" not in told["unknown"]
+    assert found_lines["turn"]["session"] == "s1"
+    assert "session" not in found_lines["after"]
+    assert "session" not in found_lines["unknown"]

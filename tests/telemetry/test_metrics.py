@@ -19,9 +19,8 @@ from callboard import RetryPolicy, Runtime, ToolContext, ToolError, telemetry, t
 from callboard.sessions.conversation_scope import ConversationScope
 from callboard.sessions.session import live_session
 from callboard.storage.errors import StoreUnavailable
-from callboard.telemetry.collector import RuntimeCollector
+from callboard.telemetry.collector import RuntimeCollector, session_bytes
 from callboard.telemetry.metrics import CONTENT_TYPE, Metrics
-from callboard.telemetry.session_memory import session_bytes
 from callboard.testing import settle
 from callboard.tools.histogram import SECONDS, Histogram
 from callboard.turns import Usage
@@ -88,7 +87,7 @@ TOOLS = [add, fail, wait, build, pay]
 
 
 def samples(metrics: Metrics) -> dict[str, list[tuple[dict[str, str], float]]]:
-    """Every sample of a scrape by its name, as Prometheus's own parser reads it."""
+    """Return the samples of a scrape by name, read by Prometheus's own parser."""
     found: dict[str, list[tuple[dict[str, str], float]]] = {}
     for family in text_string_to_metric_families(metrics.render().decode()):
         for sample in family.samples:
@@ -101,13 +100,13 @@ def value(metrics: Metrics, name: str, **labels: str) -> float:
     return found
 
 
-async def test_o1_every_figure_is_there() -> None:
+async def test_o1_every_required_metric_exists() -> None:
     async with Runtime(TOOLS) as runtime:
         with telemetry.measure(runtime) as metrics:
             session = await runtime.open("s", user_id="u")
             await session.call("fail", {"kind": "execution"})
             found = samples(metrics)
-            if sys.platform != "linux":  # only there a process is asked for its memory
+            if sys.platform != "linux":  # the memory of the process is known only on Linux
                 found["process_resident_memory_bytes"] = []
             assert {figure: name for figure, name in FIGURES.items() if name not in found} == {}
     assert CONTENT_TYPE.startswith("text/plain")
@@ -155,7 +154,7 @@ async def test_o1_retries_are_counted() -> None:
         assert value(telemetry.measure(runtime), "callboard_tool_retries_total", tool="shaky") == 1
 
 
-async def test_o1_names_that_models_make_up_are_no_labels() -> None:
+async def test_o1_tool_names_invented_by_models_are_not_labels() -> None:
     async with Runtime(TOOLS) as runtime:
         session = await runtime.open("s", user_id="u")
         for number in range(20):
@@ -251,17 +250,17 @@ async def test_o1_turns_and_tokens() -> None:
     async with Runtime(TOOLS) as runtime:
         metrics = telemetry.measure(runtime)
         session = await runtime.open("s", user_id="u")
-        seat = ConversationScope(live_session(session))
+        scope = ConversationScope(live_session(session))
 
         def turn(status: str, usage: Usage | None) -> None:
-            seat.turn_began("t1")
+            scope.turn_began("t1")
             assert value(metrics, "callboard_turns_running") == 1
-            seat.turn_ended("t1", status, usage)
+            scope.turn_ended("t1", status, usage)
 
         usage = Usage(requests=2, input_tokens=10, output_tokens=3, cost=0.5)
         turn("finished", usage)
         turn("failed", replace(usage, cost=None))
-        turn("paused", usage)  # it is in what the whole turn will have used
+        turn("paused", usage)  # counted at the end of the whole turn
         turn("lost", usage)
         turn("interrupted", None)
         assert value(metrics, "callboard_turns_running") == 0
@@ -272,11 +271,11 @@ async def test_o1_turns_and_tokens() -> None:
         assert value(metrics, "callboard_model_requests_total") == 4
         assert value(metrics, "callboard_model_cost_dollars_total") == 0.5
         metrics.close()
-        seat.turn_began("t2")
+        scope.turn_began("t2")
         assert value(metrics, "callboard_turns_running") == 0
 
 
-async def test_o1_runtimes_are_measured_apart() -> None:
+async def test_o1_runtimes_are_measured_separately() -> None:
     async with Runtime(TOOLS) as one, Runtime(TOOLS) as other:
         first, second = telemetry.measure(one), telemetry.measure(other)
         await one.open("s", user_id="u")
@@ -293,7 +292,7 @@ async def test_o1_the_lag_of_the_event_loop_is_sampled() -> None:
         assert value(metrics, "callboard_event_loop_lag_seconds_sum") >= 0.2
 
 
-async def test_o1_memory_of_a_session_grows_with_what_it_holds() -> None:
+async def test_o1_memory_of_a_session_grows_with_its_content() -> None:
     async with Runtime(TOOLS) as runtime:
         session = await runtime.open("s", user_id="u")
         empty = session_bytes(live_session(session))
@@ -307,15 +306,15 @@ async def test_o1_memory_of_a_session_grows_with_what_it_holds() -> None:
         assert session_bytes(live_session(session)) > full + 20_000
 
 
-async def test_o1_a_scrape_of_many_sessions_looks_at_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked: list[Any] = []
-    monkeypatch.setattr("callboard.telemetry.collector.session_bytes", lambda session: looked.append(session) or 7)
+async def test_o1_a_scrape_samples_a_few_of_many_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured: list[Any] = []
+    monkeypatch.setattr("callboard.telemetry.collector.session_bytes", lambda session: measured.append(session) or 7)
     async with Runtime(TOOLS) as runtime:
         for number in range(100):
             await runtime.open(f"s{number}", user_id="u")
         names = {family.name: family for family in RuntimeCollector(runtime).collect()}
         assert names["callboard_session_memory_bytes"].samples[0].value == 7
-        assert 20 <= len(looked) <= 32
+        assert 20 <= len(measured) <= 32
 
 
 def below(values: Iterable[float], bound: float) -> int:
@@ -342,14 +341,14 @@ async def test_g3_the_histogram_of_a_tool_is_reset_with_its_statistics() -> None
         assert runtime.registry.counters("add").histogram().below()[-1] == 0
 
 
-async def test_o1_the_guide_lists_every_metric() -> None:
+async def test_o1_the_documentation_lists_every_metric() -> None:
     guide = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
     listed = set(re.findall(r"^\| `(callboard_\w+)`", guide, re.MULTILINE))
     async with Runtime(TOOLS) as runtime:
         families = text_string_to_metric_families(telemetry.measure(runtime).render().decode())
-        there = {
+        rendered = {
             f"{family.name}_total" if family.type == "counter" else family.name
             for family in families
             if family.name.startswith("callboard_") and not family.name.endswith(("_gsum", "_gcount"))
         }
-    assert there == listed
+    assert rendered == listed

@@ -1,4 +1,4 @@
-"""Traces: turn, call, attempt, with the conventions for generative AI (O1)."""
+"""Traces: spans of turns, calls and attempts, by OpenTelemetry's conventions for generative AI (O1)."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -160,7 +160,7 @@ async def test_o1_a_call_is_a_child_of_the_callers_span_and_nested_calls_of_the_
     assert is_below(named(exporter, "attempt add"), inner)
 
 
-async def test_o1_spans_of_the_callers_task_are_as_before_after_a_call(runtime: Runtime, tracing: Tracing) -> None:
+async def test_o1_a_call_leaves_the_callers_current_span_unchanged(runtime: Runtime, tracing: Tracing) -> None:
     from opentelemetry import trace
 
     session = await runtime.open("s", user_id="u")
@@ -198,7 +198,7 @@ async def test_o1_every_attempt_has_a_span_and_errors_have_their_category(
     assert attributes(named(exporter, "attempt fail"))["error.type"] == "execution"
 
 
-async def test_o1_what_is_refused_has_a_span_whose_name_no_model_chose(
+async def test_o1_refused_calls_have_spans_without_invented_names(
     runtime: Runtime, tracing: Tracing, exporter: InMemorySpanExporter
 ) -> None:
     session = await runtime.open("s", user_id="u")
@@ -208,7 +208,7 @@ async def test_o1_what_is_refused_has_a_span_whose_name_no_model_chose(
     assert attributes(named(exporter, "execute_tool add"))["error.type"] == "validation"
 
 
-async def test_o1_a_cancelled_call_ends_its_spans_and_is_no_fault(
+async def test_o1_a_cancelled_call_ends_its_spans_without_an_error_status(
     runtime: Runtime, tracing: Tracing, exporter: InMemorySpanExporter
 ) -> None:
     session = await runtime.open("s", user_id="u")
@@ -223,7 +223,7 @@ async def test_o1_a_cancelled_call_ends_its_spans_and_is_no_fault(
     assert named(exporter, "attempt hang").end_time is not None
 
 
-async def test_o1_no_content_unless_asked_for(
+async def test_o1_spans_have_no_content_by_default(
     runtime: Runtime, tracing: Tracing, exporter: InMemorySpanExporter
 ) -> None:
     session = await runtime.open("s", user_id="u")
@@ -251,13 +251,13 @@ async def test_o1_calls_of_a_turn_are_below_it_and_background_calls_linked_to_it
     runtime: Runtime, tracing: Tracing, exporter: InMemorySpanExporter
 ) -> None:
     session = await runtime.open("s", user_id="u")
-    seat = ConversationScope(live_session(session))
+    scope = ConversationScope(live_session(session))
 
     async def turn() -> str:
-        seat.turn_began("t1")
+        scope.turn_began("t1")
         await asyncio.gather(*(asyncio.ensure_future(session.call("add", {"a": 1, "b": b})) for b in (1, 2)))
         started = await session.call("build")
-        seat.turn_ended("t1", "finished", Usage(input_tokens=7, output_tokens=2))
+        scope.turn_ended("t1", "finished", Usage(input_tokens=7, output_tokens=2))
         await session.call("fail")
         return started.execution_id
 
@@ -277,23 +277,23 @@ async def test_o1_calls_of_a_turn_are_below_it_and_background_calls_linked_to_it
     background = named(exporter, "execute_tool build")
     assert background.parent is None
     assert [link.context.span_id for link in background.links] == [_id(span)]
-    assert named(exporter, "execute_tool fail").parent is None, "it was made after the turn"
+    assert named(exporter, "execute_tool fail").parent is None, "the call was made after the turn"
 
 
-async def test_o1_a_turn_that_waits_for_a_person_goes_on_with_a_span_of_its_own(
+async def test_o1_a_turn_that_waited_for_a_person_continues_in_a_new_span(
     runtime: Runtime, tracing: Tracing, exporter: InMemorySpanExporter
 ) -> None:
     session = await runtime.open("s", user_id="u")
-    seat = ConversationScope(live_session(session))
+    scope = ConversationScope(live_session(session))
     for status in ("paused", "failed"):
-        seat.turn_began("t1")
-        seat.turn_ended("t1", status)
+        scope.turn_began("t1")
+        scope.turn_ended("t1", status)
     first, second = exporter.get_finished_spans()
     assert [attributes(span)["callboard.status"] for span in (first, second)] == ["paused", "failed"]
     assert second.status.status_code is StatusCode.ERROR
 
 
-async def test_o1_what_goes_on_when_tracing_ends_is_ended_and_nothing_is_traced_after(
+async def test_o1_closing_ends_open_spans_and_stops_tracing(
     runtime: Runtime, tracing: Tracing, exporter: InMemorySpanExporter
 ) -> None:
     session = await runtime.open("s", user_id="u")
@@ -311,12 +311,12 @@ async def test_o1_a_turn_that_a_late_result_wakes_is_linked_to_the_call(
     runtime: Runtime, tracing: Tracing, exporter: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = await runtime.open("s", user_id="u")
-    seat = ConversationScope(live_session(session))
+    scope = ConversationScope(live_session(session))
     woken: list[asyncio.Task[None]] = []
 
     async def turn() -> None:
-        seat.turn_began("t2")
-        seat.turn_ended("t2", "finished")
+        scope.turn_began("t2")
+        scope.turn_ended("t2", "finished")
 
     monkeypatch.setattr(LiveSession, "late", lambda *_: woken.append(asyncio.create_task(turn())))
     outcome = await session.call("build")
@@ -327,18 +327,20 @@ async def test_o1_a_turn_that_a_late_result_wakes_is_linked_to_the_call(
     assert [link.context.span_id for link in span.links] == [_id(named(exporter, "attempt build"))]
 
 
-async def test_o1_an_observer_that_fails_harms_no_turn(
+async def test_o1_a_failing_observer_does_not_affect_a_turn(
     runtime: Runtime, tracing: Tracing, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     session = await runtime.open("s", user_id="u")
-    seat = ConversationScope(live_session(session))
+    scope = ConversationScope(live_session(session))
     monkeypatch.setattr(tracing, "turn_began", lambda *_: 1 / 0)
-    seat.turn_began("t1")
-    seat.turn_ended("t1", "finished")
+    scope.turn_began("t1")
+    scope.turn_ended("t1", "finished")
     assert "a turn could not be observed" in caplog.text
 
 
-async def test_o1_a_processor_that_fails_harms_no_call(runtime: Runtime, caplog: pytest.LogCaptureFixture) -> None:
+async def test_o1_a_failing_processor_does_not_affect_a_call(
+    runtime: Runtime, caplog: pytest.LogCaptureFixture
+) -> None:
     class Broken(SpanProcessor):
         def on_start(self, span: Any, parent_context: Any = None) -> None:
             raise ValueError("broken")
@@ -352,7 +354,7 @@ async def test_o1_a_processor_that_fails_harms_no_call(runtime: Runtime, caplog:
 
 
 async def speaker(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
-    """Calls `add` once, then says that it is done."""
+    """Call `add` once, then answer `done`."""
     last = messages[-1]
     if isinstance(last, ModelRequest) and any(isinstance(part, ToolReturnPart) for part in last.parts):
         yield "done"

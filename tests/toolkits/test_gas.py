@@ -1,4 +1,4 @@
-"""The worker for gas prices: a worked example of one, against a real server on loopback (B5)."""
+"""The worker for gas prices, against a real server on loopback (B5)."""
 
 import asyncio
 import json
@@ -24,24 +24,24 @@ SOON = 20.0
 
 @pytest.fixture
 async def node(monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Server, None]:
-    """A node whose address is set, with a key in it."""
+    """A node, with its address in the environment and a key in the address."""
     async with serving() as server:
         monkeypatch.setenv("CALLBOARD_GAS_PRICE_URL", server.url(PATH))
         yield server
 
 
-def said(result: Any = None, **fields: Any) -> bytes:
+def answered(result: Any = None, **fields: Any) -> bytes:
     return reply(json.dumps({"jsonrpc": "2.0", "id": 1, "result": result, **fields}), content_type="application/json")
 
 
 async def response(session: Session) -> dict[str, Any]:
-    """The response to a request for the gas price."""
+    """Return the response to a request for the gas price."""
     number = await session.post({"kind": "user_request", "request_kind": "gas_price"})
     async with asyncio.timeout(SOON):
         async for event in session.events(number):
             if event.kind == "user_response":
                 return event.data
-    raise AssertionError("a board has no end")
+    raise AssertionError("the board ended")
 
 
 async def refused() -> ToolError:
@@ -52,14 +52,14 @@ async def refused() -> ToolError:
     return error
 
 
-async def test_b5_gas_price_answers_people(node: Server) -> None:
-    node.answers[PATH] = said("0x1a13b8600")
+async def test_b5_gas_price_answers_a_request_without_the_model(node: Server) -> None:
+    node.answers[PATH] = answered("0x1a13b8600")
     async with Runtime(workers=workers) as runtime:
         session = await runtime.open("s", "ann")
         data = await response(session)
         assert data["error"] is None
         assert data["payload"] == {"wei": "7000000000", "gwei": 7.0}
-        assert await session.take_results() == [], "the model is told nothing"
+        assert await session.take_results() == [], "the model gets nothing"
     (request,) = node.requests
     head, _, body = request.partition(b"\r\n\r\n")
     assert head.startswith(b"POST /v3/s3cret-key ")
@@ -72,7 +72,7 @@ async def test_b5_gas_price_answers_people(node: Server) -> None:
     [("0x0", "0"), ("0xFF", "255"), ("0x" + "f" * 64, str(2**256 - 1)), ("0x3b9aca01", "1000000001")],
 )
 async def test_b5_gas_price_of_any_size_keeps_its_digits(node: Server, quantity: str, wei: str) -> None:
-    node.answers[PATH] = said(quantity)
+    node.answers[PATH] = answered(quantity)
     price = await Registry([gas_price]).call("gas_price", {})
     assert price["wei"] == wei
     assert price["gwei"] == int(wei) / 10**9
@@ -106,40 +106,40 @@ async def test_b5_gas_price_without_a_source_says_what_to_set(
         (reply("[" * 100_000), "permanent"),
         (reply("[]"), "permanent"),
         (reply('"0x1"'), "permanent"),
-        (said(None), "permanent"),
-        (said(7), "permanent"),
-        (said("7"), "permanent"),
-        (said("0x"), "permanent"),
-        (said("0xzz"), "permanent"),
-        (said("0x" + "f" * 65), "permanent"),
-        (said(error={"code": -32601, "message": "no s3cret-key"}), "permanent"),
-        (said(error={"code": -32005, "message": "too much"}), "rate_limited"),
+        (answered(None), "permanent"),
+        (answered(7), "permanent"),
+        (answered("7"), "permanent"),
+        (answered("0x"), "permanent"),
+        (answered("0xzz"), "permanent"),
+        (answered("0x" + "f" * 65), "permanent"),
+        (answered(error={"code": -32601, "message": "no s3cret-key"}), "permanent"),
+        (answered(error={"code": -32005, "message": "too much"}), "rate_limited"),
         (b"nonsense\r\n\r\n", "configuration"),
         (b"", "transient"),
     ],
 )
-async def test_b5_gas_price_of_a_node_that_does_not_answer_well(node: Server, answer: Answer, category: str) -> None:
+async def test_b5_gas_price_of_a_faulty_node_is_an_error(node: Server, answer: Answer, category: str) -> None:
     node.answers[PATH] = answer
     assert (await refused()).category == category
     assert len(node.requests) == 1
 
 
 @pytest.mark.parametrize(("header", "after"), [("7", 7.0), ("soon", None), ("9" * 30, None), ("-1", None)])
-async def test_b5_gas_price_honours_how_long_to_wait(node: Server, header: str, after: float | None) -> None:
+async def test_b5_gas_price_honours_retry_after(node: Server, header: str, after: float | None) -> None:
     node.answers[PATH] = reply(status="429 Too Many Requests", retry_after=header)
     error = await refused()
     assert (error.category, error.retry_after) == ("rate_limited", after)
 
 
 async def test_b5_gas_price_is_retried_when_the_node_recovers(node: Server) -> None:
-    answers = [reply(status="503 Service Unavailable"), b"", said("0x1")]
+    answers = [reply(status="503 Service Unavailable"), b"", answered("0x1")]
 
     async def recover(stream: anyio.abc.SocketStream) -> None:
         await stream.send(answers.pop(0))
 
     node.answers[PATH] = recover
     clock = ManualClock()
-    async with Runtime([gas_price], clock=clock) as runtime:  # as a tool, to see its attempts
+    async with Runtime([gas_price], clock=clock) as runtime:  # as a tool, so that its attempts are on the board
         session = await runtime.open("s", "ann")
         call = asyncio.ensure_future(session.call("gas_price"))
         async with asyncio.timeout(SOON):
@@ -153,7 +153,7 @@ async def test_b5_gas_price_is_retried_when_the_node_recovers(node: Server) -> N
     assert len(node.requests) == 3
 
 
-async def test_b5_gas_price_of_a_node_that_hangs_or_is_away() -> None:
+async def test_b5_gas_price_of_a_node_that_hangs_or_is_down() -> None:
     async def hang(stream: anyio.abc.SocketStream) -> None:
         await anyio.sleep_forever()
 
@@ -169,7 +169,7 @@ async def test_b5_gas_price_of_a_node_that_hangs_or_is_away() -> None:
 
 
 @pytest.mark.parametrize("url", ["http://", "http://user:pw@127.0.0.1/", "http://a b/", "https://127.0.0.1:99999/"])
-async def test_b5_gas_price_with_an_address_that_cannot_be_one(url: str) -> None:
+async def test_b5_gas_price_with_an_invalid_address(url: str) -> None:
     with pytest.raises(ToolError) as caught:
         await Registry([gas_worker(url)]).call("gas_price", {})
     assert caught.value.category == "configuration"
@@ -187,11 +187,11 @@ def test_the_setting_is_read_validated_and_not_printed() -> None:
         assert "s3cret" not in str(caught.value)
 
 
-async def test_b5_gas_price_with_settings_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_b5_gas_price_with_invalid_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     registry = Registry([gas_price])
     monkeypatch.setenv("CALLBOARD_GAS_PRICE_URL", "node.example/s3cret")
     with pytest.raises(ToolError) as caught:
         await registry.call("gas_price", {})
     assert (caught.value.category, caught.value.message) == ("configuration", "The settings cannot be read.")
     with pytest.raises(SettingsError):
-        Registry([gas_price])  # refused at the start
+        Registry([gas_price])  # settings are validated when a registry is made

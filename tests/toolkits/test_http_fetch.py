@@ -1,4 +1,4 @@
-"""Fetching from real servers on loopback, hostile ones included, and through the tools."""
+"""Fetching from real servers on loopback, including hostile ones, with `Fetcher` and with the tools."""
 
 import gzip
 import socket
@@ -26,7 +26,7 @@ Answer = bytes | Callable[[anyio.abc.SocketStream], Awaitable[None]]
 
 @dataclass
 class Server:
-    """A server that answers every request with raw bytes, or by a function that writes what it likes."""
+    """A server that answers each path with raw bytes, or with a function that writes to the connection."""
 
     port: int
     answers: dict[str, Answer] = field(default_factory=dict[str, Answer])
@@ -40,7 +40,7 @@ class Server:
         return [request.split(b" ")[1].decode() for request in self.requests]
 
     def header(self, name: str, of: int = -1) -> str | None:
-        """A header of a request that was received."""
+        """Return a header of a received request."""
         for line in self.requests[of].split(b"\r\n\r\n")[0].split(b"\r\n")[1:]:
             key, _, value = line.partition(b":")
             if key.decode().lower() == name:
@@ -70,7 +70,7 @@ class Server:
 
 
 def reply(body: bytes | str = b"", status: str = "200 OK", **headers: str) -> bytes:
-    """A complete response, with the connection closed after it."""
+    """Make a complete response, after which the connection is closed."""
     data = body.encode() if isinstance(body, str) else body
     named = {"content-type": "text/plain", **{name.replace("_", "-"): value for name, value in headers.items()}}
     lines = "".join(f"{name}: {value}\r\n" for name, value in named.items())
@@ -98,7 +98,7 @@ async def server() -> AsyncGenerator[Server, None]:
 
 
 def always(address: str) -> Resolver:
-    """A resolver with one answer to everything."""
+    """Make a resolver that resolves every name to one address."""
 
     async def resolve(host: str, port: int) -> Sequence[str]:
         return [address]
@@ -107,7 +107,7 @@ def always(address: str) -> Resolver:
 
 
 def local(resolve: Resolver | None = None) -> Guard:
-    """A guard that lets the tests' own server through and takes every name for it."""
+    """Make a guard that permits the tests' own server, and by default resolves every name to it."""
     return Guard(allow=["127.0.0.1/32"], resolve=resolve or always("127.0.0.1"))
 
 
@@ -122,10 +122,10 @@ async def refused(url: str, **options: Any) -> ToolError:
     return caught.value
 
 
-# What is expected of a fetch
+# Responses
 
 
-async def test_a_page_comes_back_with_its_text_and_headers(server: Server) -> None:
+async def test_a_page_is_returned_with_its_text_and_headers(server: Server) -> None:
     server.answers["/a?b=c"] = reply("grüß dich", etag='"x"', x_secret="no", set_cookie="a=b", x_ratelimit_left="3")
     result = await fetch(server.url("/a?b=c#part"))
     assert (result.status, result.text, result.truncated, result.note) == (200, "grüß dich", False, None)
@@ -144,7 +144,7 @@ async def test_an_error_status_is_a_result(server: Server, status: str) -> None:
     assert result.status == int(status[:3])
 
 
-async def test_head_asks_for_no_body(server: Server) -> None:
+async def test_head_returns_no_body(server: Server) -> None:
     server.answers["/"] = b"HTTP/1.1 200 OK\r\ncontent-type: image/png\r\ncontent-length: 9000\r\n\r\n"
     result = await fetch(server.url(), method="HEAD")
     assert (result.text, result.note, result.headers["content-length"]) == ("", None, "9000")
@@ -184,7 +184,7 @@ async def test_no_proxy_is_taken_from_the_environment(server: Server, monkeypatc
     assert (await fetch(server.url())).text == "direct"
 
 
-# What is refused before anything is sent
+# Requests that are refused before they are sent
 
 
 @pytest.mark.parametrize(
@@ -282,14 +282,14 @@ async def test_more_than_five_redirects_are_refused(server: Server) -> None:
         ("http://a:99999/", "permanent"),
     ],
 )
-async def test_a_redirect_is_vetted_like_the_first_url(server: Server, location: str, category: str) -> None:
+async def test_a_redirect_is_validated_like_the_first_url(server: Server, location: str, category: str) -> None:
     server.answers["/"] = redirect(location)
     error = await refused(server.url())
     assert error.category == category
     assert len(server.requests) == 1
 
 
-async def test_a_name_that_turns_private_during_a_redirect_is_refused(server: Server) -> None:
+async def test_a_name_that_becomes_private_during_a_redirect_is_refused(server: Server) -> None:
     answers = iter([["127.0.0.1"], ["127.0.0.2"]])
 
     async def rebind(host: str, port: int) -> Sequence[str]:
@@ -335,7 +335,7 @@ async def test_another_port_is_another_origin(server: Server) -> None:
 @pytest.mark.parametrize(
     ("status", "method"), [("303 See Other", b"GET"), ("302 Found", b"GET"), ("307 Kept", b"POST")]
 )
-async def test_a_redirected_post_keeps_its_body_only_where_the_standard_says_so(
+async def test_a_redirected_post_keeps_its_body_as_the_standard_requires(
     server: Server, status: str, method: bytes
 ) -> None:
     server.answers |= {"/1": redirect("/2", status), "/2": reply("ok")}
@@ -345,24 +345,24 @@ async def test_a_redirected_post_keeps_its_body_only_where_the_standard_says_so(
     assert server.header("content-type") == ("text/x" if method == b"POST" else None)
 
 
-async def test_a_body_is_not_sent_on_to_another_origin(server: Server) -> None:
+async def test_a_body_is_not_forwarded_to_another_origin(server: Server) -> None:
     server.answers |= {"/1": redirect(server.url("/2", host="other.example"), "307 Kept"), "/2": reply("ok")}
     error = await refused(server.url("/1"), method="POST", body="payload")
     assert error.category == "permission"
     assert server.paths == ["/1"]
 
 
-# Bodies that are too much
+# Limits of size and time
 
 
-async def test_a_body_is_cut_at_its_size(server: Server) -> None:
+async def test_a_body_is_truncated_at_the_size_limit(server: Server) -> None:
     server.answers["/"] = reply("x" * 1000)
     result = await fetch(server.url(), max_bytes=100)
     assert (result.text, result.truncated, result.bytes_received) == ("x" * 100, True, 100)
     assert "100" in str(result.note)
 
 
-async def test_a_body_of_exactly_the_size_is_whole(server: Server) -> None:
+async def test_a_body_of_exactly_the_limit_is_complete(server: Server) -> None:
     server.answers["/"] = reply("x" * 100)
     assert not (await fetch(server.url(), max_bytes=100)).truncated
 
@@ -372,7 +372,7 @@ async def test_a_caller_cannot_raise_the_limit(server: Server) -> None:
     assert (await fetch(server.url(), max_bytes=10_000, limits=Limits(max_bytes=10))).bytes_received == 10
 
 
-async def test_a_character_cut_in_half_is_dropped(server: Server) -> None:
+async def test_a_partial_last_character_is_dropped(server: Server) -> None:
     server.answers["/"] = reply("aü")
     assert (await fetch(server.url(), max_bytes=2)).text == "a"
 
@@ -382,7 +382,7 @@ async def test_gzip_is_decompressed(server: Server) -> None:
     assert (await fetch(server.url())).text == "hello"
 
 
-async def test_a_gzip_bomb_is_cut(server: Server) -> None:
+async def test_a_gzip_bomb_is_truncated(server: Server) -> None:
     server.answers["/"] = reply(gzip.compress(bytes(50_000_000)), content_encoding="gzip")
     result = await fetch(server.url(), max_bytes=1000)
     assert (result.truncated, result.bytes_received, result.text) == (True, 1000, "")
@@ -396,8 +396,8 @@ async def test_nested_or_unrequested_encodings_are_not_decoded(server: Server, c
     assert result.note
 
 
-async def test_bytes_that_decompress_to_nothing_end_as_well(server: Server) -> None:
-    """Data after the end of a gzip stream gives no output, and must be capped too."""
+async def test_bytes_without_decompressed_output_are_limited(server: Server) -> None:
+    """Data after the end of a gzip stream gives no output, and must be limited too."""
     sent = 0
 
     async def endless(stream: anyio.abc.SocketStream) -> None:
@@ -414,7 +414,7 @@ async def test_bytes_that_decompress_to_nothing_end_as_well(server: Server) -> N
     assert sent < 50_000_000
 
 
-async def test_a_damaged_body_comes_back_as_far_as_it_is_good(server: Server) -> None:
+async def test_a_damaged_body_is_returned_up_to_the_damage(server: Server) -> None:
     packed = zlib.compressobj(wbits=31)
     good = packed.compress(b"hello") + packed.flush(zlib.Z_FULL_FLUSH)
     server.answers["/"] = reply(good + b"\xff" * 100, content_encoding="gzip")
@@ -423,13 +423,13 @@ async def test_a_damaged_body_comes_back_as_far_as_it_is_good(server: Server) ->
     assert "hello".startswith(result.text)
 
 
-async def test_a_body_broken_off_comes_back_as_far_as_it_came(server: Server) -> None:
+async def test_an_incomplete_body_is_returned_as_far_as_received(server: Server) -> None:
     server.answers["/"] = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 100\r\n\r\nhello"
     result = await fetch(server.url())
     assert (result.text, result.truncated) == ("hello", True)
 
 
-async def test_a_body_that_drips_is_cut_by_the_total_time(server: Server) -> None:
+async def test_a_slow_body_is_truncated_at_the_total_time(server: Server) -> None:
     async def drip(stream: anyio.abc.SocketStream) -> None:
         await stream.send(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\n")
         while True:
@@ -443,7 +443,7 @@ async def test_a_body_that_drips_is_cut_by_the_total_time(server: Server) -> Non
     assert set(result.text) == {"x"}
 
 
-async def test_headers_that_drip_are_cut_by_the_total_time(server: Server) -> None:
+async def test_slow_headers_time_out(server: Server) -> None:
     async def drip(stream: anyio.abc.SocketStream) -> None:
         await stream.send(b"HTTP/1.1 200 OK\r\nx-a: ")
         while True:
@@ -455,7 +455,7 @@ async def test_headers_that_drip_are_cut_by_the_total_time(server: Server) -> No
         assert (await refused(server.url(), limits=Limits(total_seconds=0.3))).category == "timeout"
 
 
-async def test_the_total_time_spans_all_redirects(server: Server) -> None:
+async def test_the_total_time_includes_all_redirects(server: Server) -> None:
     async def slow(stream: anyio.abc.SocketStream) -> None:
         await anyio.sleep(0.15)
         await stream.send(redirect("/"))
@@ -472,7 +472,7 @@ async def test_endless_headers_are_refused(server: Server) -> None:
     assert (await refused(server.url())).category == "permanent"
 
 
-# What is text and what is not
+# Text and binary content
 
 
 @pytest.mark.parametrize(
@@ -513,7 +513,7 @@ async def test_text_is_decoded_by_its_charset(server: Server, data: bytes, conte
     assert (await fetch(server.url())).text == text
 
 
-# When there is no answer
+# Requests without a response
 
 
 async def test_a_refused_connection_is_transient() -> None:
@@ -532,7 +532,7 @@ async def test_an_unknown_name_is_not_found() -> None:
     assert (await refused("http://no.example/", guard=local(unknown))).category == "not_found"
 
 
-async def test_a_server_that_leaves_without_an_answer_is_transient(server: Server) -> None:
+async def test_a_connection_closed_without_an_answer_is_transient(server: Server) -> None:
     server.answers["/"] = b""
     assert (await refused(server.url())).category == "transient"
 
@@ -587,13 +587,13 @@ async def test_the_tool_returns_json_data(server: Server) -> None:
     assert server.header("x-a") == "b"
 
 
-async def test_the_tool_cuts_long_pages_by_default(server: Server) -> None:
+async def test_the_tool_truncates_long_pages_by_default(server: Server) -> None:
     server.answers["/"] = reply("x" * 150_000)
     registry = Registry(fetch_tools(guard=local()))
     assert (await registry.call("http_fetch", {"url": server.url()}))["bytes_received"] == 100_000
 
 
-async def test_the_tool_refuses_private_addresses_as_it_comes(server: Server) -> None:
+async def test_the_tool_refuses_private_addresses_by_default(server: Server) -> None:
     with pytest.raises(ToolError) as caught:
         await Registry(tools).call("http_fetch", {"url": server.url()})
     assert caught.value.category == "permission"
@@ -615,18 +615,18 @@ def test_every_dialect_has_the_schemas(dialect: str) -> None:
         assert each.schema(dialect)
 
 
-def test_only_the_tool_that_changes_nothing_is_idempotent() -> None:
+def test_only_http_fetch_is_idempotent() -> None:
     assert tools == (http_fetch, http_post)
     assert (http_fetch.idempotent, http_post.idempotent) == (True, False)
 
 
-async def test_k1_a_host_that_refuses_pauses_fetches_for_its_user_and_no_other_host(server: Server) -> None:
+async def test_k1_a_failing_host_opens_the_breaker_of_that_user_and_host_only(server: Server) -> None:
     server.answers["/"] = reply("here")
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         refusing = f"http://127.0.0.1:{unused.getsockname()[1]}/"
         async with Harness(*fetch_tools(guard=local())) as harness:
-            other = await harness.runtime.open("other", "someone")
+            other = await harness.runtime.open("other", "bob")
             for _ in range(5):
                 call = await harness.start("http_post", {"url": refusing, "body": ""})
                 error = (await call).error
@@ -639,7 +639,7 @@ async def test_k1_a_host_that_refuses_pauses_fetches_for_its_user_and_no_other_h
             assert not isinstance((await other.call("http_post", {"url": refusing, "body": ""})).error, BreakerOpen)
 
 
-def test_k1_breakers_of_fetches_go_by_host_and_port() -> None:
+def test_k1_breakers_of_fetches_are_per_host_and_port() -> None:
     for each in tools:
         assert each.breaker is not None
         assert each.breaker.scope == "user_target"

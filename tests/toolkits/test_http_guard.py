@@ -1,4 +1,4 @@
-"""The guard lets nothing through that is not public or allowed, in whatever spelling it comes."""
+"""The guard refuses addresses that are neither public nor allowed, in every notation."""
 
 import socket
 import ssl
@@ -29,7 +29,7 @@ PRIVATE_V6 = [
 
 
 def inside(network: IPv4Network | IPv6Network) -> st.SearchStrategy[int]:
-    """Numbers of a network's addresses, with both ends among the likely ones."""
+    """Generate addresses of a network as numbers, often its first or last one."""
     first, last = int(network.network_address), int(network.broadcast_address)
     return st.one_of(st.sampled_from([first, last]), st.integers(first, last))
 
@@ -38,8 +38,8 @@ blocked_v4 = st.sampled_from(PRIVATE_V4).map(IPv4Network).flatmap(inside).map(IP
 blocked_v6 = st.sampled_from(PRIVATE_V6).map(IPv6Network).flatmap(inside).map(IPv6Address)
 
 
-def spellings(address: IPv4Address) -> list[str]:
-    """One IPv4 address in the forms that some system or other takes for it."""
+def notations(address: IPv4Address) -> list[str]:
+    """Return an IPv4 address in every notation that some system accepts."""
     number = int(address)
     a, b, c, d = address.packed
     high, low = number >> 16, number & 0xFFFF
@@ -55,14 +55,14 @@ def spellings(address: IPv4Address) -> list[str]:
 
 
 class Resolver:
-    """Gives prepared answers in turn (the last again and again) and counts the questions."""
+    """Returns prepared answers in turn, the last one repeatedly, and records the requested hosts."""
 
     def __init__(self, *answers: Sequence[str] | Exception) -> None:
         self.answers = list(answers)
-        self.asked: list[str] = []
+        self.requested: list[str] = []
 
     async def __call__(self, host: str, port: int) -> Sequence[str]:
-        self.asked.append(host)
+        self.requested.append(host)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Exception):
             raise answer
@@ -70,7 +70,7 @@ class Resolver:
 
 
 class Network(httpcore2.AsyncNetworkBackend):
-    """Records where connections go. `dead` addresses refuse."""
+    """Records the addresses of connections. Those in `dead` refuse."""
 
     def __init__(self, dead: Iterable[str] = ()) -> None:
         self.connected: list[str] = []
@@ -91,7 +91,7 @@ class Network(httpcore2.AsyncNetworkBackend):
 
 
 def category(guard: Guard, host: str) -> str:
-    """The category of the guard's refusal of a host, or `permitted`."""
+    """Return the category of the guard's error for a host, or `permitted`."""
 
     async def ask() -> str:
         try:
@@ -104,15 +104,15 @@ def category(guard: Guard, host: str) -> str:
 
 
 @given(address=blocked_v4, data=st.data())
-def test_a_blocked_ipv4_address_passes_in_no_spelling(address: IPv4Address, data: st.DataObject) -> None:
-    host = data.draw(st.sampled_from(spellings(address)))
+def test_a_blocked_ipv4_address_is_refused_in_every_notation(address: IPv4Address, data: st.DataObject) -> None:
+    host = data.draw(st.sampled_from(notations(address)))
     resolver = Resolver([str(address)])
     assert category(Guard(resolve=resolver), host) == "permission"
-    assert resolver.asked == []
+    assert resolver.requested == []
 
 
 @given(address=blocked_v6, form=st.sampled_from(["{0.compressed}", "{0.exploded}", "{0.compressed}%eth0"]))
-def test_a_blocked_ipv6_address_passes_in_no_spelling(address: IPv6Address, form: str) -> None:
+def test_a_blocked_ipv6_address_is_refused_in_every_notation(address: IPv6Address, form: str) -> None:
     assert category(Guard(resolve=Resolver([])), form.format(address)) == "permission"
 
 
@@ -127,20 +127,20 @@ def test_one_blocked_address_among_public_ones_blocks_the_name(
 @given(address=st.one_of(st.ip_addresses(v=4), st.ip_addresses(v=6)))
 def test_permitted_addresses_are_global_for_the_standard_library(address: IPv4Address | IPv6Address) -> None:
     if Guard().permits(address):
-        meant = embedded(address) or address
-        assert meant.is_global
-        assert not any((meant.is_private, meant.is_multicast, meant.is_reserved, meant.is_link_local))
+        effective = embedded(address) or address
+        assert effective.is_global
+        assert not any((effective.is_private, effective.is_multicast, effective.is_reserved, effective.is_link_local))
 
 
 @pytest.mark.parametrize("text", ["1.1.1.1", "8.8.8.8", "93.184.216.34", "2606:4700::1111", "2a00:1450:4001::1"])
-def test_public_addresses_pass(text: str) -> None:
+def test_public_addresses_are_permitted(text: str) -> None:
     assert Guard().permits(ip_address(text))
     assert category(Guard(resolve=Resolver([text])), "example.com") == "permitted"
     assert category(Guard(resolve=Resolver([])), text) == "permitted"
 
 
 @pytest.mark.parametrize("text", ["::ffff:8.8.8.8", "64:ff9b::8.8.8.8"])
-def test_a_public_address_within_an_ipv6_one_passes(text: str) -> None:
+def test_a_public_address_embedded_in_ipv6_is_permitted(text: str) -> None:
     assert Guard().permits(ip_address(text))
 
 
@@ -150,7 +150,7 @@ def test_a_public_address_within_an_ipv6_one_passes(text: str) -> None:
 def test_local_names_are_refused_without_a_look_up(host: str) -> None:
     resolver = Resolver(["8.8.8.8"])
     assert category(Guard(resolve=resolver), host) in ("permission", "validation")
-    assert resolver.asked == []
+    assert resolver.requested == []
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_local_names_are_refused_without_a_look_up(host: str) -> None:
 def test_a_malformed_host_is_refused_without_a_look_up(host: str) -> None:
     resolver = Resolver(["8.8.8.8"])
     assert category(Guard(resolve=resolver), host) == "validation"
-    assert resolver.asked == []
+    assert resolver.requested == []
 
 
 @pytest.mark.parametrize("answer", ["not an address", "2130706433", "fe80::1%2", "2606:4700::1%2", ""])
@@ -199,25 +199,25 @@ def test_the_allow_list_permits_only_its_networks() -> None:
         ([], "not_found"),
     ],
 )
-def test_a_failed_look_up_says_whether_another_try_can_help(failure: list[str] | Exception, expected: str) -> None:
+def test_a_failed_look_up_has_a_category_that_decides_on_retries(failure: list[str] | Exception, expected: str) -> None:
     assert category(Guard(resolve=Resolver(failure)), "example.com") == expected
 
 
-async def test_the_refusal_names_the_host_and_not_its_address() -> None:
+async def test_the_error_names_the_host_and_not_its_address() -> None:
     with pytest.raises(ToolError) as caught:
         await Guard(resolve=Resolver(["10.11.12.13"])).addresses("inside.example", 80)
     assert "inside.example" in caught.value.message
     assert "10.11.12.13" not in caught.value.message
 
 
-async def test_the_connection_goes_to_the_address_that_was_vetted() -> None:
+async def test_the_connection_goes_to_the_address_that_was_checked() -> None:
     resolver, network = Resolver(["8.8.8.8"], ["127.0.0.1"]), Network()
     await GuardedBackend(Guard(resolve=resolver), network).connect_tcp("rebind.example", 80)
     assert network.connected == ["8.8.8.8"]
-    assert resolver.asked == ["rebind.example"]
+    assert resolver.requested == ["rebind.example"]
 
 
-async def test_a_name_that_turns_to_loopback_is_refused_at_the_next_connection() -> None:
+async def test_a_name_that_changes_to_loopback_is_refused_at_the_next_connection() -> None:
     resolver, network = Resolver(["8.8.8.8"], ["127.0.0.1"]), Network()
     backend = GuardedBackend(Guard(resolve=resolver), network)
     await backend.connect_tcp("rebind.example", 80)
@@ -233,7 +233,7 @@ async def test_the_next_address_is_tried_when_one_refuses() -> None:
     assert network.connected == ["2606:4700::1", "8.8.8.8"]
 
 
-async def test_the_number_of_tries_is_bounded() -> None:
+async def test_the_number_of_attempts_is_bounded() -> None:
     many = [f"8.8.8.{n}" for n in range(200)]
     network = Network(dead=many)
     with pytest.raises(httpcore2.ConnectError):
@@ -241,7 +241,7 @@ async def test_the_number_of_tries_is_bounded() -> None:
     assert len(network.connected) == 8
 
 
-async def test_a_resolver_that_never_answers_is_cut() -> None:
+async def test_a_resolver_that_never_answers_times_out() -> None:
     async def never(host: str, port: int) -> Sequence[str]:
         await anyio.sleep_forever()
         return []
@@ -257,7 +257,7 @@ async def test_unix_sockets_are_refused() -> None:
     assert "any.sock" not in caught.value.message
 
 
-async def test_tls_still_sees_the_name_of_the_host() -> None:
+async def test_tls_uses_the_name_of_the_host() -> None:
     names: list[str | None] = []
 
     class Stream(httpcore2.AsyncMockStream):

@@ -8,7 +8,7 @@ from callboard.toolkits.think import think, tools
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_thought_is_noted_and_nothing_else() -> None:
+async def test_a_thought_is_acknowledged_and_has_no_other_effect() -> None:
     registry = Registry(tools)
     assert registry.names() == ("think",)
     assert await registry.call("think", {"thought": "First this, then that."}) == "Noted."

@@ -26,11 +26,11 @@ async def refused(name: str, arguments: dict[str, Any]) -> ToolError:
 async def test_the_current_time_is_now_in_the_zone(arguments: dict[str, str], zone: str) -> None:
     before = datetime.now(UTC).replace(microsecond=0)
     value = await registry.call("get_current_time", arguments)
-    told = datetime.fromisoformat(value["time"])
-    assert before <= told <= datetime.now(UTC)
+    current = datetime.fromisoformat(value["time"])
+    assert before <= current <= datetime.now(UTC)
     assert value["timezone"] == zone
-    assert told.utcoffset() == timedelta(hours=9 if zone == "Asia/Tokyo" else 0)
-    assert value["weekday"] == told.strftime("%A")
+    assert current.utcoffset() == timedelta(hours=9 if zone == "Asia/Tokyo" else 0)
+    assert value["weekday"] == current.strftime("%A")
     assert re.fullmatch(r"[+-]\d\d:\d\d", value["utc_offset"])
 
 
@@ -64,7 +64,7 @@ async def test_the_current_time_is_now_in_the_zone(arguments: dict[str, str], zo
                 "utc_offset": "+05:30",
             },
         ),
-        (  # an offset in the time wins
+        (  # an offset in the time has precedence
             {"time": "2026-01-15T12:00-03:30", "from_timezone": "Asia/Tokyo", "to_timezone": "UTC"},
             {"time": "2026-01-15T15:30:00+00:00", "timezone": "UTC", "weekday": "Thursday", "utc_offset": "+00:00"},
         ),
@@ -90,7 +90,7 @@ async def test_an_invalid_time_is_refused(time: str) -> None:
 
 
 @pytest.mark.parametrize("time", ["0001-01-01T00:00", "9999-12-31T23:59"])
-async def test_a_time_that_leaves_the_calendar_is_refused(time: str) -> None:
+async def test_a_time_outside_the_calendar_is_refused(time: str) -> None:
     zone = "America/New_York" if time < "1" else "Asia/Tokyo"
     error = await refused("convert_time", {"time": time, "to_timezone": zone})
     assert "outside the range of years" in error.message
@@ -110,7 +110,7 @@ async def test_a_misspelt_zone_is_answered_with_similar_ones() -> None:
     assert error.message.startswith("There is no time zone 'Europe/Berlln'. Did you mean Europe/Berlin")
 
 
-def test_both_tools_may_be_repeated() -> None:
+def test_both_tools_are_idempotent() -> None:
     assert [(each.name, each.namespace, each.idempotent) for each in tools] == [
         ("get_current_time", "time", True),
         ("convert_time", "time", True),

@@ -1,5 +1,6 @@
 """The `callboard` command: its sub-commands, and the exit code of each error."""
 
+import asyncio
 import os
 import signal
 import sys
@@ -11,18 +12,16 @@ import callboard
 
 from ..errors import CallboardError, ErrorCategory, ToolError
 from ..sessions.ids import SessionNotFound
-from .commands.answer import answer_request
 from .commands.demo import run_demo
 from .commands.doctor import run_doctor
 from .commands.events import show_events
 from .commands.keys import keys
-from .commands.migrate import migrate_store
 from .commands.requests import requests
-from .commands.run import run_tool
 from .commands.serve import serve
 from .commands.sessions import sessions
+from .commands.store import migrate
 from .commands.tools import tools
-from .process import Exit, can_handle_interrupts
+from .process import CommandError, Exit, can_handle_interrupts
 from .terminal.console import fail
 
 app = typer.Typer(
@@ -32,14 +31,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-tools.command("run")(run_tool)
-requests.command("answer")(answer_request)
 app.add_typer(tools, name="tools")
 app.add_typer(sessions, name="sessions")
 app.command("events")(show_events)
 app.add_typer(requests, name="requests")
 app.add_typer(keys, name="keys")
-app.command("migrate")(migrate_store)
+app.command("migrate")(migrate)
 app.command("demo")(run_demo)
 app.command("serve")(serve)
 app.command("doctor")(run_doctor)
@@ -78,7 +75,7 @@ def _run() -> int:
         sys.stdout.flush()  # while an error can still be reported
         return code
     except CallboardError as error:
-        return fail(str(error), Exit.NOT_FOUND if _is_not_found(error) else Exit.FAILED)
+        return fail(str(error), _exit_code(error))
     except (BrokenPipeError, SystemExit) as end:
         if isinstance(end, SystemExit) and not isinstance(end.__context__, BrokenPipeError):
             raise
@@ -86,11 +83,11 @@ def _run() -> int:
         return Exit.OK
     except (OSError, UnicodeEncodeError) as error:
         return fail(f"the output cannot be written: {error}", Exit.FAILED)
-    except typer.Abort:
+    except (typer.Abort, asyncio.CancelledError):  # Ctrl-C
         return fail("stopped", Exit.INTERRUPTED)
+    except typer.Exit as end:
+        return end.exit_code
     except Exception as error:
-        if isinstance(error, typer.Exit):
-            return error.exit_code
         show = getattr(error, "show", None)  # a usage error of click
         if show is None:
             raise
@@ -98,10 +95,14 @@ def _run() -> int:
         return int(getattr(error, "exit_code", Exit.USAGE))
 
 
-def _is_not_found(error: CallboardError) -> bool:
-    if isinstance(error, ToolError):
-        return error.category is ErrorCategory.NOT_FOUND
-    return isinstance(error, SessionNotFound)
+def _exit_code(error: CallboardError) -> Exit:
+    match error:
+        case CommandError():
+            return error.exit_code
+        case SessionNotFound() | ToolError(category=ErrorCategory.NOT_FOUND):
+            return Exit.NOT_FOUND
+        case _:
+            return Exit.FAILED
 
 
 def _discard_output() -> None:

@@ -12,10 +12,10 @@ from typing import Annotated, cast
 import typer
 
 from callboard import Registry, Tool
-from callboard.errors import CallboardError, ToolError
+from callboard.errors import CallboardError
 from callboard.toolkits import built_in
 
-from .process import Exit
+from .process import CommandError, Exit
 from .terminal.console import err
 
 Source = Annotated[
@@ -28,68 +28,49 @@ EXCERPT = 60
 """Characters of an invalid line that an error shows."""
 
 
-class LoadingError(CallboardError):
-    """The registry that `--tools` names cannot be loaded."""
-
-    code = "loading"
-
-
-class DocumentError(CallboardError):
-    """A JSON document cannot be read (usage), or is not JSON (invalid)."""
-
-    code = "arguments"
-
-    def __init__(self, message: str, exit_code: Exit) -> None:
-        super().__init__(message)
-        self.exit_code = exit_code
-
-
 def load_registry(address: str | None) -> Registry:
-    """Load the registry at `package.module:name`, or the built-in toolkits. Raises `LoadingError`."""
+    """Load the registry at `package.module:name`, or the built-in toolkits. Raises `CommandError`."""
     if address is None:
         return Registry(built_in())
     module_name, separator, name = address.partition(":")
     if not (module_name and separator and name):
-        raise LoadingError(f"--tools {address!r} is not of the form package.module:registry.")
+        raise CommandError(f"--tools {address!r} is not of the form package.module:registry.")
     sys.path.insert(0, "")  # the current folder, as with `python -m`
     try:
         with contextlib.redirect_stdout(sys.stderr):  # standard output is for the command's result
             module = import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-            raise LoadingError(f"{module_name} needs the module {error.name!r}, which is not installed.") from error
-        raise LoadingError(f"There is no module {module_name!r} here or among the installed packages.") from error
+            raise CommandError(f"{module_name} needs the module {error.name!r}, which is not installed.") from error
+        raise CommandError(f"There is no module {module_name!r} here or among the installed packages.") from error
     except CallboardError:
         raise
     except Exception as error:
-        raise LoadingError(f"{module_name} cannot be imported: {type(error).__name__}: {error}") from error
+        raise CommandError(f"{module_name} cannot be imported: {type(error).__name__}: {error}") from error
     finally:
         sys.path.remove("")
     found: object = getattr(module, name, None)
     if isinstance(found, Registry):
         return found
-    if isinstance(found, Tool):
-        return Registry([cast(Tool, found)])
-    kind = type(found).__name__
-    items = cast("Sequence[object]", found) if isinstance(found, list | tuple) else ()
+    items = cast("Sequence[object]", found) if isinstance(found, list | tuple) else [found]
     if tools := [cast(Tool, item) for item in items if isinstance(item, Tool)]:
         return Registry(tools)
     if found is None:
-        raise LoadingError(f"The module {module_name!r} has no {name!r}.")
-    raise LoadingError(f"{address} is of type {kind}. Name a Registry, a Tool or a list of tools.")
+        raise CommandError(f"The module {module_name!r} has no {name!r}.")
+    raise CommandError(f"{address} is of type {type(found).__name__}. Name a Registry, a Tool or a list of tools.")
 
 
 def find_tool(registry: Registry, name: str) -> Tool:
-    """Find a tool by its name. Raises `ToolError` (not_found) that suggests similar names."""
+    """Find a tool by its name. Raises `CommandError` that suggests similar names."""
     if (found := registry.get(name)) is not None:
         return found
     similar = difflib.get_close_matches(name, registry.names(), n=3)
     hint = f" Did you mean {', '.join(similar)}?" if similar else " See: callboard tools list"
-    raise ToolError(f"There is no tool {name!r}.{hint}", category="not_found")
+    raise CommandError(f"There is no tool {name!r}.{hint}", Exit.NOT_FOUND)
 
 
 def read_document(value: str, option: str, *, hint: str = "") -> bytes:
-    """Read JSON from an option: text, `@FILE`, or `-` for standard input. Raises `DocumentError` with the position."""
+    """Read JSON from an option: text, `@FILE`, or `-` for standard input. Raises `CommandError` with the position."""
     if value == "-":
         return _checked(_read_standard_input(), "Standard input", hint)
     if value.startswith("@"):
@@ -105,14 +86,14 @@ def _read_standard_input() -> bytes:
 
 def _read_file(name: str, option: str) -> bytes:
     if not name:
-        raise DocumentError(f"{option} @ needs the name of a file: @arguments.json", Exit.USAGE)
+        raise CommandError(f"{option} @ needs the name of a file: @arguments.json", Exit.USAGE)
     try:
         return Path(name).read_bytes()
     except OSError as error:
         reason = error.strerror or str(error)
     except ValueError as error:
         reason = str(error)
-    raise DocumentError(f"{option} @{name}: the file cannot be read: {reason}.", Exit.USAGE)
+    raise CommandError(f"{option} @{name}: the file cannot be read: {reason}.", Exit.USAGE)
 
 
 def _checked(document: bytes, source: str, hint: str) -> bytes:
@@ -120,17 +101,17 @@ def _checked(document: bytes, source: str, hint: str) -> bytes:
     try:
         text = document.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DocumentError(f"{source} is not UTF-8 text: see byte {error.start + 1}.", Exit.INVALID) from None
+        raise CommandError(f"{source} is not UTF-8 text: see byte {error.start + 1}.", Exit.INVALID) from None
     if not text.strip():
-        raise DocumentError(f"{source} is empty, which is not JSON. {hint}".rstrip(), Exit.INVALID)
+        raise CommandError(f"{source} is empty, which is not JSON. {hint}".rstrip(), Exit.INVALID)
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
-        raise DocumentError(_syntax_error(error, source), Exit.INVALID) from None
+        raise CommandError(_syntax_error(error, source), Exit.INVALID) from None
     except RecursionError:
-        raise DocumentError(f"{source} is nested too deeply.", Exit.INVALID) from None
+        raise CommandError(f"{source} is nested too deeply.", Exit.INVALID) from None
     except ValueError as error:  # a number of thousands of digits
-        raise DocumentError(f"{source} cannot be used: {error}.", Exit.INVALID) from None
+        raise CommandError(f"{source} cannot be used: {error}.", Exit.INVALID) from None
     return text.encode()
 
 

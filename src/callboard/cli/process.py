@@ -1,6 +1,6 @@
 """The process of a command: its exit codes, its standard streams, and Ctrl-C while no command is running.
 
-It imports next to nothing, since it is active while everything else is loaded.
+It imports next to nothing, because it is active while everything else is loaded.
 """
 
 import os
@@ -10,6 +10,8 @@ import threading
 from contextlib import suppress
 from enum import IntEnum
 from types import FrameType
+
+from ..errors import CallboardError
 
 
 class Exit(IntEnum):
@@ -29,6 +31,16 @@ class Exit(IntEnum):
     """The command took too long; `timeout` uses the same number."""
     INTERRUPTED = 130
     """The user pressed Ctrl-C."""
+
+
+class CommandError(CallboardError):
+    """A command cannot be carried out. It ends with the message and the exit code."""
+
+    code = "command"
+
+    def __init__(self, message: str, exit_code: Exit = Exit.FAILED) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
 
 
 def exit_on_interrupt(code: int, message: bytes = b"") -> None:

@@ -6,6 +6,7 @@ unknown tools, ids) is never a label.
 
 from collections import Counter
 from collections.abc import Iterator
+from sys import getsizeof
 
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -21,15 +22,18 @@ from prometheus_client.registry import Collector
 
 from .. import __version__
 from ..execution.breaker import BreakerState
+from ..execution.execution import Execution
 from ..execution.lifecycle import Status
 from ..runtime import Runtime
+from ..sessions.live_session import LiveSession
 from ..tools.histogram import Histogram
-from .session_memory import session_bytes
 
 PER_SESSION = (0.0, 1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0)
 """The bounds of the histogram of open executions."""
 SAMPLE = 32
 """Sessions in the estimate of memory per session."""
+MEASURED = 50
+"""Events and executions of a session that are measured; the others count as their mean."""
 OPEN = tuple(status for status in Status if not status.terminal)
 
 
@@ -143,3 +147,30 @@ class RuntimeCollector(Collector):
         yield CounterMetricFamily("callboard_store_commit_failures", failures, writer.failures)
         available = "0 while the store does not respond."
         yield GaugeMetricFamily("callboard_store_available", available, writer.available)
+
+
+def session_bytes(session: LiveSession) -> int:
+    """Estimate the bytes of a session, its events and its executions, without those of handlers, models and readers.
+
+    It measures a sample, so its cost is bounded.
+    """
+    board, index = session.board, session.index
+    own = sum(map(getsizeof, (session, board, index, session.ledger)))
+    kept = board.last_seq - board.first_seq + 1
+    lines = board.read(board.first_seq - 1).encoded if kept else ()
+    executions = index.entries
+    return (
+        own
+        + _all(kept, [getsizeof(line) + 8 for line in lines[:: kept // MEASURED + 1]])
+        + _all(len(executions), [_execution_bytes(each) for each in executions[:: len(executions) // MEASURED + 1]])
+    )
+
+
+def _all(count: int, sizes: list[int]) -> int:
+    return count * sum(sizes) // len(sizes) if sizes else 0
+
+
+def _execution_bytes(execution: Execution) -> int:
+    texts = (execution.id, execution.event_ids, execution.document, execution.result_json)
+    display = 0 if execution.display_arguments is execution.document else getsizeof(execution.display_arguments)
+    return getsizeof(execution) + sum(map(getsizeof, texts)) + display

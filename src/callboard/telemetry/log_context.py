@@ -43,17 +43,14 @@ def attach_log_context(runtime: Runtime) -> Callable[[], None]:
 
 
 class _ContextSetter:
-    def called(self, execution: Execution) -> None:
-        pass
+    def called(self, execution: Execution) -> None: ...
 
     def attempting(self, execution: Execution) -> None:
         _current.set(LogContext(execution.scope.id, execution.id, execution.name))
 
-    def attempted(self, execution: Execution, failure: ToolError) -> None:
-        pass
+    def attempted(self, execution: Execution, failure: ToolError) -> None: ...
 
-    def ended(self, execution: Execution) -> None:
-        pass
+    def ended(self, execution: Execution) -> None: ...
 
     def turn_began(self, session_id: str, turn_id: str) -> None:
         _current.set(LogContext(session_id))

@@ -11,13 +11,12 @@ from prometheus_client.registry import Collector
 
 from ..runtime import Runtime
 from ..tools.histogram import Histogram
-from ..turns import TurnStatus
+from ..turns import TurnStatus, Usage
 from .collector import RuntimeCollector, buckets
 from .turn_watch import LOST, STATUSES, TurnEnd, TurnWatch
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 """The media type of `render`."""
-DIRECTIONS = ("input", "output")
 
 
 class Metrics(Collector):
@@ -29,9 +28,7 @@ class Metrics(Collector):
     def __init__(self, runtime: Runtime) -> None:
         self._readers: Counter[str] = Counter({"sse": 0})
         self._durations = {status: Histogram() for status in STATUSES}
-        self._tokens: Counter[str] = Counter()
-        self._requests = 0
-        self._cost = 0.0
+        self._usage = Usage()
         self._watch = TurnWatch(runtime, self)
         self.registry = CollectorRegistry()
         """The registry, to which you can add collectors."""
@@ -62,19 +59,13 @@ class Metrics(Collector):
         finally:
             self._readers[kind] -= 1
 
-    # Turns
-
     def turn_began(self, session_id: str, turn_id: str) -> None:
         """Do nothing: a turn is counted when it ends."""
 
     def turn_ended(self, session_id: str, turn_id: str, end: TurnEnd) -> None:
         self._durations[end.status].add(end.seconds)
-        if end.status in (TurnStatus.PAUSED, LOST):  # the usage is counted at the end of the whole turn
-            return
-        self._tokens["input"] += end.input_tokens
-        self._tokens["output"] += end.output_tokens
-        self._requests += end.requests
-        self._cost += end.cost
+        if end.status not in (TurnStatus.PAUSED, LOST):  # else the usage is counted at the end of the whole turn
+            self._usage.add(end.usage)
 
     def collect(self) -> Iterator[Metric]:
         """Collect the metrics that the runtime does not count itself."""
@@ -90,8 +81,9 @@ class Metrics(Collector):
         yield duration
         yield GaugeMetricFamily("callboard_turns_running", "Running turns.", self._watch.running)
         tokens = CounterMetricFamily("callboard_model_tokens", "Tokens of finished turns.", labels=("direction",))
-        for direction in DIRECTIONS:
-            tokens.add_metric((direction,), self._tokens[direction])
+        tokens.add_metric(("input",), self._usage.input_tokens)
+        tokens.add_metric(("output",), self._usage.output_tokens)
         yield tokens
-        yield CounterMetricFamily("callboard_model_requests", "Requests to models.", self._requests)
-        yield CounterMetricFamily("callboard_model_cost_dollars", "Cost of requests to models, if known.", self._cost)
+        yield CounterMetricFamily("callboard_model_requests", "Requests to models.", self._usage.requests)
+        cost = "Cost of requests to models, if known."
+        yield CounterMetricFamily("callboard_model_cost_dollars", cost, self._usage.cost or 0.0)

@@ -64,16 +64,9 @@ def _harmless(
 class Tracing:
     """Traces a runtime until it is closed, which ends all open spans."""
 
-    def __init__(
-        self,
-        runtime: Runtime,
-        tracer_provider: TracerProvider | None = None,
-        *,
-        content: bool = False,
-        masker: Masker | None = None,
-    ) -> None:
+    def __init__(self, runtime: Runtime, tracer_provider: TracerProvider | None, *, content: bool) -> None:
         self._tracer = trace.get_tracer(SCOPE, __version__, tracer_provider)
-        self._masker = (masker or Masker.of_environment()) if content else None
+        self._masker = Masker.of_environment() if content else None
         self._calls: dict[Execution, _Call] = {}
         self._turns: dict[str, tuple[Span, Context]] = {}
         self._detach = runtime.manager.observe(self)
@@ -154,16 +147,14 @@ class Tracing:
         else:
             call.span.set_attribute(names.STATUS, execution.status.value)
         if self._masker is not None:
-            call.span.set_attribute(names.ARGUMENTS, self._content(self._masker, execution.display_arguments))
-            call.span.set_attribute(names.RESULT, self._content(self._masker, execution.result_json))
+            content = {names.ARGUMENTS: execution.display_arguments, names.RESULT: execution.result_json}
+            for name, document in content.items():
+                text = self._masker.text((document or b"").decode(errors="replace"))
+                call.span.set_attribute(name, text[:MAX_CONTENT])
         _end(call.span, execution.error, is_fault=execution.status is not Status.CANCELLED)
 
-    def _content(self, masker: Masker, document: bytes | None) -> str:
-        return masker.text((document or b"").decode(errors="replace"))[:MAX_CONTENT]
+    # Turns, whose watch logs errors
 
-    # Turns
-
-    @_harmless
     def turn_began(self, session_id: str, turn_id: str) -> None:
         before = contexts.get_current()
         ours = _is_ours(trace.get_current_span())
@@ -177,12 +168,11 @@ class Tracing:
         self._turns[turn_id] = span, before
         contexts.attach(trace.set_span_in_context(span))
 
-    @_harmless
     def turn_ended(self, session_id: str, turn_id: str, end: TurnEnd) -> None:
         span, before = self._turns.pop(turn_id)
         span.set_attribute(names.STATUS, end.status)
-        span.set_attribute(names.INPUT_TOKENS, end.input_tokens)
-        span.set_attribute(names.OUTPUT_TOKENS, end.output_tokens)
+        span.set_attribute(names.INPUT_TOKENS, end.usage.input_tokens)
+        span.set_attribute(names.OUTPUT_TOKENS, end.usage.output_tokens)
         if end.status == TurnStatus.FAILED:
             span.set_attribute(names.ERROR, "turn_failed")
             span.set_status(StatusCode.ERROR)

@@ -2,12 +2,11 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ..runtime import Runtime
-from ..turns import TurnStatus
+from ..turns import TurnStatus, Usage
 
 log = logging.getLogger("callboard.telemetry")
 
@@ -16,20 +15,15 @@ LOST = "lost"
 STATUSES = (*(status.value for status in TurnStatus), LOST)
 """The ends of a turn, or of its part until it pauses."""
 
-_USED = ("requests", "input_tokens", "output_tokens", "cost")
 
-
-@dataclass(frozen=True, slots=True)
-class TurnEnd:
-    """The end of a turn, or of its part until it pauses, with the usage of all its parts so far."""
+class TurnEnd(NamedTuple):
+    """The end of a turn, or of its part until it pauses."""
 
     status: str
     """One of `STATUSES`."""
     seconds: float
-    requests: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost: float = 0.0
+    usage: Usage
+    """The usage of all parts of the turn so far."""
 
 
 class TurnObserver(Protocol):
@@ -57,13 +51,10 @@ class TurnWatch:
         self._began[turn_id] = monotonic()
         _notify(self._observer.turn_began, session_id, turn_id)
 
-    def turn_ended(self, session_id: str, turn_id: str, status: str, usage: Any) -> None:
+    def turn_ended(self, session_id: str, turn_id: str, status: str, usage: Usage | None) -> None:
         if (began := self._began.pop(turn_id, None)) is not None:
-            end = TurnEnd(
-                status if status in STATUSES else TurnStatus.FAILED,
-                monotonic() - began,
-                **{name: getattr(usage, name, None) or 0 for name in _USED},
-            )
+            known = status if status in STATUSES else TurnStatus.FAILED
+            end = TurnEnd(known, monotonic() - began, usage or Usage())
             _notify(self._observer.turn_ended, session_id, turn_id, end)
 
 

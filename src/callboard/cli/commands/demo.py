@@ -1,15 +1,13 @@
 """`callboard demo`: a chat or a scripted tour of every kind of tool, with no key and no network."""
 
 import asyncio
-import contextlib
 import math
 import sys
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Annotated, Any
 
 import typer
-from pydantic_core import from_json
 
 from ...demo.tools import demo_tools
 from ...errors import MissingExtraError
@@ -19,10 +17,10 @@ from ...runtime import Runtime
 from ...sessions.session import Session
 from ...toolkits import built_in
 from ..interrupts import Interrupts, alongside
-from ..process import Exit
+from ..process import CommandError, Exit
 from ..terminal.chat import Chat
-from ..terminal.console import fail, is_interactive, note, out, print_logs
-from ..terminal.screen import JsonScreen, LineScreen, LiveScreen, Screen
+from ..terminal.console import is_interactive, note, out, print_logs
+from ..terminal.screen import JsonScreen, LiveScreen, Screen
 
 SESSION, USER = "demo", "you"
 OFFLINE = "offline"
@@ -64,15 +62,13 @@ def run_demo(
       0  succeeded
       1  failed; the message gives the reason
       2  the command line is not valid
+    124  the tour got no event in time
     130  stopped by Ctrl-C
     """
     if not (math.isfinite(pace) and 0 <= pace <= 60):
-        raise typer.Exit(fail("--pace must be a number of seconds from 0 to 60.", Exit.USAGE))
+        raise CommandError("--pace must be a number of seconds from 0 to 60.", Exit.USAGE)
     chatting = not (script or as_json) and sys.stdin.isatty() and is_interactive(out)
-    try:
-        raise typer.Exit(asyncio.run(_chat(model, store, pace) if chatting else _tour(model, store, pace, as_json)))
-    except asyncio.CancelledError:
-        raise typer.Exit(fail("stopped", Exit.INTERRUPTED)) from None
+    raise typer.Exit(asyncio.run(_chat(model, store, pace) if chatting else _tour(model, store, pace, as_json)))
 
 
 async def _chat(model: str, store: str, pace: float) -> Exit:
@@ -88,30 +84,18 @@ async def _tour(model: str, store: str, pace: float, as_json: bool) -> Exit:
     task = asyncio.current_task()
     assert task is not None
     tour = Tour()
-    live = not as_json and is_interactive(out)
-    screen: Screen = JsonScreen() if as_json else LiveScreen() if live else LineScreen()
+    screen = JsonScreen() if as_json else LiveScreen() if is_interactive(out) else Screen()
     tools = [*demo_tools(pace, tour.sleep), *built_in()]
     with Interrupts(task.cancel), print_logs(note):
         async with Runtime(tools, model=_model(model), instructions=INSTRUCTIONS, store=store) as runtime:
             session = await runtime.open(SESSION, user_id=USER)
-            with screen, _showing_deltas(session, screen):
+            with screen, session.board.listening(screen.show_delta):
                 try:
                     await tour.play(session, screen)
                 except TimeoutError:
                     message = f"The tour got no event for {TOUR_TIMEOUT:.0f} seconds, and ends here."
-                    return Exit(fail(message, Exit.TIMEOUT))
+                    raise CommandError(message, Exit.TIMEOUT) from None
     return Exit.FAILED if tour.failed else Exit.OK
-
-
-@contextlib.contextmanager
-def _showing_deltas(session: Session, screen: Screen) -> Generator[None, None, None]:
-    def show(event: bytes) -> None:
-        delta = from_json(event)
-        if delta["kind"] == EventKind.TEXT:
-            screen.add_delta(delta["data"]["delta"])
-
-    with session.board.listening(show):
-        yield
 
 
 def _model(name: str) -> Any:
@@ -127,8 +111,7 @@ def _model(name: str) -> Any:
 class Tour:
     """The scripted tour. Its slow tools wait with `sleep`, so that events always come in the same order."""
 
-    def __init__(self, sleep: Callable[[float], Any] = asyncio.sleep) -> None:
-        self._sleep = sleep
+    def __init__(self) -> None:
         self.conversing = asyncio.Lock()
         """Held during turns that the results of slow tools must not interrupt."""
         self.failed = False
@@ -136,7 +119,7 @@ class Tour:
 
     async def sleep(self, seconds: float) -> None:
         """Wait for a time, and until `conversing` is free."""
-        await self._sleep(seconds)
+        await asyncio.sleep(seconds)
         async with self.conversing:
             pass
 

@@ -1,6 +1,5 @@
 """`callboard doctor`: check whether a server can start here, and print what to do if not."""
 
-import asyncio
 import os
 import socket
 import sys
@@ -21,12 +20,10 @@ from ...errors import CallboardError
 from ...runtime import open_store, store_status
 from ...settings import GATE_PREFIX, PREFIX, Settings
 from ...storage.errors import StoreError
-from ...storage.store import Store
 from ..process import Exit
-from ..store import DEFAULT, Address
-from ..terminal.console import AsJson, out, print_json
-from ..terminal.tables import Column, show_table
+from ..terminal.console import AsJson, Column, out, print_json, show_table
 from ..terminal.text import one_line
+from .store import DEFAULT, Address, use_opened
 
 OLDEST_PYTHON = (3, 11)
 OLDEST_TIME = 1_767_225_600.0
@@ -173,10 +170,10 @@ def check_store(url: str) -> tuple[Check, bool]:
         mark = Mark.WARNING if kind == "sqlite" else Mark.PROBLEM
         return Check("store", mark, found, "Make a backup, then run: callboard migrate"), False
     try:
-        keys = asyncio.run(_has_keys(opened))
+        keys = use_opened(opened, lambda store: store.keys(limit=1))
     except StoreError as error:
         return Check("store", Mark.PROBLEM, str(error)), False
-    return Check("store", Mark.OK, f"{kind}: at the newest revision, {status.newest}"), keys
+    return Check("store", Mark.OK, f"{kind}: at the newest revision, {status.newest}"), bool(keys)
 
 
 def check_clock(now: float, store: str) -> Check:
@@ -272,14 +269,6 @@ def _has_key_set(config: Any) -> bool:
         return bool(keyset.usable_keys(keyset.read_source(config.jwks), config.jwt_algorithms))
     except Exception:  # of a file, of the network, or of the content
         return False
-
-
-async def _has_keys(store: Store) -> bool:
-    await store.open(lambda _: None)
-    try:
-        return bool(await store.keys(limit=1))
-    finally:
-        await store.close()
 
 
 def _other_clock(url: str) -> tuple[float | None, str]:

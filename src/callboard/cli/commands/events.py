@@ -14,10 +14,10 @@ from ...storage.errors import StoreUnavailable
 from ...storage.event_log import Page
 from ...storage.rows import SessionRow
 from ...storage.store import Store
-from ..process import Exit
-from ..store import DEFAULT, Address, SessionId, find_session, use_store
-from ..terminal.console import fail, note
+from ..process import CommandError, Exit
+from ..terminal.console import note
 from ..terminal.event_lines import EventLines
+from .store import DEFAULT, Address, SessionId, find_session, use_store
 
 PAGE = 500
 """Events per read."""
@@ -43,7 +43,7 @@ def show_events(
     press Ctrl-C (exit code 130). Reading changes nothing.
     """
     if after is not None and last is not None:
-        raise typer.Exit(fail("--after and --last exclude each other.", Exit.USAGE))
+        raise CommandError("--after and --last exclude each other.", Exit.USAGE)
     written = asyncio.Event()
 
     async def tail(store: Store) -> Exit:
@@ -51,8 +51,8 @@ def show_events(
         try:
             start = start_of(row, after, last)
         except CursorExpired as expired:
-            return Exit(fail(f"{expired} Use: --after {expired.first - 1}", Exit.FAILED))
-        reader = BoardReader(store, row, start, _print_json_line if as_json else EventLines().show)
+            raise CommandError(f"{expired} Use: --after {expired.first - 1}") from None
+        reader = BoardReader(store, session_id, start, _print_json_line if as_json else EventLines().show)
         if not follow:
             await reader.catch_up()
             return Exit.OK
@@ -87,12 +87,11 @@ def start_of(row: SessionRow, after: int | None, last: int | None) -> int:
 class BoardReader:
     """Reads one board from a cursor on."""
 
-    def __init__(self, store: Store, row: SessionRow, after: int, show: Callable[[Event], None]) -> None:
+    def __init__(self, store: Store, session_id: str, after: int, show: Callable[[Event], None]) -> None:
         self._store = store
-        self._session_id = row.id
+        self._session_id = session_id
         self._after = after
         self._show = show
-        self._retrying = False
 
     async def catch_up(self) -> None:
         """Show all events up to the newest. Raises `SessionNotFound` if the session was removed."""
@@ -105,19 +104,19 @@ class BoardReader:
             raise SessionNotFound(f"The session {self._session_id!r} was removed.")
 
     async def catch_up_patiently(self) -> None:
-        """Do the same, and retry until the store answers."""
+        """Catch up, and retry until the store answers."""
+        retrying = False
         while True:
             try:
                 await self.catch_up()
             except StoreUnavailable as error:
-                if not self._retrying:
+                if not retrying:
                     note(f"{error} Retrying until it answers.")
-                self._retrying = True
+                retrying = True
                 await asyncio.sleep(RETRY_DELAY)
             else:
-                if self._retrying:
+                if retrying:
                     note("The store answers again.")
-                self._retrying = False
                 return
 
     def _show_page(self, page: Page) -> None:

@@ -10,12 +10,10 @@ from ...runtime import open_store
 from ...storage.api_keys import PREFIX, key_state, new_key, read_key
 from ...storage.rows import KeyRow
 from ...storage.store import Store
-from ..process import Exit
-from ..records import key_data
-from ..store import DEFAULT, Address, missing_file, refuse_memory, use_opened, use_store
-from ..terminal.console import AsJson, err, fail, note, out, print_json, print_line
-from ..terminal.tables import Column, show_table
+from ..process import CommandError, Exit
+from ..terminal.console import AsJson, Column, err, note, out, print_json, print_line, show_table
 from ..terminal.text import one_line, span
+from .store import DEFAULT, Address, key_data, missing_file, refuse_memory, use_opened, use_store
 
 keys = typer.Typer(help="Create, list and revoke API keys for the users of a server.", no_args_is_help=True)
 
@@ -111,7 +109,7 @@ def revoke_key(
     row = use_store(store, lambda store: store.revoke_key(found, now))
     if row is None:
         named = one_line(found.removeprefix(PREFIX).partition("_")[0][:40])  # without the secret
-        raise typer.Exit(fail(f"There is no key {named}. See: callboard keys list", Exit.NOT_FOUND))
+        raise CommandError(f"There is no key {named}. See: callboard keys list", Exit.NOT_FOUND)
     if as_json:
         print_json(key_data(row, now))
     else:

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import urlsplit
 
 import typer
@@ -13,14 +13,15 @@ from rich.table import Table
 
 import callboard
 
+from ...demo.tools import tools as demo_tools
 from ...errors import MissingExtraError
 from ...telemetry.logs import configure
 from ...toolkits import built_in
 from ...tools.definition import Tool
 from ...tools.registry import Registry
 from ..options import Source, load_registry
-from ..store import DEFAULT, Address
 from ..terminal.console import out
+from .store import DEFAULT, Address
 
 log = logging.getLogger("callboard.server")
 
@@ -61,7 +62,7 @@ def serve(
         raise MissingExtraError("The server", "server") from missing
     secrets = [password] if (password := urlsplit(store).password) else []
     configure(json=as_json, level=logging.INFO if as_json else logging.WARNING, secrets=secrets)
-    tools = Registry(_default_tools()) if source is None else load_registry(source)
+    tools = Registry([*built_in(), *demo_tools]) if source is None else load_registry(source)
 
     def listening(address: str, needs_key: bool) -> None:
         if as_json:
@@ -85,19 +86,10 @@ def serve(
     )
 
 
-def _default_tools() -> Iterable[Tool]:
-    """The built-in toolkits, and the demo's tools."""
-    return [*built_in(), *_optional("callboard.demo.tools", "tools")]
-
-
 def _workers() -> Iterable[Tool]:
-    return _optional("callboard.toolkits.gas", "workers")
-
-
-def _optional(module: str, name: str) -> Iterable[Any]:
-    """An attribute of a toolkit, or nothing if its packages are not installed."""
+    """The built-in workers, if the extra that they need is installed."""
     try:
-        return getattr(import_module(module), name)
+        return import_module("callboard.toolkits.gas").workers
     except ModuleNotFoundError:
         return ()
 

@@ -10,6 +10,7 @@ import typer
 from pydantic_core import from_json
 from rich.text import Text
 
+from ...execution.lifecycle import Status
 from ...storage.change import Change
 from ...storage.errors import Conflict
 from ...storage.rows import ExecutionRow, OwnerRow, RequestRow, SessionRow
@@ -17,11 +18,22 @@ from ...storage.store import Store
 from ...tools.registry import Registry
 from ...types import Logout
 from ..options import load_registry
-from ..records import awaits_person, execution_data, request_data, request_status, result_data, session_data
-from ..store import DEFAULT, Address, SessionId, find_session, owner_of, process_name, use_store
-from ..terminal.console import AsJson, err, out, print_json, print_line
-from ..terminal.tables import Column, Row, show_table
+from ..terminal.console import AsJson, Column, Row, err, out, print_json, print_line, show_table
 from ..terminal.text import compact, error_beside_status, one_line, span, when
+from .store import (
+    DEFAULT,
+    Address,
+    SessionId,
+    execution_data,
+    find_session,
+    owner_of,
+    process_name,
+    request_data,
+    request_status,
+    result_data,
+    session_data,
+    use_store,
+)
 
 sessions = typer.Typer(help="List sessions, show the state of one, and close one.", no_args_is_help=True)
 
@@ -260,7 +272,9 @@ def _unfinished(status: SessionStatus, rows: Sequence[ExecutionRow]) -> list[tup
 def _status(row: ExecutionRow, requests: list[RequestRow]) -> Text:
     if row.cancelling:
         return Text("cancelling", "yellow")
-    return Text("waiting for a person", "magenta") if awaits_person(row, requests) else Text(row.status)
+    if row.status == Status.WAITING and any(request.execution_id == row.id for request in requests):
+        return Text("waiting for a person", "magenta")
+    return Text(row.status)
 
 
 def _process(row: ExecutionRow, owners: Mapping[str, OwnerRow]) -> str:

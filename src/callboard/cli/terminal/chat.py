@@ -5,11 +5,9 @@ import os
 import sys
 from contextlib import aclosing
 
-from pydantic_core import from_json
 from rich.text import Text
 
 from ...errors import CallboardError
-from ...events.event import Event
 from ...events.kinds import EventKind
 from ...sessions.answers import AnswerInvalid
 from ...sessions.session import Session
@@ -33,6 +31,18 @@ Write to the model at any time, also while tools run.
   quit, or Ctrl-D                  leave; Ctrl-C stops the model, a second Ctrl-C exits at once"""
 
 
+_REQUEST_EVENTS = frozenset(
+    {
+        EventKind.HUMAN_REQUEST,
+        EventKind.WALLET_TX_REQUEST,
+        EventKind.HUMAN_ANSWER,
+        EventKind.WALLET_TX_RESPONSE,
+        EventKind.TOOL_RESULT,
+    }
+)
+"""Events that open or close a request; the end of a call withdraws its requests."""
+
+
 class Chat:
     """A person at a terminal, in one session."""
 
@@ -48,18 +58,9 @@ class Chat:
     async def run(self) -> Exit:
         """Chat until the person leaves."""
         last_seq = self._session.board.last_seq
-        with self._keyboard, self._interrupts, self._screen, self._session.board.listening(self._on_delta):
+        with self._keyboard, self._interrupts, self._screen, self._session.board.listening(self._screen.show_delta):
             self._screen.explain(self._welcome)
-            for request in await self._session.requests():  # left open by an earlier chat
-                self._forms[request.id] = RequestForm(
-                    request.id,
-                    request.execution_id,
-                    request.tool,
-                    request.payload,
-                    request.answer_schema,
-                    request.purpose,
-                    request.arguments_hash,
-                )
+            await self._update_forms()
             async with alongside(self._show_events(last_seq)), alongside(self._stop_turns()):
                 while (line := await self._keyboard.next()) is not None:
                     if line.strip().lower() in ("quit", "exit"):
@@ -87,43 +88,28 @@ class Chat:
             self._keyboard.editor.set("" if form.is_idle else form.prompt.initial)
             return
         try:
-            await self._session.answer(form.request_id, answer.value, arguments_hash=form.arguments_hash)
+            await self._session.answer(form.request.id, answer.value, arguments_hash=form.request.arguments_hash)
         except AnswerInvalid as error:  # the request is still open
             problems = [f"{problem.get('path')}: {problem.get('message')}" for problem in error.problems]
             self._print(one_line("; ".join(problems) or str(error)))
             self._keyboard.editor.set("" if form.is_idle else form.prompt.initial)
         except CallboardError:
-            self._forms.pop(form.request_id, None)
+            self._forms.pop(form.request.id, None)
             raise
         else:
-            self._forms.pop(form.request_id, None)
+            self._forms.pop(form.request.id, None)
 
     async def _show_events(self, after: int) -> None:
         async with aclosing(self._session.events(after)) as events:
             async for event in events:
                 self._screen.show(event)
-                self._update_forms(event)
+                if event.kind in _REQUEST_EVENTS:
+                    await self._update_forms()
 
-    def _update_forms(self, event: Event) -> None:
-        data = event.data
-        match event.kind:
-            case EventKind.HUMAN_REQUEST | EventKind.WALLET_TX_REQUEST:
-                self._forms[data["request_id"]] = RequestForm(
-                    data["request_id"],
-                    data["execution_id"],
-                    data["tool"],
-                    data.get("payload", {}),
-                    data["answer_schema"],
-                    data["purpose"],
-                    data.get("arguments_hash"),
-                )
-            case EventKind.HUMAN_ANSWER | EventKind.WALLET_TX_RESPONSE:  # perhaps from another client
-                self._forms.pop(data["request_id"], None)
-            case EventKind.TOOL_RESULT:
-                for form in [form for form in self._forms.values() if form.execution_id == data["execution_id"]]:
-                    del self._forms[form.request_id]
-            case _:
-                pass
+    async def _update_forms(self) -> None:
+        """Keep a form for each open request, also for one of an earlier chat; other clients may answer it."""
+        requests = await self._session.requests()
+        self._forms = {request.id: self._forms.get(request.id) or RequestForm(request) for request in requests}
 
     def _form(self) -> RequestForm | None:
         return next(iter(self._forms.values()), None)
@@ -131,11 +117,6 @@ class Chat:
     def _prompt(self) -> str:
         form = self._form()
         return "> " if form is None else form.prompt.text
-
-    def _on_delta(self, event: bytes) -> None:
-        delta = from_json(event)
-        if delta["kind"] == EventKind.TEXT:
-            self._screen.add_delta(delta["data"]["delta"])
 
     def _on_key(self) -> None:
         self._interrupts.interrupted = False

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from rich.text import Text
 
-from ...errors import CallboardError
+from ..process import CommandError
 
 try:
     import termios
@@ -23,12 +23,6 @@ except ImportError:  # on Windows
 
 _KEYS = re.compile(r"\x1b\[[0-9;]*[A-Za-z~]|\x1bO[A-Z]|.", re.DOTALL)
 MAX_LINE = 20_000
-
-
-class TerminalMissing(CallboardError):
-    """The terminal cannot be read key by key."""
-
-    code = "terminal"
 
 
 class LineEditor:
@@ -106,7 +100,7 @@ class Keyboard:
 
     def __enter__(self) -> Self:
         if termios is None or tty is None:
-            raise TerminalMissing("The chat needs a Unix-like terminal. Without one, run the tour: --script")
+            raise CommandError("The chat needs a Unix-like terminal. Without one, run the tour: --script")
         self._modes = termios.tcgetattr(self._descriptor)
         tty.setcbreak(self._descriptor)
         asyncio.get_running_loop().add_reader(self._descriptor, self._read)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from enum import Enum, auto
 from typing import Any, NamedTuple, cast
 
+from ...sessions.open_request import OpenRequest
 from ...types import RequestPurpose
 from .text import compact, one_line
 
@@ -39,36 +40,23 @@ class _Step(Enum):
 class RequestForm:
     """One open request. `prompt` asks for the next line; `enter` returns the answer once it is complete."""
 
-    def __init__(
-        self,
-        request_id: str,
-        execution_id: str,
-        tool: str,
-        payload: Any,
-        schema: Mapping[str, Any],
-        purpose: str,
-        arguments_hash: str | None = None,
-    ) -> None:
-        self.request_id = request_id
-        self.execution_id = execution_id
-        self.tool = one_line(tool)
-        self.arguments_hash = arguments_hash
-        """The hash of the arguments that the person sees; it is sent with the answer."""
+    def __init__(self, request: OpenRequest) -> None:
+        self.request = request
         self.problem = ""
         """The problem with the last line."""
-        self._payload = payload
-        self._draft: str | None = None
-        """Edited arguments that were not accepted yet."""
-        self._schema = schema
-        self._purpose = purpose
+        self._tool = one_line(request.tool)
+        self._schema = request.answer_schema
+        self._fields = list(_properties(request.answer_schema))
         self._step = _Step.CHOICE
         self._values: dict[str, Any] = {}
-        self._fields = list(_properties(schema))
+        """The entered fields of an answer."""
+        self._draft: str | None = None
+        """Edited arguments that were not accepted yet."""
 
     @property
     def is_approval(self) -> bool:
         """Whether the request asks for the approval of a call."""
-        return self._purpose == RequestPurpose.APPROVAL
+        return self.request.purpose is RequestPurpose.APPROVAL
 
     @property
     def is_idle(self) -> bool:
@@ -81,15 +69,15 @@ class RequestForm:
             case _Step.REASON:
                 return Prompt("reason (Enter for none) > ")
             case _Step.EDIT:
-                draft = json.dumps(self._payload, ensure_ascii=False) if self._draft is None else self._draft
+                draft = json.dumps(self.request.payload, ensure_ascii=False) if self._draft is None else self._draft
                 return Prompt(f"new arguments (or: {LATER}) > ", draft)
             case _Step.FIELDS if self._fields:
                 field = self._fields[len(self._values)]
-                return Prompt(f"{self.tool}: {field}{_hint(_field(self._schema, field))} > ")
+                return Prompt(f"{self._tool}: {field}{_hint(_field(self._schema, field))} > ")
             case _Step.FIELDS:
-                return Prompt(f"{self.tool}: answer as JSON > ")
+                return Prompt(f"{self._tool}: answer as JSON > ")
             case _:
-                return Prompt(f"{self.tool}: {'approve? y(es), n(o), e(dit)' if self.is_approval else 'a(nswer)?'} > ")
+                return Prompt(f"{self._tool}: {'approve? y(es), n(o), e(dit)' if self.is_approval else 'a(nswer)?'} > ")
 
     def accepts(self, line: str) -> bool:
         """Whether a line is for this form, and not for the model."""

@@ -5,8 +5,9 @@ a plain line, or a line of JSON.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, Self, cast
+from typing import Any, Self, cast
 
+from pydantic_core import from_json
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 from rich.text import Text
@@ -14,35 +15,16 @@ from rich.text import Text
 from ...events.event import Event
 from ...events.kinds import EventKind
 from ...sessions.answers import REJECTED
+from .call_view import ProgressTable
 from .console import err, out, print_line
-from .progress import ProgressTable
 from .text import compact, describe_error, describe_event, one_line, safe
 
 MAX_VALUE = 200
 """Characters of arguments and results that a line shows, at most."""
 
 
-class Screen(Protocol):
-    """Shows a conversation, inside a `with` block."""
-
-    def __enter__(self) -> Self: ...
-    def __exit__(self, *exc: object) -> None: ...
-
-    def show(self, event: Event) -> None:
-        """Show the next event of the board."""
-        ...
-
-    def add_delta(self, delta: str) -> None:
-        """Show a piece of the text that the model is writing."""
-        ...
-
-    def explain(self, text: str) -> None:
-        """Show an explanation."""
-        ...
-
-
-class LineScreen:
-    """Plain lines on standard output."""
+class Screen:
+    """Shows a conversation, inside a `with` block: plain lines on standard output."""
 
     def __enter__(self) -> Self:
         return self
@@ -50,16 +32,19 @@ class LineScreen:
     def __exit__(self, *exc: object) -> None: ...
 
     def show(self, event: Event) -> None:
+        """Show the next event of the board."""
         if (line := line_of(event)) is not None:
             print_line(line)
 
-    def add_delta(self, delta: str) -> None: ...
+    def show_delta(self, event: bytes) -> None:
+        """Show an event for live readers only: a piece of the text that the model is writing."""
 
     def explain(self, text: str) -> None:
+        """Show an explanation."""
         print_line(Text(f"\n# {text}", "italic"))
 
 
-class JsonScreen(LineScreen):
+class JsonScreen(Screen):
     """Each event as a line of JSON on standard output; explanations go to standard error."""
 
     def show(self, event: Event) -> None:
@@ -70,7 +55,7 @@ class JsonScreen(LineScreen):
         err.print(Text(text, "dim"), soft_wrap=True)
 
 
-class LiveScreen(LineScreen):
+class LiveScreen(Screen):
     """A terminal that is redrawn. `prompt` returns its last line, such as the line that is being typed."""
 
     def __init__(self, prompt: Callable[[], Text] | None = None) -> None:
@@ -100,8 +85,10 @@ class LiveScreen(LineScreen):
                 pass
         super().show(event)
 
-    def add_delta(self, delta: str) -> None:
-        self._partial_text += delta
+    def show_delta(self, event: bytes) -> None:
+        delta = from_json(event)
+        if delta["kind"] == EventKind.TEXT:
+            self._partial_text += delta["data"]["delta"]
 
     def refresh(self) -> None:
         """Redraw now, as after a key."""

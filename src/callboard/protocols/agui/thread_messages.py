@@ -140,7 +140,7 @@ class ThreadReader:
         at = len(entries)
         find = self._session.tools().get
         # a window does not begin with a result, without its call
-        while at and (not count or (count < limit and size < MAX_CHARACTERS) or isinstance(entries[at], Answered)):
+        while at and (not count or (count < limit and size < MAX_CHARACTERS) or isinstance(entries[at], CallAnswer)):
             at -= 1
             messages = self._messages(entries[at], number, find)
             number -= isinstance(entries[at], Reply)

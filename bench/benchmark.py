@@ -1,7 +1,7 @@
-"""The interface of a question: its options, tables and bounds.
+"""The interface of a benchmark: its options, tables and bounds.
 
-A question is a module of `bench` with four names: `TITLE`, `BOUNDS`, `measure(options)`, which returns JSON data, and
-`report(data)`, which makes a table of them. `bench/__main__.py` lists the questions; one more is one more file.
+A benchmark is a module of `bench` with four names: `TITLE`, `BOUNDS`, `measure(options)`, which returns JSON data, and
+`report(data)`, which makes a table from the data. `bench/__main__.py` lists the benchmarks.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -49,8 +49,8 @@ class Bound(NamedTuple):
     measured: Callable[[Data], float | None]
 
 
-class Question(Protocol):
-    """The interface of a question's module."""
+class Benchmark(Protocol):
+    """The interface of a benchmark's module."""
 
     @property
     def TITLE(self) -> str: ...

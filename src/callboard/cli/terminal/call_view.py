@@ -1,32 +1,40 @@
-"""Progress of a call: a live table on a terminal, plain lines, or the board's events as JSON.
+"""A call on a terminal: its progress while it runs, and its outcome.
 
-The live table has a row for each running execution. Partial results, failed attempts and notices are printed above it
-and stay. Rich draws in its own thread, so that the table moves even while a handler blocks the event loop.
+Progress is a live table on a terminal, plain lines elsewhere, or the board's events as JSON. The live table has a row
+for each running execution. Partial results, failed attempts and notices are printed above it and stay. Rich draws in
+its own thread, so that the table moves even while a handler blocks the event loop.
 """
 
 import os
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Protocol, Self
+from typing import Any, BinaryIO, Self, cast
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
+from rich.markup import escape
 from rich.progress_bar import ProgressBar
 from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from ...errors import ErrorCategory, ToolError
 from ...events.event import Event
 from ...events.kinds import EventKind
-from .text import attempt_of, compact, describe_error, describe_event, one_line, percent, seconds
+from ...execution.outcome import Outcome, OutcomeStatus
+from ...execution.record import ExecutionRecord
+from ..process import Exit
+from .console import err, fail, is_interactive, out, print_json, print_problems, print_text
+from .text import attempt_of, compact, describe_error, describe_event, one_line, percent, safe, seconds
 
 MAX_ROWS = 8
 """Rows drawn at once, at most: the call, and its newest nested calls."""
 
 
 @dataclass(slots=True)
-class Row:
+class ProgressRow:
     """The progress of one execution."""
 
     tool: str
@@ -44,7 +52,7 @@ class ProgressTable:
     """A table of the running executions, updated by events."""
 
     def __init__(self) -> None:
-        self.rows: dict[str, Row] = {}
+        self.rows: dict[str, ProgressRow] = {}
 
     def update(self, event: Event) -> None:
         """Update the row of an event. Its owner removes the row of an ended execution."""
@@ -53,7 +61,7 @@ class ProgressTable:
         row = self.rows.get(execution_id)
         match event.kind:
             case EventKind.TOOL_STARTED:
-                self.rows[execution_id] = Row(one_line(data["tool"]), time.monotonic())
+                self.rows[execution_id] = ProgressRow(one_line(data["tool"]), time.monotonic())
             case EventKind.TOOL_EXECUTING if row is not None:
                 row.attempt = attempt_of(data) if data["attempt"] > 1 else ""
                 row.stage, row.message, row.fraction, row.retry_at = "", "", None, None
@@ -92,27 +100,8 @@ class ProgressTable:
             yield Text(f"  and {len(rows) - len(drawn)} more", style="dim")
 
 
-class CallView(Protocol):
-    """Shows a call while it runs, inside a `with` block."""
-
-    def __enter__(self) -> Self: ...
-    def __exit__(self, *exc: object) -> None: ...
-
-    def show(self, event: Event) -> None:
-        """Show the next event of the board."""
-        ...
-
-    def note(self, message: str) -> None:
-        """Show a remark. May be called from any thread."""
-        ...
-
-    def abandon(self) -> None:
-        """Restore the terminal, since the process is about to exit. Called in a signal handler."""
-        ...
-
-
-class LineView:
-    """A plain line on standard error for each event: no colours, no control codes."""
+class CallView:
+    """Shows a call while it runs, inside a `with` block: a plain line on standard error for each event."""
 
     def __init__(self, call_id: str) -> None:
         self._call_id = call_id
@@ -124,18 +113,21 @@ class LineView:
     def __exit__(self, *exc: object) -> None: ...
 
     def show(self, event: Event) -> None:
+        """Show the next event of the board."""
         if event.kind == EventKind.TOOL_RESULT and event.data["call_id"] == self._call_id:
             return
         if (line := describe_event(event)) is not None:
             self.note(f"{event.data.get('tool', 'notice')}: {line}")
 
     def note(self, message: str) -> None:
+        """Show a remark. May be called from any thread."""
         print(one_line(message), file=sys.stderr, flush=True)  # noqa: T201
 
-    def abandon(self) -> None: ...
+    def abandon(self) -> None:
+        """Restore the terminal, because the process is about to exit. Called in a signal handler."""
 
 
-class JsonView(LineView):
+class JsonView(CallView):
     """Each event as a line of JSON on a stream; remarks go to standard error."""
 
     def __init__(self, call_id: str, stream: BinaryIO) -> None:
@@ -147,11 +139,11 @@ class JsonView(LineView):
         self._stream.flush()
 
 
-class LiveView:
+class LiveView(CallView):
     """A live table at the bottom of a terminal. Text that handlers print appears above it."""
 
     def __init__(self, call_id: str, console: Console) -> None:
-        self._call_id = call_id
+        super().__init__(call_id)
         self._main = ""
         """The execution of the call to show. Its result is printed elsewhere."""
         self._console = console
@@ -213,8 +205,7 @@ class LiveView:
         self._console.print(line, soft_wrap=True)
 
 
-def _cells(row: Row, now: float, bar_width: int) -> tuple[Any, ...]:
-    """The cells of a row."""
+def _cells(row: ProgressRow, now: float, bar_width: int) -> tuple[Any, ...]:
     elapsed = Text(seconds(now - row.since), style="dim")
     name = Text(row.tool, style="bold")
     if row.retry_at is not None:
@@ -228,3 +219,84 @@ def _cells(row: Row, now: float, bar_width: int) -> tuple[Any, ...]:
         return row.spinner, name, "", "", text, elapsed
     bar = ProgressBar(total=1.0, completed=row.fraction, width=bar_width, complete_style="cyan", finished_style="green")
     return row.spinner, name, bar, f"{percent(row.fraction):>4}", text, elapsed
+
+
+# The outcome
+
+
+def print_outcome(outcome: Outcome, record: ExecutionRecord) -> None:
+    """Print the result or the error, and a last line with status, duration and attempts."""
+    if outcome.error is None:
+        _print_value(outcome.value)
+    else:
+        _print_error(outcome.tool, outcome.error)
+    _print_status(outcome, record)
+
+
+def exit_code(outcome: Outcome, interrupted: bool) -> Exit:
+    """The exit code for an outcome."""
+    if outcome.error is None:
+        return Exit.OK
+    if outcome.status is OutcomeStatus.CANCELLED and interrupted:
+        return Exit.INTERRUPTED
+    match outcome.error.category:
+        case ErrorCategory.VALIDATION:
+            return Exit.INVALID
+        case ErrorCategory.TIMEOUT:
+            return Exit.TIMEOUT
+        case _:
+            return Exit.FAILED
+
+
+def _print_value(value: Any) -> None:
+    if isinstance(value, str):
+        print_text(value)
+    else:
+        print_json(value)
+    out.file.flush()
+
+
+def _print_error(tool: str, error: ToolError) -> None:
+    if error.category is ErrorCategory.CANCELLED:  # which the last line says
+        return
+    if error.category is ErrorCategory.VALIDATION and (problems := _problems(error.details)):
+        fail(f"the arguments of {tool} are not valid:", Exit.INVALID)
+        print_problems(problems)
+        err.print(f"[dim]For its parameters, run: callboard tools schema {escape(tool)}[/]", soft_wrap=True)
+        return
+    fail(safe(error.message), Exit.FAILED)
+    if error.details is not None:
+        err.print(Text(f"  details: {compact(error.details)}"), soft_wrap=True)
+    if error.retry_after is not None:
+        err.print(f"  Try again after {seconds(error.retry_after)}.")
+    if cause := _cause(error):
+        err.print(Text(f"  {cause}", style="dim"), soft_wrap=True)
+
+
+def _problems(details: Any) -> list[dict[str, Any]]:
+    """The problems in the details of a validation error, if any."""
+    items = cast("Sequence[Any]", details) if isinstance(details, list) else ()
+    return [item for item in items if isinstance(item, dict) and {"path", "message"} <= item.keys()]
+
+
+def _cause(error: ToolError) -> str:
+    """The original exception and its origin, which only the operator may see."""
+    if error.report is None or error.report == error.message:
+        return ""
+    return one_line(error.report) + (f" ({error.origin})" if error.origin else "")
+
+
+def _print_status(outcome: Outcome, record: ExecutionRecord) -> None:
+    attempts = f", {record.attempt} attempts" if record.attempt != 1 else ", 1 attempt"
+    spent = f"in {seconds(record.ran_for)}{attempts}" if record.ran_for is not None else "before it ran"
+    if not is_interactive(err):
+        err.print(Text(f"{outcome.tool}: {outcome.status} {spent}"), soft_wrap=True)
+        return
+    mark, style = {
+        OutcomeStatus.SUCCEEDED: ("✓", "green"),
+        OutcomeStatus.CANCELLED: ("■", "yellow"),
+    }.get(outcome.status, ("✗", "red"))
+    line = Text.assemble(
+        (f"{mark} ", style), (outcome.tool, "bold"), (f" {outcome.status}", style), (f" {spent}", "dim")
+    )
+    err.print(line, soft_wrap=True)

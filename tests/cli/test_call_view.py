@@ -7,7 +7,7 @@ import pytest
 from pydantic_core import to_json
 from rich.console import Console
 
-from callboard.cli.terminal.progress import LineView, LiveView
+from callboard.cli.terminal.call_view import CallView, LiveView
 from callboard.events.event import Event, encode_event
 
 CALL = "call-1"
@@ -32,7 +32,7 @@ def sample_events() -> Iterator[Event]:
 
 
 def test_o3_lines_distinguish_nested_calls(capsys: pytest.CaptureFixture[str]) -> None:
-    with LineView(CALL) as view:
+    with CallView(CALL) as view:
         for event in sample_events():
             view.show(event)
     assert capsys.readouterr().err.splitlines() == [
