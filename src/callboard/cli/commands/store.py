@@ -17,8 +17,8 @@ from ...runtime import migrate_store, open_store
 from ...sessions.answers import arguments_hash
 from ...sessions.ids import SessionNotFound
 from ...sessions.liveness import is_dead
-from ...storage.errors import StoreError
 from ...storage.api_keys import key_state
+from ...storage.errors import StoreError
 from ...storage.rows import ExecutionRow, KeyRow, OwnerRow, RequestRow, SessionRow
 from ...storage.store import Store
 from ..interrupts import Interrupts
@@ -147,7 +147,7 @@ def session_data(row: SessionRow) -> dict[str, Any]:
 def execution_data(row: ExecutionRow) -> dict[str, Any]:
     return {
         **_fields(row, "id", "call_id", "tool", "kind", "status", "cancelling", "attempt", "max_attempts"),
-        "arguments": from_json(row.shown),
+        "arguments": from_json(row.display_arguments),
         **_fields(row, "parent_id", "queued_at", "started_at", "owner"),
     }
 
