@@ -23,7 +23,7 @@ from .index import ExecutionIndex
 from .lifecycle import Status
 from .lifecycle_events import retrying_event
 from .limits import SlotLimiter
-from .masking import shown_document
+from .masking import mask_document
 from .observer import Observer
 from .reporting import report
 from .runner import Runner
@@ -111,7 +111,7 @@ class Admission:
     def announce(self, execution: Execution) -> None:
         """Report that a call was accepted, before its arguments are validated."""
         self._keep_live(execution)
-        display_arguments = shown_document(execution.tool, execution.document, self._size)
+        display_arguments = mask_document(execution.tool, execution.document, self._size)
         execution.accept(self._clock.time(), display_arguments)
         report(execution)
 
@@ -149,7 +149,7 @@ class Admission:
             elif tool.secret is False and not (_LINE_FEED in document or _CARRIAGE_RETURN in document):
                 execution.start(arguments, document, execution.queued)
             else:
-                execution.start(arguments, shown_document(tool, document, self._size), execution.queued)
+                execution.start(arguments, mask_document(tool, document, self._size), execution.queued)
             work = self._runner.carry_out(execution)
             background = tool.mode is _BACKGROUND  # its caller is acknowledged before the handler begins
             task = asyncio.Task(work, loop=self.loop) if background else start_task(work, self.loop)
@@ -217,7 +217,7 @@ class Admission:
         failure = self._registry.errors.translate(error)
         reported = execution.reported_phase
         shown = (
-            execution.display_arguments if reported else shown_document(execution.tool, execution.document, self._size)
+            execution.display_arguments if reported else mask_document(execution.tool, execution.document, self._size)
         )
         execution.reject_arguments(shown)
         self._finishing.fail(execution, failure)

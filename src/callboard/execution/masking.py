@@ -13,15 +13,15 @@ SHOWN_BYTES = 2_000
 """The bytes that are shown of a document that is not JSON."""
 
 
-def shown_document(tool: Tool, document: bytes, size: Size) -> bytes:
-    """Return what may be shown of a document; only the size of one that is too large."""
+def mask_document(tool: Tool, document: bytes, size: Size) -> bytes:
+    """Return arguments for people and logs, with secrets masked; only their size if they are too large."""
     if not size.admits(document):
         return b'"(%d bytes, too many to be shown)"' % len(document)
-    return shown_arguments(tool, document)
+    return mask_arguments(tool, document)
 
 
-def shown_arguments(tool: Tool, document: bytes) -> bytes:
-    """Return what may be shown of a document. One that is not JSON is shown as a truncated string."""
+def mask_arguments(tool: Tool, document: bytes) -> bytes:
+    """Return arguments for people and logs, with secrets masked. Text that is not JSON becomes a truncated string."""
     try:
         value: Any = from_json(document)
         if exceeds_depth(document, MAX_DEPTH):

@@ -24,7 +24,7 @@ from .finishing import Finishing
 from .lifecycle import Status
 from .lifecycle_events import retrying_event
 from .limits import SlotLimiter
-from .masking import shown_document
+from .masking import mask_document
 from .observer import Observer
 from .reporting import AttemptReporter, NestedCall, report
 from .retry import decide, remaining_delay
@@ -124,7 +124,7 @@ class Runner:
         else:
             if decision.document is not None:
                 execution.edit_arguments(
-                    decision.document, shown_document(tool, decision.document, self._registry.argument_size)
+                    decision.document, mask_document(tool, decision.document, self._registry.argument_size)
                 )
                 execution.set_arguments(tool.arguments.parse(execution.name, execution.document))
             self._slots.take(execution)

@@ -13,7 +13,7 @@ from pydantic_core import from_json, to_json
 from ..errors import CallboardError, ErrorCategory, ToolError
 from ..events.kinds import EventKind
 from ..execution.execution import Execution
-from ..execution.masking import shown_arguments
+from ..execution.masking import mask_arguments
 from ..execution.scope import HumanDecision
 from ..execution.storing import fingerprint_of
 from ..jsonrules.depth import MAX_DEPTH, exceeds_depth
@@ -130,7 +130,7 @@ def display_answer(row: RequestRow, tool: Tool | None) -> Any:
     answer = from_json(row.answer or b"null")
     approval = row.purpose == RequestPurpose.APPROVAL
     if tool is not None and tool.has_secrets and approval and "arguments" in answer:
-        answer["arguments"] = from_json(shown_arguments(tool, encode(answer["arguments"])))
+        answer["arguments"] = from_json(mask_arguments(tool, encode(answer["arguments"])))
     return answer
 
 

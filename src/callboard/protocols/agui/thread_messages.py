@@ -14,7 +14,7 @@ from pydantic_core import to_json
 
 from ...chat.rendering import TASK_RESULT, late_id
 from ...chat.transcript import CallAnswer, Entry, Input, LateResult, Note, Reply
-from ...execution.masking import shown_arguments
+from ...execution.masking import mask_arguments
 from ...sessions.live_session import LiveSession
 from ...tools.definition import Tool
 
@@ -203,7 +203,7 @@ class ThreadReader:
 
 def _arguments(call: ToolCallPart, find: Callable[[str], Tool | None]) -> str:
     document, tool = to_json(call.args_as_dict(), inf_nan_mode="strings"), find(call.tool_name)
-    return (document if tool is None or not tool.has_secrets else shown_arguments(tool, document)).decode()
+    return (document if tool is None or not tool.has_secrets else mask_arguments(tool, document)).decode()
 
 
 def unanswered(messages: Sequence[ThreadMessage]) -> list[str]:
