@@ -54,7 +54,7 @@ def _columns(kind: type[Any], table: Any, longest: int, *names: str) -> list[Col
         if name == "document":
             columns.append(type_coerce(null(), LargeBinary).label(name))
         elif name not in names:
-            columns.append(column.label(name))
+            columns.append(column)
         else:
             text = cast(column, Text)
             columns += [func.substr(text, 1, longest).label(name), func.length(text).label(f"{name}_length")]

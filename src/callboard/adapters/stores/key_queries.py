@@ -1,13 +1,14 @@
 """Writes of API keys. Each is safe to repeat, as after a commit with an unknown result."""
 
+from dataclasses import asdict
+
 from sqlalchemy import Connection, or_, select, text, update
 
 from ...storage.errors import Conflict
 from ...storage.rows import KeyRow
-from .tables import api_keys
+from .tables import api_keys, columns_of
 
-_FIELDS = tuple(KeyRow.__dataclass_fields__)
-KEY = select(*(api_keys.c[name] for name in _FIELDS))
+KEY = select(*columns_of(api_keys, KeyRow))
 _INSERT = text(
     "INSERT INTO api_keys (id, user_id, name, digest, created_at, expires_at, revoked_at, last_used_at)"
     " VALUES (:id, :user_id, :name, :digest, :created_at, :expires_at, :revoked_at, :last_used_at)"
@@ -16,7 +17,7 @@ _INSERT = text(
 
 
 def add(connection: Connection, row: KeyRow) -> None:
-    connection.execute(_INSERT, {name: getattr(row, name) for name in _FIELDS})
+    connection.execute(_INSERT, asdict(row))
     if find(connection, row.id) != row:
         raise Conflict(f"There is a key {row.id} already.")
 

@@ -30,6 +30,7 @@ from .open_database import OpenDatabase
 from .statements import key_document
 from .tables import (
     api_keys,
+    columns_of,
     events,
     executions,
     idempotency_keys,
@@ -69,11 +70,11 @@ _SESSION = select(
     session_tool_state.c.unconsumed_results.label("unconsumed"),
     _active_at,
 ).join(session_tool_state, session_tool_state.c.session_id == sessions.c.id)
-_EXECUTION = select(*(executions.c[name].label(name) for name in ExecutionRow.__dataclass_fields__))
-_TURN = select(*(turns.c[name] for name in TurnRow.__dataclass_fields__))
-_INPUT = select(*(inputs.c[name] for name in InputRow.__dataclass_fields__))
-_REQUEST = select(*(requests.c[name] for name in RequestRow.__dataclass_fields__))
-_IDEMPOTENCY = select(*(idempotency_keys.c[name] for name in IdempotencyRow.__dataclass_fields__))
+_EXECUTION = select(*columns_of(executions, ExecutionRow))
+_TURN = select(*columns_of(turns, TurnRow))
+_INPUT = select(*columns_of(inputs, InputRow))
+_REQUEST = select(*columns_of(requests, RequestRow))
+_IDEMPOTENCY = select(*columns_of(idempotency_keys, IdempotencyRow))
 
 _after, _limit = bindparam("after", type_=BigInteger()), bindparam("limit", type_=BigInteger())
 _first = case((sessions.c.first_seq > _after, sessions.c.first_seq), else_=_after + 1)

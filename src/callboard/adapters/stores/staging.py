@@ -4,7 +4,7 @@ A `StagedGroup` begins with the stored records that the changes name. Each chang
 alters it, so that the next change is checked against the result. In the end it holds the rows to write.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -72,30 +72,44 @@ class StagedRequest(NamedTuple):
     status: str
 
 
-@dataclass(slots=True, eq=False)
 class StagedSession:
     """A session that changes write to, in its state after the group."""
 
-    id: str
-    last_seq: int
-    last_entry: int
-    last_execution: int
-    last_key: int
-    writes: int
-    made_at: float
-    exists: bool = True
-    user_id: str = ""
-    unconsumed: dict[str, None] = field(default_factory=dict[str, None])
-    unconsumed_before: tuple[str, ...] = ()
-    executions: dict[str, StagedWork] = field(default_factory=dict[str, StagedWork])
-    calls: set[str] = field(default_factory=set[str])
-    turns: dict[int, StagedWork] = field(default_factory=dict[int, StagedWork])
-    inputs: set[str] = field(default_factory=set[str])
-    idempotency: dict[str, IdempotencyRow] = field(default_factory=dict[str, IdempotencyRow])
-    row: SessionRow | None = None
-    """The row to write."""
-    counted: bool = False
-    """Whether its last numbers changed."""
+    __slots__ = (
+        *("calls", "counted", "executions", "exists", "id", "idempotency", "inputs", "last_entry", "last_execution"),
+        *("last_key", "last_seq", "made_at", "row", "turns", "unconsumed", "unconsumed_before", "user_id", "writes"),
+    )
+
+    def __init__(
+        self,
+        session_id: str,
+        last_seq: int,
+        last_entry: int,
+        last_execution: int,
+        last_key: int,
+        writes: int,
+        made_at: float,
+    ) -> None:
+        self.id = session_id
+        self.last_seq = last_seq
+        self.last_entry = last_entry
+        self.last_execution = last_execution
+        self.last_key = last_key
+        self.writes = writes
+        self.made_at = made_at
+        self.exists = True
+        self.user_id = ""
+        self.unconsumed: dict[str, None] = {}
+        self.unconsumed_before: tuple[str, ...] = ()
+        self.executions: dict[str, StagedWork] = {}
+        self.calls: set[str] = set()
+        self.turns: dict[int, StagedWork] = {}
+        self.inputs: set[str] = set()
+        self.idempotency: dict[str, IdempotencyRow] = {}
+        self.row: SessionRow | None = None
+        """The row to write."""
+        self.counted = False
+        """Whether its last numbers changed."""
 
     @property
     def entries(self) -> int:
