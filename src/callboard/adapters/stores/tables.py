@@ -50,9 +50,9 @@ def _partial_index(name: str, where: ColumnElement[bool], *columns: Column[Any])
     Index(name, *columns, sqlite_where=where, postgresql_where=where)
 
 
-def columns_of(table: Table, row: type[Any]) -> list[ColumnElement[Any]]:
+def columns_of(table: Any, row: type[Any]) -> list[ColumnElement[Any]]:
     """Return the columns of a row's fields, with the names of the fields."""
-    columns = (table.c[name] for name in row.__dataclass_fields__)
+    columns: list[Column[Any]] = [table.c[name] for name in row.__dataclass_fields__]
     return [column if column.name == column.key else column.label(column.key) for column in columns]
 
 
