@@ -1,4 +1,4 @@
-"""Long conversations, made of one turn that was held: its rows, entries and events are written again with other ids."""
+"""Long conversations, made of one stored turn: its rows, entries and events are written again with other ids."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,11 +9,11 @@ from callboard.storage.change import Change, ExecutionWrite, TurnWrite
 from callboard.storage.rows import ExecutionRow, InputRow, TurnRow
 
 AT_ONCE = 100
-"""How many turns are written in one transaction."""
+"""The number of turns that are written in one transaction."""
 
 
 async def repeat_turn(store: str, session_id: str, turns: int) -> None:
-    """Lengthen a conversation of one turn to so many, as if each had been held. No process may have it open."""
+    """Lengthen a conversation of one turn to a number of turns. No process may have it open."""
     opened = open_store(store)
     await opened.open(lambda woken: None)
     try:
@@ -37,7 +37,7 @@ async def repeat_turn(store: str, session_id: str, turns: int) -> None:
 
 
 class _Turn:
-    """All that is stored of one turn."""
+    """The rows, entries and events of one turn."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class _Turn:
         self._ids = ids | {row.id for row in inputs} | {turn.turn_id}
 
     def again(self, session_id: str, number: int) -> Change:
-        """The same turn as the one of another number."""
+        """Copy the turn with another number."""
         turn = replace(self._turn, turn_id=f"{self._turn.turn_id}_{number}", number=number)
         calls = (replace(row, id=f"{row.id}_{number}", call_id=f"{row.call_id}_{number}") for row in self._calls)
         return Change(
