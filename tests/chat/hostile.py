@@ -32,7 +32,7 @@ from callboard.testing.providers import (
 )
 
 from .pairing import problems, render
-from .scripted import talk_of, transcript_of
+from .scripted import conversation_of, transcript_of
 
 DOUBLES: tuple[type[Double], ...] = (AnthropicDouble, OpenAIChatDouble, OpenAIResponsesDouble, GeminiDouble)
 THINKING: dict[type[Double], dict[str, Any]] = {
@@ -135,8 +135,8 @@ class World:
         text = self.chance.choice(TEXTS) if self.written else self.tag
         try:
             await session.post({"kind": "user_input", "text": text})
-        except EventInvalid:  # it is blank; a protocol may hand it over all the same
-            await talk_of(session).accept_input({"text": text})
+        except EventInvalid:  # the text is blank; a protocol may still pass it on
+            await conversation_of(session).accept_input({"text": text})
         self.written.append(text)
 
     async def _finish(self, session: Session) -> None:

@@ -51,14 +51,14 @@ def ran(name: str) -> None:
 
 @tool
 async def charge() -> str:
-    """Charge a card: not to be done twice."""
+    """Charge a card, which must not happen twice."""
     ran("charge")
     return "charged"
 
 
 @tool(idempotent=True)
 async def measure() -> str:
-    """Measure: as often as one likes."""
+    """Measure, which is safe to repeat."""
     ran("measure")
     return "measured"
 
@@ -73,7 +73,7 @@ async def index(ctx: ToolContext) -> str:
 
 @tool(mode="human")
 async def pay() -> str:
-    """Pay: once, and only with leave."""
+    """Pay: once, and only after approval."""
     ran("pay")
     return "paid"
 
@@ -150,7 +150,7 @@ async def inputs(session: Session) -> list[Any]:
 
 async def talk(store: str, session_id: str) -> dict[str, Any]:
     """Repeat the inputs that were not accepted, as a user would after a disconnect."""
-    model = FunctionModel(stream_function=respond, model_name="by what it is told")
+    model = FunctionModel(stream_function=respond, model_name="deterministic")
     async with Runtime([charge, measure, index, pay], model=model, store=store) as runtime, asyncio.timeout(60):
         session = await runtime.open(session_id, "u")
         if not await written(session, "work"):

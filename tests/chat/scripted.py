@@ -25,8 +25,8 @@ class Script:
     def __init__(self, *turns: list[Step], checks: bool = True) -> None:
         self.turns = deque(turns)
         self._checks = checks
-        """Whether each request is looked through for what a provider would refuse."""
-        self.asked: list[list[ModelMessage]] = []
+        """Whether each request is checked for errors that a provider would refuse."""
+        self.requests: list[list[ModelMessage]] = []
         """The messages of every request."""
 
     def model(self) -> FunctionModel:
@@ -34,16 +34,16 @@ class Script:
 
     async def _respond(self, messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
         assert not self._checks or problems(messages) == []
-        self.asked.append(messages)
+        self.requests.append(messages)
         if not self.turns:
-            yield f"told {len(told(messages))}"
+            yield f"told {len(last_contents(messages))}"
             return
         calls = 0
         for step in self.turns.popleft():
             if isinstance(step, str):
                 yield step
             elif isinstance(step, tuple):
-                yield {calls: DeltaToolCall(*step, tool_call_id=f"c{len(self.asked)}_{calls}")}
+                yield {calls: DeltaToolCall(*step, tool_call_id=f"c{len(self.requests)}_{calls}")}
                 calls += 1
             elif isinstance(step, asyncio.Event):
                 await step.wait()
@@ -53,7 +53,7 @@ class Script:
                 step()
 
 
-def told(messages: list[ModelMessage]) -> list[Any]:
+def last_contents(messages: list[ModelMessage]) -> list[Any]:
     """The results and inputs in the last message."""
     last = messages[-1]
     assert isinstance(last, ModelRequest)
@@ -130,14 +130,14 @@ async def until(session: Session, kind: str, count: int = 1) -> list[Any]:
     return found
 
 
-def talk_of(session: Session) -> Conversation:
+def conversation_of(session: Session) -> Conversation:
     talk = live_session(session).conversation()
     assert isinstance(talk, Conversation)
     return talk
 
 
 async def transcript_of(session: Session) -> Sequence[Entry]:
-    entries, _ = await talk_of(session).entries()
+    entries, _ = await conversation_of(session).entries()
     return tuple(entries)
 
 

@@ -41,7 +41,7 @@ async def test_m5_a_late_result_wakes_an_idle_session_and_two_make_one_turn() ->
         await check(session)
 
 
-async def test_m3_the_same_turn_goes_on_when_the_person_has_answered() -> None:
+async def test_m3_a_turn_continues_when_the_person_has_answered() -> None:
     async with Runtime(TOOLS, model="offline") as runtime:
         session = await runtime.open("s", user_id="u")
         turn = await session.say('pay {"amount": 5}')
@@ -82,7 +82,7 @@ async def test_m7_input_while_a_long_call_runs_gets_a_reply() -> None:
         await check(session)
 
 
-async def test_c3_an_interrupt_in_the_text_keeps_what_was_said() -> None:
+async def test_c3_an_interrupt_in_the_text_keeps_the_text_so_far() -> None:
     started = asyncio.Event()
 
     async def talks(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str]:
@@ -164,7 +164,7 @@ async def test_m4_another_sessions_results_are_not_found() -> None:
         assert "There is no execution" in turn.text
 
 
-async def test_c1_ones_own_agent_uses_the_same_tools() -> None:
+async def test_c1_an_external_agent_uses_the_same_tools() -> None:
     async with Runtime(TOOLS) as runtime:
         session = await runtime.open("s", user_id="u")
         agent = Agent(offline_model(), toolsets=[callboard.toolset(session)])

@@ -21,7 +21,7 @@ from callboard.sessions.conversation_scope import ConversationScope
 from tests.conversations import repeat_turn
 
 from .pairing import problems, render
-from .scripted import TOOLS, Script, Step, flattened, talk_of, transcript_of
+from .scripted import TOOLS, Script, Step, conversation_of, flattened, transcript_of
 
 pytestmark = pytest.mark.anyio
 
@@ -56,7 +56,7 @@ class Counted:
 
 @contextmanager
 def own_lines() -> Generator[list[int]]:
-    """Count the lines of Callboard's own code that this thread runs, each pass of a loop by itself."""
+    """Count the lines of Callboard's own code that this thread runs. Every pass of a loop counts."""
     count = [0]
 
     def follow(frame: FrameType, event: str, arg: Any) -> Any:
@@ -81,7 +81,7 @@ def script_of(turns: int) -> Script:
 
 
 class Stream:
-    """A response of one part, which comes at once."""
+    """A response of one part, without delay."""
 
     def __init__(self, part: TextPart | ToolCallPart) -> None:
         self._part = part
@@ -95,20 +95,20 @@ class Stream:
 
 @asynccontextmanager
 async def direct_request(model: Model, messages: list[ModelMessage], **_: Any) -> AsyncGenerator[Stream]:
-    """Ask a model without Pydantic AI, which looks through all messages of every request."""
-    told = isinstance(messages[-1].parts[0], ToolReturnPart)
-    yield Stream(TextPart("Three.") if told else ToolCallPart("add", '{"a":1,"b":2}', f"c{len(messages)}"))
+    """Make a request without Pydantic AI, which reads all messages of every request."""
+    last_contents = isinstance(messages[-1].parts[0], ToolReturnPart)
+    yield Stream(TextPart("Three.") if last_contents else ToolCallPart("add", '{"a":1,"b":2}', f"c{len(messages)}"))
 
 
 async def cost(session: Session, script: Script) -> float:
-    """How many lines of Callboard's own code a turn runs, in the middle of several."""
+    """The median number of lines of Callboard's own code that a turn runs."""
     counts: list[int] = []
     for number in range(7):
         with own_lines() as count:
             turn = await session.say(str(number))
         assert turn.text == "Three."
         counts.append(count[0])
-        script.asked.clear()
+        script.requests.clear()
     return median(counts)
 
 
@@ -116,7 +116,7 @@ async def test_c5_a_turn_costs_the_same_after_many_turns(
     monkeypatch: pytest.MonkeyPatch, store_url: str, request: pytest.FixtureRequest
 ) -> None:
     many = 150
-    if request.config.getoption("--slow") and store_url.startswith("memory"):  # for the others see the next test
+    if request.config.getoption("--slow") and store_url.startswith("memory"):  # the next test covers the other stores
         many = 5_000
         monkeypatch.setattr(completion, "model_request_stream", direct_request)
     script = script_of(many + 20)
@@ -128,15 +128,15 @@ async def test_c5_a_turn_costs_the_same_after_many_turns(
         for number in range(many + 10):
             turn = await session.say(str(number))
             assert turn.text == "Three."
-            added = talk_of(session)._history.state.rendering.added
+            added = conversation_of(session)._history.state.rendering.added
             costs.append((added - before, *counted.taken()))
             before = added
-            script.asked.clear()
+            script.requests.clear()
         assert len(costs[0]) == 3
         assert set(costs[5:10]) == set(costs[-5:])
         await session.messages()
-        assert counted.taken()[0] <= 3  # what was rendered is not rendered again
-        assert problems(talk_of(session)._history.state.rendering.messages()) == []
+        assert counted.taken()[0] <= 3  # no message is rendered twice
+        assert problems(conversation_of(session)._history.state.rendering.messages()) == []
 
 
 async def test_c5_a_turn_costs_the_same_after_thousands_of_turns_and_a_restart(
@@ -154,11 +154,11 @@ async def test_c5_a_turn_costs_the_same_after_thousands_of_turns_and_a_restart(
         costs: dict[str, float] = {}
         for session_id, turns in (("long", many), ("short", 10)):
             session = await runtime.open(session_id, "u")
-            await session.say("again")  # which reads it
+            await session.say("again")  # reads the transcript
             costs[session_id] = await cost(session, script)
-            told = talk_of(session)._history.state.rendering.messages()
-            assert len(told) == 4 * (turns + 8)
-            assert problems(told) == []
+            last_contents = conversation_of(session)._history.state.rendering.messages()
+            assert len(last_contents) == 4 * (turns + 8)
+            assert problems(last_contents) == []
         assert costs["long"] < 1.05 * costs["short"]
 
 
@@ -169,7 +169,7 @@ async def test_c5_a_long_transcript_is_read_in_slices(monkeypatch: pytest.Monkey
     counted = Counted(monkeypatch)
     async with Runtime(TOOLS, model=script_of(1).model(), store=shared_url) as runtime:
         session = await runtime.open("s", "u")
-        talk = talk_of(session)
+        talk = conversation_of(session)
         reading = asyncio.ensure_future(talk.entries())
         rendered, seen = [0], set[int]()
         while not reading.done():
@@ -180,11 +180,11 @@ async def test_c5_a_long_transcript_is_read_in_slices(monkeypatch: pytest.Monkey
         assert (len(entries), responses) == (1_500, 600)
         assert rendered[-1] >= 599
         assert max(after - before for before, after in pairwise(rendered)) <= history.SLICE
-        assert seen <= {0, 1_500}, "half of a transcript is never seen"
+        assert seen <= {0, 1_500}, "a partly read transcript is never visible"
         assert flattened(talk._history.state.rendering.messages()) == flattened(render(entries))
 
 
-async def test_c5_what_another_process_wrote_is_read_in_slices_too(shared_url: str) -> None:
+async def test_c5_entries_of_another_process_are_read_in_slices_too(shared_url: str) -> None:
     one, other = script_of(1), script_of(140)
     async with (
         Runtime(TOOLS, model=one.model(), store=shared_url) as here,
@@ -192,13 +192,13 @@ async def test_c5_what_another_process_wrote_is_read_in_slices_too(shared_url: s
     ):
         mine, theirs = await here.open("s", "u"), await there.open("s", "u")
         await mine.say("0")
-        known = talk_of(mine)._history
+        known = conversation_of(mine)._history
         for number in range(30):
             await theirs.say(str(number))
         before = known.state.rendering
-        told = before.messages()
-        await talk_of(mine).entries()
-        assert before.messages() == told, "what was known before is not changed"
+        last_contents = before.messages()
+        await conversation_of(mine).entries()
+        assert before.messages() == last_contents, "the earlier rendering is unchanged"
         assert known.state.rendering is not before
         assert known.state.entries == list(await transcript_of(theirs))
         assert flattened(known.state.rendering.messages()) == flattened(render(known.state.entries))

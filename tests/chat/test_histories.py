@@ -1,7 +1,7 @@
 """Random histories of a real conversation: inputs, late results, answers, interrupts, failures, restarts in any order.
 
-At every moment the transcript is one that any provider takes, every input is told once and in order, every result
-reaches the model exactly once, and what was sent only ever grows at its end (C3, C4, C5, M4, M5, M7).
+At every moment every provider accepts the transcript, every input is delivered once and in order, every result reaches
+the model exactly once, and the messages that were sent only grow at their end (C3, C4, C5, M4, M5, M7).
 """
 
 import asyncio

@@ -43,7 +43,7 @@ async def _act(world: World, runtime: Runtime, last: bool) -> None:
         raise
 
 
-async def test_c5_no_provider_refuses_a_hostile_history_and_what_was_sent_stays(
+async def test_c5_no_provider_refuses_a_hostile_history_and_sent_messages_stay(
     request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     histories, size = (10_000, 50) if request.config.getoption("--slow") else (50, 25)

@@ -72,10 +72,10 @@ async def test_c3_an_interrupt_before_the_turn_has_begun(store_url: str) -> None
         await session.post({"kind": "user_input", "text": "Go."})
         assert session.is_processing
         assert await session.interrupt()
-        assert script.asked == []
+        assert script.requests == []
         script.turns.clear()
         await _goes_on(session)
-        assert len(script.asked[-1][0].parts) == 2  # what was written before is not lost
+        assert len(script.requests[-1][0].parts) == 2  # the earlier input is not lost
 
 
 async def test_c3_an_interrupt_while_a_person_is_asked_withdraws_the_question(store_url: str) -> None:
@@ -90,7 +90,7 @@ async def test_c3_an_interrupt_while_a_person_is_asked_withdraws_the_question(st
         await _goes_on(session)
 
 
-async def test_c3_by_policy_what_was_called_goes_on_in_the_background(store_url: str) -> None:
+async def test_c3_by_policy_calls_continue_in_the_background_after_an_interrupt(store_url: str) -> None:
     script = Script([("slow", "{}"), ("pay", '{"amount":5}')])
     async with Runtime(TOOLS, model=script.model(), store=store_url, cancel_on_interrupt=False) as runtime:
         session = await runtime.open("s", "u")

@@ -37,11 +37,11 @@ def _check(found: dict[str, Any]) -> None:
         assert interrupted or (done in told and found["runs"].count(tool) == 1), found
     assert set(found["runs"]) >= {"measure", "index"}, found
     assert "measured" in [results["measure"], *found["late"]], found
-    assert [results["index"], *found["late"]].count("indexed") == 1, found  # told once
+    assert [results["index"], *found["late"]].count("indexed") == 1, found  # delivered once
     assert sorted(tool for tool, _ in found["history"]) == ["charge", "index", "measure", "pay"], found
 
 
-def test_c5_a_conversation_goes_on_after_a_kill_at_any_point(store: str, tmp_path: Path) -> None:
+def test_c5_a_conversation_continues_after_a_kill_at_any_point(store: str, tmp_path: Path) -> None:
     found = _kill(store, tmp_path, random.randint(1, 14), 14)
     assert len(found) > 3
     assert not found[-1]["killed"]
@@ -50,7 +50,7 @@ def test_c5_a_conversation_goes_on_after_a_kill_at_any_point(store: str, tmp_pat
 
 
 @pytest.mark.slow
-def test_c5_a_conversation_goes_on_after_a_kill_at_every_point(store: str, tmp_path: Path) -> None:
+def test_c5_a_conversation_continues_after_a_kill_at_every_point(store: str, tmp_path: Path) -> None:
     found = _kill(store, tmp_path, 1, 1)
     assert len(found) > 50
     for each in found:

@@ -16,7 +16,7 @@ from callboard.testing.providers import (
     Turn,
 )
 
-from .scripted import TOOLS, Script, check, flattened, gate, told, until
+from .scripted import TOOLS, Script, check, flattened, gate, last_contents, until
 
 pytestmark = pytest.mark.anyio
 
@@ -31,12 +31,12 @@ async def test_c2_a_name_that_no_tool_can_have_is_answered(name: str, store_url:
         session = await runtime.open("s", "u")
         turn = await session.say("Go.")
         assert (turn.status, turn.error) == ("finished", None)
-        assert [answer["category"] for answer in told(script.asked[1])] == ["not_found", "validation"]
+        assert [answer["category"] for answer in last_contents(script.requests[1])] == ["not_found", "validation"]
         await check(session)
 
 
 @pytest.mark.parametrize("text", ["a\x00b", "\ud800", "\x00"], ids=ascii)
-async def test_c2_a_text_that_cannot_be_stored_as_it_is_is_kept(text: str, store_url: str) -> None:
+async def test_c2_a_text_with_characters_that_cannot_be_stored_is_kept(text: str, store_url: str) -> None:
     script = Script([text, "!"])
     async with Runtime(TOOLS, model=script.model(), store=store_url) as runtime:
         session = await runtime.open("s", "u")
@@ -112,7 +112,7 @@ async def test_m2_a_text_result_is_text(double: type[Double], answered: str) -> 
             assert answered in _strings(provider.bodies[1])
 
 
-async def test_m4_a_late_result_and_a_cut_one_are_text_too() -> None:
+async def test_m4_late_and_shortened_text_results_are_text() -> None:
     @tool(mode="background", idempotent=True, result_limit=20)
     async def write() -> str:
         """Write."""
@@ -125,12 +125,12 @@ async def test_m4_a_late_result_and_a_cut_one_are_text_too() -> None:
         await session.say("Go.")
         gate("write").set()
         await until(session, "turn_finished", 2)
-        [text] = told(script.asked[2])
+        [text] = last_contents(script.requests[2])
         assert text.startswith("one\ntwo\none\n")
         assert text.endswith("two\n")
 
 
-async def test_m4_a_late_result_stands_after_what_was_sent_when_the_answer_failed() -> None:
+async def test_m4_a_late_result_follows_the_sent_messages_after_a_failed_request() -> None:
     script = Script([("build", '{"what":"a"}')], ["It runs."], [ConnectionError("gone")])
     async with Runtime(TOOLS, model=script.model()) as runtime:
         session = await runtime.open("s", "u")
@@ -138,9 +138,9 @@ async def test_m4_a_late_result_stands_after_what_was_sent_when_the_answer_faile
         assert (await session.say("Well?")).status == "failed"
         gate("a").set()
         await until(session, "turn_finished", 2)
-        for before, after in zip(script.asked, script.asked[1:], strict=False):
+        for before, after in zip(script.requests, script.requests[1:], strict=False):
             assert flattened(after)[: len(flattened(before))] == flattened(before)
-        assert told(script.asked[-1]) == ["built a"]
+        assert last_contents(script.requests[-1]) == ["built a"]
         await check(session)
 
 

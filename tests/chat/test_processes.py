@@ -15,7 +15,7 @@ from callboard.storage.errors import StoreUnavailable
 from callboard.storage.rows import TurnRow
 from callboard.testing import ManualClock
 
-from .scripted import TOOLS, Script, check, gate, talk_of, told, transcript_of, until
+from .scripted import TOOLS, Script, check, conversation_of, gate, last_contents, transcript_of, until
 
 pytestmark = pytest.mark.anyio
 
@@ -24,7 +24,7 @@ async def _inputs(session: Session) -> list[str]:
     return [entry.text for entry in await transcript_of(session) if isinstance(entry, Input)]
 
 
-async def test_d2_what_is_written_elsewhere_joins_the_turn_that_runs(shared_url: str) -> None:
+async def test_d2_an_input_in_another_process_joins_the_running_turn(shared_url: str) -> None:
     reached = asyncio.Event()
     script, other = Script([reached.set, gate("speak"), "One. "]), Script()
     async with (
@@ -39,12 +39,12 @@ async def test_d2_what_is_written_elsewhere_joins_the_turn_that_runs(shared_url:
         gate("speak").set()
         assert (await first).text == "One. \n\ntold 1"
         assert (await second).text.endswith("told 1")
-        assert told(script.asked[1]) == ["There."]
-        assert other.asked == []
+        assert last_contents(script.requests[1]) == ["There."]
+        assert other.requests == []
         await check(theirs)
         assert await _inputs(theirs) == await _inputs(mine) == ["Here.", "There."]
-        assert (await theirs.say("And now?")).text == "told 1"  # now it is their turn
-        assert len(other.asked[0]) == 5
+        assert (await theirs.say("And now?")).text == "told 1"  # the other process runs this turn
+        assert len(other.requests[0]) == 5
         await check(mine)
 
 
@@ -57,7 +57,7 @@ async def test_m7_input_in_another_process_during_a_long_call_gets_a_reply(share
         mine, theirs = await here.open("s", "u"), await there.open("s", "u")
         first = asyncio.ensure_future(mine.say("Go."))
         await until(mine, "tool_executing")
-        assert (await theirs.say("Well?")).text.endswith("told 2")  # the acknowledgement, and what was written
+        assert (await theirs.say("Well?")).text.endswith("told 2")  # the acknowledgement and the input
         assert (await first).status == "finished"
         gate("slow").set()
         await until(mine, "turn_finished", 2)
@@ -94,11 +94,13 @@ async def test_c4_inputs_in_two_processes_are_delivered_once_and_in_order(shared
         for session in sessions:
             assert await _inputs(session) == written
             await check(session)
-        asked = [message for script in scripts for messages in script.asked for message in told(messages)]
-        assert sorted(asked, key=int) == [str(number) for number in range(30)]
+        contents = [
+            message for script in scripts for messages in script.requests for message in last_contents(messages)
+        ]
+        assert sorted(contents, key=int) == [str(number) for number in range(30)]
 
 
-async def test_e5_a_turn_that_is_another_processs_by_now_writes_nothing(shared_url: str) -> None:
+async def test_e5_a_process_that_lost_its_turn_writes_nothing(shared_url: str) -> None:
     reached = asyncio.Event()
     script, heir = Script([reached.set, gate("speak"), "Too late."]), Script()
     async with Runtime(TOOLS, model=script.model(), store=shared_url) as here:
@@ -126,7 +128,7 @@ async def _take_over(here: Runtime, there: Runtime) -> None:
     await there.sessions._recovery.take_over(recovered.claims)
 
 
-async def test_c5_a_turn_goes_on_after_an_ordinary_restart(shared_url: str) -> None:
+async def test_c5_a_turn_continues_after_a_clean_restart(shared_url: str) -> None:
     reached = asyncio.Event()
     script = Script(["Once ", reached.set, gate("never")])
     async with Runtime(TOOLS, model=script.model(), store=shared_url) as runtime:
@@ -139,7 +141,7 @@ async def test_c5_a_turn_goes_on_after_an_ordinary_restart(shared_url: str) -> N
         session = await runtime.open("s", "u")
         [finished] = await until(session, "turn_finished")
         assert finished.data["turn_id"] == (await turn).id
-        assert told(script.asked[0]) == ["Go."]
+        assert last_contents(script.requests[0]) == ["Go."]
         await check(session)
 
 
@@ -160,7 +162,7 @@ async def test_c5_a_process_without_a_model_leaves_the_turn_to_the_next_input(sh
         await check(session)
 
 
-async def test_m3_the_answer_may_come_to_another_process_than_the_one_that_asked(shared_url: str) -> None:
+async def test_m3_a_request_can_be_answered_in_another_process(shared_url: str) -> None:
     script, other = Script([("pay", '{"amount":5}')]), Script()
     async with Runtime(TOOLS, model=script.model(), store=shared_url) as here:
         mine = await here.open("s", "u")
@@ -171,8 +173,8 @@ async def test_m3_the_answer_may_come_to_another_process_than_the_one_that_asked
             await theirs.answer(request.id, {"approved": True})
             [finished] = await until(theirs, "turn_finished")
             assert finished.data["turn_id"] == paused.id
-            asked = [*script.asked[1:], *other.asked]
-            assert [told(messages) for messages in asked] == [["paid 5"]]
+            requests = [*script.requests[1:], *other.requests]
+            assert [last_contents(messages) for messages in requests] == [["paid 5"]]
             await check(theirs)
 
 
@@ -196,11 +198,11 @@ async def test_b6_a_conflict_about_late_results_is_settled(shared_url: str, monk
 
         monkeypatch.setattr(TurnLease, "write", write_after_another_reader)
         assert (await session.say("Hello.")).status == "finished"
-        assert told(script.asked[0]) == ["Hello."]
+        assert last_contents(script.requests[0]) == ["Hello."]
         await check(session)
 
 
-async def test_e5_long_work_goes_on_after_an_ordinary_restart(shared_url: str) -> None:
+async def test_e5_background_work_continues_after_a_clean_restart(shared_url: str) -> None:
     script = Script([("build", '{"what":"a"}')])
     async with Runtime(TOOLS, model=script.model(), store=shared_url) as runtime:
         session = await runtime.open("s", "u")
@@ -209,10 +211,10 @@ async def test_e5_long_work_goes_on_after_an_ordinary_restart(shared_url: str) -
     async with Runtime(TOOLS, model=script.model(), store=shared_url) as runtime:
         session = await runtime.open("s", "u")
         [record] = await session.history()
-        assert not record.status.terminal  # it was stopped, not cancelled, and begun again
+        assert not record.status.terminal  # it was stopped, not cancelled, and started again
         gate("a").set()
         await until(session, "turn_finished", 2)
-        assert told(script.asked[0]) == ["built a"]
+        assert last_contents(script.requests[0]) == ["built a"]
         await check(session)
 
 
@@ -226,12 +228,12 @@ async def test_c5_input_while_a_process_ends_is_delivered_by_the_next(shared_url
     async with Runtime(TOOLS, model=script.model(), store=shared_url) as runtime:
         session = await runtime.open("s", "u")
         await until(session, "turn_finished")
-        assert told(script.asked[0]) == ["Too late?"]
+        assert last_contents(script.requests[0]) == ["Too late?"]
 
 
 async def _rests(session: Session) -> None:
     """Return when no turn runs here."""
-    while (task := talk_of(session)._task) is not None and not task.done():
+    while (task := conversation_of(session)._task) is not None and not task.done():
         await asyncio.wait([task])
 
 
@@ -263,11 +265,11 @@ async def test_m4_input_is_delivered_once_if_another_process_ends_its_turn_meanw
         gate("speak").set()
         await second
         assert await _inputs(theirs) == await _inputs(mine) == ["Here.", "There."]
-        assert [told(messages) for messages in (*script.asked[1:], *other.asked)] == [["There."]]
+        assert [last_contents(messages) for messages in (*script.requests[1:], *other.requests)] == [["There."]]
         await check(theirs)
 
 
-async def test_e2_a_session_that_is_deleted_while_its_turn_runs_comes_to_rest(store_url: str) -> None:
+async def test_e2_the_turn_of_a_deleted_session_ends(store_url: str) -> None:
     reached = asyncio.Event()
     script = Script([reached.set, gate("speak"), "Gone? "])
     async with Runtime(TOOLS, model=script.model(), store=store_url) as runtime:
@@ -304,7 +306,7 @@ async def test_m5_a_late_result_wakes_the_session_when_the_store_answers_again(
             await _rests(session)
         await clock.advance(1.0)
         await until(session, "turn_finished", 2)
-        assert told(script.asked[-1]) == ["built a"]
+        assert last_contents(script.requests[-1]) == ["built a"]
 
 
 async def test_b6_an_unavailable_store_is_logged_once_and_so_is_its_return(
@@ -341,7 +343,7 @@ async def test_b6_an_unavailable_store_is_logged_once_and_so_is_its_return(
 async def _waits_for_others(session: Session) -> None:
     """Return when the conversation waits for a turn of another process."""
     async with asyncio.timeout(20):
-        while not talk_of(session)._awaits_other_process:
+        while not conversation_of(session)._awaits_other_process:
             await live_session(session).settle()
             await asyncio.sleep(0)
 
@@ -426,7 +428,7 @@ async def test_e2_an_interrupt_ends_if_the_session_is_deleted_meanwhile(
 
 
 @pytest.mark.parametrize("model", [True, False])
-async def test_c3_a_turn_that_was_to_be_stopped_when_its_process_ended_is_stopped_by_the_next(
+async def test_c3_a_stop_is_carried_out_by_the_next_process_if_the_first_ended(
     shared_url: str, model: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = Script()
@@ -456,7 +458,7 @@ async def test_c3_a_turn_that_was_to_be_stopped_when_its_process_ended_is_stoppe
             assert await stopping
             [ended] = await until(theirs, "turn_interrupted")
             assert ended.data["turn_id"] == started.data["turn_id"]
-        assert script.asked == []
+        assert script.requests == []
         if model:
             await check(theirs)
             assert (await theirs.say("And now?")).status == "finished"

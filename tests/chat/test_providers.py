@@ -116,7 +116,7 @@ async def test_c5_a_late_result_after_a_restart(double: type[Double], tmp_path: 
             assert (await session.say("Well?")).text == "Well."
         async with Runtime(TOOLS, model=provider.model(), store=store) as runtime:
             session = await runtime.open("s", "u")
-            gate("a").set()  # it was begun again
+            gate("a").set()  # the call was started again
             await until(session, "turn_finished", 2)
             [request] = await session.requests()
             await session.answer(request.id, {"approved": True})

@@ -45,7 +45,7 @@ def test_c5_a_repaired_transcript_has_no_open_call_and_reads_the_same(history: l
 
 
 @given(histories, happenings)
-def test_m4_what_was_said_before_stays_as_it_was(history: list[Entry], more: Entry) -> None:
+def test_m4_a_new_entry_does_not_change_earlier_messages(history: list[Entry], more: Entry) -> None:
     """Only the last response and the parts after it may grow; nothing before it changes."""
     history = [*history, *repaired(history)]
     before, after = _shape(render(history)), _shape(render([*history, more]))
@@ -54,7 +54,7 @@ def test_m4_what_was_said_before_stays_as_it_was(history: list[Entry], more: Ent
 
 
 @given(histories)
-def test_c5_entries_come_back_from_the_store_as_they_were(history: list[Entry]) -> None:
+def test_c5_decoding_an_encoded_entry_returns_it(history: list[Entry]) -> None:
     assert [decode_entry(encode_entry(entry)) for entry in history] == history
 
 
@@ -62,7 +62,7 @@ def test_b2_an_entry_of_a_newer_version_is_left_out() -> None:
     assert decode_entry(b'{"kind":"hologram","x":1}') is None
 
 
-def test_m4_a_late_result_is_a_call_and_its_result_after_what_the_model_said_last() -> None:
+def test_m4_a_late_result_is_a_call_and_its_result_after_the_last_response() -> None:
     history: list[Entry] = [
         Input("go"),
         said("", "c1"),
@@ -87,13 +87,13 @@ def test_m4_a_repeated_late_result_is_rendered_once() -> None:
     assert _shape(render([*once, LateResult("x1-1", 2)])) == _shape(render(once))
 
 
-def test_m7_what_the_user_wrote_stands_after_the_answers() -> None:
+def test_m7_inputs_follow_the_answers() -> None:
     history: list[Entry] = [Input("go"), said("", "c1"), Input("and?"), CallAnswer("c1", "work", {"status": "waiting"})]
     told = render(history)[-1]
     assert [type(part) for part in told.parts] == [ToolReturnPart, UserPromptPart]
 
 
-def test_c5_the_validator_finds_what_is_wrong() -> None:
+def test_c5_the_check_of_pairs_finds_every_error() -> None:
     call, answer = ToolCallPart("work", {}, "c1"), ToolReturnPart("work", 1, "c1")
     good = [ModelRequest([UserPromptPart("go")]), ModelResponse([call]), ModelRequest([answer])]
     assert problems(good) == []

@@ -35,6 +35,6 @@ async def test_x9_a_call_that_waits_for_a_slot_is_reported_as_queued(store_url: 
             assert (await session.result(waits.execution_id)).value == "b"
 
 
-def test_x9_the_offline_model_says_that_a_call_is_queued() -> None:
+def test_x9_the_offline_model_reports_that_a_call_is_queued() -> None:
     said = sentence("one", {}, {"status": "queued", "execution_id": "x1", "tool": "one"}, failed=False)
     assert said == "one is queued until a slot is free; I will tell you when it is done."

@@ -115,7 +115,7 @@ async def test_c1_the_message_of_a_tool_failure_reaches_the_agent() -> None:
 
 
 @pytest.mark.parametrize("retries", [0, 1, 4])
-async def test_c1_the_agent_says_how_often_a_tool_is_tried(retries: int) -> None:
+async def test_c1_the_agent_sets_the_number_of_retries(retries: int) -> None:
     def insists(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         return ModelResponse(parts=[ToolCallPart("picky", {"word": "no"})])
 
@@ -154,8 +154,8 @@ async def test_m4_agents_can_manage_background_work_without_a_model_of_the_runti
         started = await one.call("build", {"what": "a"})
         gate("a").set()
         await one.result(started.execution_id)
-        asked = {"execution_id": started.execution_id}
-        assert (await one.call("task_result", asked)).value == "built a"
-        refused = await other.call("task_result", asked)
+        arguments = {"execution_id": started.execution_id}
+        assert (await one.call("task_result", arguments)).value == "built a"
+        refused = await other.call("task_result", arguments)
         assert refused.error is not None
         assert refused.error.category == "not_found"

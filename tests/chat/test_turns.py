@@ -26,7 +26,7 @@ from callboard.testing import ManualClock
 from callboard.testing.providers import AnthropicDouble, Text, Turn, Usage
 from callboard.turns import TurnLimits
 
-from .scripted import TOOLS, Script, check, flattened, gate, talk_of, told, until
+from .scripted import TOOLS, Script, check, conversation_of, flattened, gate, last_contents, until
 
 pytestmark = pytest.mark.anyio
 
@@ -41,18 +41,18 @@ def test_c1_completion_is_short_and_knows_neither_sessions_nor_stores_nor_the_en
 # What a model may do wrong
 
 
-async def test_c2_two_hundred_calls_at_once_are_carried_out_and_answered_in_order(store_url: str) -> None:
+async def test_c2_two_hundred_calls_at_once_run_and_are_answered_in_order(store_url: str) -> None:
     script = Script([("add", f'{{"a":{number},"b":1}}') for number in range(200)])
     async with Runtime(TOOLS, model=script.model(), store=store_url) as runtime:
         session = await runtime.open("s", "u")
         turn = await session.say("Go.")
         assert (turn.status, turn.usage.tool_calls) == ("finished", 200)
-        answers = [part[2] for part in flattened(script.asked[1]) if part[1] == "tool-return"]
+        answers = [part[2] for part in flattened(script.requests[1]) if part[1] == "tool-return"]
         assert answers == [str(number + 1) for number in range(200)]  # in messages of at most 128 calls
         await check(session)
 
 
-async def test_c7_calls_beyond_the_limit_are_not_made_and_the_turn_says_so(store_url: str) -> None:
+async def test_c7_calls_beyond_the_limit_are_not_made_and_fail_the_turn(store_url: str) -> None:
     made: list[int] = []
 
     @tool
@@ -103,13 +103,13 @@ async def test_x10_ids_of_calls_that_cannot_be_used_are_replaced(bad: str) -> No
                 1: DeltaToolCall("add", '{"a":1,"b":2}', tool_call_id=bad),
             }
         else:
-            script.asked.append(messages)
+            script.requests.append(messages)
             yield "done"
 
     async with Runtime(TOOLS, model=FunctionModel(stream_function=calls)) as runtime:
         session = await runtime.open("s", "u")
         assert (await session.say("Go.")).status == "finished"
-        assert told(script.asked[0]) == ["2", "3"]
+        assert last_contents(script.requests[0]) == ["2", "3"]
         await check(session)
 
 
@@ -160,7 +160,7 @@ async def test_x4_the_text_of_a_model_error_is_not_reported(caplog: pytest.LogCa
         session = await runtime.open("s", "u")
         turn = await session.say("Go.")
         assert "secret" not in f"{turn.error} {[event.data for event in session.board.read(0)]}"
-        assert "the key" in caplog.text  # operators are told
+        assert "the key" in caplog.text  # the log has the details
 
 
 # What it may use
@@ -214,7 +214,7 @@ async def test_x12_a_long_result_is_cut_and_the_model_can_read_on(store_url: str
     async with Runtime(TOOLS, model=script.model(), store=store_url) as runtime:
         session = await runtime.open("s", "u")
         await session.say("Go.")
-        [shown] = told(script.asked[1])
+        [shown] = last_contents(script.requests[1])
         assert len(shown) < 400
         assert "0000." in shown
         assert "0199." in shown
@@ -222,14 +222,14 @@ async def test_x12_a_long_result_is_cut_and_the_model_can_read_on(store_url: str
         assert record.id in shown  # by which it asks for the rest
         script.turns.append([("task_result", f'{{"execution_id":"{record.id}","offset":50}}')])
         await session.say("Read on.")
-        [rest] = told(script.asked[3])
+        [rest] = last_contents(script.requests[3])
         whole = '"' + "".join(f"{number:04}." for number in range(200)) + '"'
         assert rest.strip('"').replace('\\"', '"') in whole
         assert len(rest) >= 100
         await check(session)
 
 
-async def test_g4_what_the_model_saw_is_what_runs() -> None:
+async def test_g4_calls_run_the_tools_that_the_model_saw() -> None:
     reached, registry = asyncio.Event(), Registry()
 
     def version(number: int) -> Any:
@@ -249,8 +249,8 @@ async def test_g4_what_the_model_saw_is_what_runs() -> None:
         registry.register(version(2), replace=True)
         gate("speak").set()
         await turn
-        assert told(script.asked[1]) == ["version 1"]
-        assert told(script.asked[2]) == ["version 2"]
+        assert last_contents(script.requests[1]) == ["version 1"]
+        assert last_contents(script.requests[2]) == ["version 2"]
 
 
 async def test_b3_a_system_error_for_the_model_is_delivered_with_the_next_input() -> None:
@@ -260,7 +260,7 @@ async def test_b3_a_system_error_for_the_model_is_delivered_with_the_next_input(
         await session.post({"kind": "system_error", "message": "The chain is down.", "for_model": True}, side="workers")
         await session.post({"kind": "system_error", "message": "The disk is full."}, side="workers")
         await session.say("Go.")
-        assert told(script.asked[0]) == ["The chain is down.", "Go."]
+        assert last_contents(script.requests[0]) == ["The chain is down.", "Go."]
         await check(session)
 
 
@@ -279,7 +279,7 @@ async def test_c4_inputs_that_arrive_during_a_turn_keep_their_order(store_url: s
         gate("speak").set()
         texts = {(await turn).text for turn in turns}
         assert texts == {"One.\n\ntold 5"}  # all of them joined the turn that ran
-        assert told(script.asked[1]) == ["1", "2", "3", "4", "5"]
+        assert last_contents(script.requests[1]) == ["1", "2", "3", "4", "5"]
         await check(session)
 
 
@@ -297,13 +297,13 @@ async def test_b8_an_input_is_kept_until_it_is_delivered(store_url: str) -> None
             await asyncio.wait(tasks)
         gate("speak").set()
         await turn
-        assert told(script.asked[1]) == [str(number) for number in range(20)]
+        assert last_contents(script.requests[1]) == [str(number) for number in range(20)]
         assert await runtime.store.executions("s", unfinished=True) == []
         await check(session)
 
 
 @pytest.mark.parametrize("wake", ["wake", "wait", "ui_only"])
-async def test_m5_a_tool_says_what_its_late_result_does(wake: str, store_url: str) -> None:
+async def test_m5_a_tool_decides_whether_its_late_result_wakes_the_session(wake: str, store_url: str) -> None:
     @tool(mode="background", idempotent=True, wake=wake)
     async def work(ctx: ToolContext) -> str:
         """Work."""
@@ -319,11 +319,14 @@ async def test_m5_a_tool_says_what_its_late_result_does(wake: str, store_url: st
         await session.result(record.id)
         if wake == "wake":
             await until(session, "turn_finished", 2)
-            assert told(script.asked[2]) == ["done"]
+            assert last_contents(script.requests[2]) == ["done"]
         turn = await session.say("Well?")
         assert turn.status == "finished"
-        assert told(script.asked[-1]) == {"wake": ["Well?"], "wait": ["done", "Well?"], "ui_only": ["Well?"]}[wake]
-        assert len(script.asked) == (4 if wake == "wake" else 3)
+        assert (
+            last_contents(script.requests[-1])
+            == {"wake": ["Well?"], "wait": ["done", "Well?"], "ui_only": ["Well?"]}[wake]
+        )
+        assert len(script.requests) == (4 if wake == "wake" else 3)
         assert not session.has_pending_work
         await check(session)
 
@@ -340,24 +343,24 @@ async def test_m5_a_session_may_be_quieter_than_its_tools_also_after_a_restart(s
         assert live_session(session).wake == "wait"
         [record] = await session.history()
         await session.result(record.id)
-        assert (len(first.asked), len(script.asked)) == (2, 0)
+        assert (len(first.requests), len(script.requests)) == (2, 0)
         await session.say("Well?")
-        assert told(script.asked[0]) == ["built a", "Well?"]
+        assert last_contents(script.requests[0]) == ["built a", "Well?"]
         with pytest.raises(ValueError, match="loud"):
             await runtime.open("s", "u", wake="loud")
 
 
-async def test_m4_work_that_code_began_is_reported_with_the_first_input(store_url: str) -> None:
+async def test_m4_results_of_calls_from_code_are_delivered_with_the_first_input(store_url: str) -> None:
     script = Script()
     async with Runtime(TOOLS, model=script.model(), store=store_url) as runtime:
         session = await runtime.open("s", "u")
         late = await session.call("build", {"what": "a"})
         gate("a").set()
         await session.result(late.execution_id)
-        assert script.asked == []  # nobody talks here, so nobody is woken
+        assert script.requests == []  # the conversation has not begun, so no turn starts
         await session.say("Hello.")
-        assert [len(message.parts) for message in script.asked[0]] == [1, 1, 1]
-        assert told(script.asked[0]) == ["built a"]
+        assert [len(message.parts) for message in script.requests[0]] == [1, 1, 1]
+        assert last_contents(script.requests[0]) == ["built a"]
         await check(session)
 
 
@@ -373,7 +376,7 @@ async def test_m5_a_late_result_joins_the_turn_that_runs(store_url: str) -> None
         await session.result(record.id)
         gate("speak").set()
         assert (await turn).text == "It runs. \n\ntold 1"
-        assert len(script.asked) == 3
+        assert len(script.requests) == 3
         await check(session)
 
 
@@ -386,12 +389,12 @@ async def test_m5_a_result_after_a_pause_waits_for_the_person(store_url: str) ->
         assert first.status == "paused"
         gate("a").set()
         await until(session, "tool_result")
-        assert len(script.asked) == 1
+        assert len(script.requests) == 1
         [request] = await session.requests()
         await session.answer(request.id, {"approved": True})
         [finished] = await until(session, "turn_finished")
-        assert finished.data["turn_id"] == first.id  # the same turn goes on
+        assert finished.data["turn_id"] == first.id  # the same turn continues
         assert finished.data["usage"]["requests"] == 2
-        assert told(script.asked[1])[1:] == ["paid 1", "built a"]
-        assert talk_of(session)._history.turn_count(first.id) == 1
+        assert last_contents(script.requests[1])[1:] == ["paid 1", "built a"]
+        assert conversation_of(session)._history.turn_count(first.id) == 1
         await check(session)

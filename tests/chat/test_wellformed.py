@@ -36,9 +36,9 @@ def test_c5_every_name_becomes_one_that_all_providers_accept(name: str) -> None:
 
 
 @given(st.lists(anything, unique=True))
-def test_c5_ids_stay_apart(ids: list[str]) -> None:
+def test_c5_valid_ids_stay_unique(ids: list[str]) -> None:
     taken: set[str] = set()
-    for each in [*ids, *(valid_id(each, ()) for each in ids)]:  # also those that look like made ones
+    for each in [*ids, *(valid_id(each, ()) for each in ids)]:  # also ids that look like generated ones
         made = valid_id(each, taken)
         assert re.fullmatch(r"[a-zA-Z0-9_-]{1,40}", made)
         assert made not in taken
@@ -58,7 +58,7 @@ def test_c5_texts_can_be_stored_and_sent(text: str) -> None:
     assert "\x00" not in valid_text(text).encode().decode()
 
 
-def test_c5_a_message_ends_with_what_its_thoughts_led_to() -> None:
+def test_c5_a_message_does_not_end_with_a_thought() -> None:
     thought, text = ThinkingPart("Hm.", signature="s", provider_name="anthropic"), TextPart("Yes.")
     assert valid_parts([thought], {}) == []
     assert valid_parts([thought, TextPart("\n")], {}) == []
@@ -68,7 +68,7 @@ def test_c5_a_message_ends_with_what_its_thoughts_led_to() -> None:
     assert valid_parts([text, openai, TextPart("", id="msg_1")], {})[-1] == TextPart("…", id="msg_1")
 
 
-def test_c5_a_message_has_no_more_calls_than_providers_take() -> None:
+def test_c5_a_message_has_no_more_calls_than_providers_accept() -> None:
     calls = [ToolCallPart("add", {}, f"c{number}") for number in range(300)]
     assert [len(group) for group in split([TextPart("x"), *calls, TextPart("y")])] == [129, 128, 45]
     messages = render([Input("go"), Reply(ModelResponse(parts=calls))])
@@ -76,14 +76,14 @@ def test_c5_a_message_has_no_more_calls_than_providers_take() -> None:
     assert [len(message.parts) for message in messages] == [1, 128, 128, 128, 128, 44, 44]
 
 
-def test_m4_a_late_result_joins_only_what_was_not_sent() -> None:
+def test_m4_a_late_result_joins_only_messages_that_were_not_sent() -> None:
     called = Reply(ModelResponse(parts=[ToolCallPart("work", {}, "c1")]))
     begun: list[Entry] = [Input("go"), called, CallAnswer("c1", "work", 1)]
     joined = render([*begun, LateResult("x1", "done")])
     assert [len(message.parts) for message in joined] == [1, 2, 2]
     apart = render(
         [*begun, TurnStart("t2", 2), LateResult("x1", "done")]
-    )  # a turn began: the one before may have asked
+    )  # a turn began, and the previous one may have made a request
     assert [len(message.parts) for message in apart] == [1, 1, 1, 1, 1]
     assert problems(apart) == []
     spoken = Reply(ModelResponse(parts=[TextPart("It runs.")]))
@@ -99,14 +99,14 @@ def test_m4_a_model_cannot_take_the_id_of_a_late_result() -> None:
     assert answers == [1, "done"]
 
 
-def test_c5_people_see_what_was_said() -> None:
+def test_c5_people_see_the_original_texts_and_calls() -> None:
     said = Reply(ModelResponse(parts=[TextPart("\n"), ToolCallPart("größe", "{", "functions.add:0")]))
     asked, answered = plain_messages([Positioned(1, Input("\u200b")), Positioned(2, said)])
     assert (asked["text"], answered["text"]) == ("\u200b", "\n")
     assert [(call["tool"], call["call_id"]) for call in answered["calls"]] == [("größe", "functions.add:0")]
 
 
-def test_c5_a_blank_thought_of_openai_stays_with_what_it_led_to() -> None:
+def test_c5_a_blank_thought_of_openai_stays_with_the_item_after_it() -> None:
     thought = ThinkingPart("", id="rs_1", provider_name="openai")
     kept = valid_parts([thought, TextPart("Hello", id="msg_1")], {})
     assert [type(part) for part in kept] == [ThinkingPart, TextPart]
@@ -114,7 +114,7 @@ def test_c5_a_blank_thought_of_openai_stays_with_what_it_led_to() -> None:
     assert valid_parts([ThinkingPart(""), TextPart("Hello")], {}) == [TextPart("Hello")]
 
 
-def test_c5_ids_of_items_stay_only_behind_the_thought_that_led_to_them() -> None:
+def test_c5_ids_of_items_are_kept_only_directly_after_a_thought() -> None:
     lost = [TextPart("Hello", id="msg_1"), ToolCallPart("add", {}, "c1", id="fc_1")]
     assert [part.id for part in valid_parts(lost, {"c1": "c1"})] == [None, None]  # type: ignore[union-attr]
     kept = valid_parts([ThinkingPart("Hm.", id="rs_1", provider_name="openai"), *lost], {"c1": "c1"})

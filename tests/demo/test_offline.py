@@ -204,7 +204,7 @@ def test_c6_results_read_as_sentences(tool: str, arguments: Any, content: Any, f
 
 
 @pytest.mark.anyio
-async def test_c6_it_says_that_it_is_not_a_language_model() -> None:
+async def test_c6_the_offline_model_states_that_it_is_not_a_language_model() -> None:
     async with Runtime(TOOLS, model="offline") as runtime:
         session = await runtime.open("s", user_id="u", namespaces=["demo"])
         turn = await session.say("hello, who are you?")
@@ -262,7 +262,9 @@ async def test_c6_the_number_of_parallel_calls_is_limited() -> None:
         ("groq:llama", "needs the package groq"),
     ],
 )
-def test_c6_an_unavailable_model_names_what_is_missing(model: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_c6_an_unavailable_model_names_the_missing_key_or_package(
+    model: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     with pytest.raises(ModelUnavailable, match=said):
         choose_model(model)

@@ -196,12 +196,12 @@ async def test_h6_a_repeated_interrupt_never_stops_a_later_turn(store_url: str) 
         await served.session("s")
         session = await served.runtime.open("s", user_id="local")
         await served.post("/api/chat", {"session_id": "s", "message": "go", "message_id": "1"})
-        await until(lambda: len(script.asked) == 1)
+        await until(lambda: len(script.requests) == 1)
         stop = {"session_id": "s"}
         assert (await served.post("/api/interrupt", stop, idempotency_key="i")).json() == {"interrupted": True}
         await until(lambda: not session.is_processing)
         await served.post("/api/chat", {"session_id": "s", "message": "go on", "message_id": "2"})
-        await until(lambda: len(script.asked) == 2)
+        await until(lambda: len(script.requests) == 2)
         assert (await served.post("/api/interrupt", stop, idempotency_key="i")).json() == {"interrupted": True}
         second.set()
         await until(lambda: not session.is_processing)
@@ -345,7 +345,7 @@ async def test_h6_message_of_a_client_that_timed_out_and_retried_is_accepted_onc
             stalling.goes.set()
         answer = await served.post("/api/chat", message)
         assert answer.status_code == 202
-        await until(lambda: len(script.asked) == 2)
+        await until(lambda: len(script.requests) == 2)
         session = await served.runtime.open("s", user_id="local")
         await until(lambda: not session.is_processing)
         [message_event] = [event for event in session.board.read(0) if event.kind == "user_input"]

@@ -29,7 +29,7 @@ async def test_x5_timers_fire_in_their_order_each_at_its_own_time() -> None:
     assert (clock.pending, clock.monotonic()) == (1, 3.0)
 
 
-async def test_x5_what_a_timer_starts_may_fire_within_the_same_advance() -> None:
+async def test_x5_timers_started_by_timers_fire_within_the_same_advance() -> None:
     clock = ManualClock()
     woken: list[float] = []
 

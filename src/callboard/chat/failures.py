@@ -2,20 +2,8 @@
 
 import logging
 
-from pydantic_ai.exceptions import (
-    ModelAPIError,
-    ModelAuthenticationError,
-    ModelConnectionError,
-    ModelContextWindowExceededError,
-    ModelNotFoundError,
-    ModelQuotaExceededError,
-    ModelRateLimitError,
-    ModelRequestRejectedError,
-    ModelRequestTimeout,
-    ModelServerError,
-    ModelTimeoutError,
-    ModelUnavailableError,
-)
+from pydantic_ai import exceptions
+from pydantic_ai.exceptions import ModelAPIError
 
 from ..errors import CallboardError
 from ..storage.errors import StoreError
@@ -23,17 +11,17 @@ from ..storage.errors import StoreError
 log = logging.getLogger("callboard.chat")
 
 _REASONS: tuple[tuple[type[ModelAPIError], str], ...] = (  # specific errors come before general ones
-    (ModelAuthenticationError, "the provider rejects the key"),
-    (ModelNotFoundError, "the provider has no model of this name"),
-    (ModelContextWindowExceededError, "the conversation exceeds the context window of the model"),
-    (ModelQuotaExceededError, "the quota at the provider is used up"),
-    (ModelRateLimitError, "the provider limits the rate of requests. Try again later"),
-    (ModelUnavailableError, "the provider is overloaded. Try again later"),
-    (ModelServerError, "the provider has an internal error. Try again later"),
-    (ModelTimeoutError, "the provider did not answer in time. Try again"),
-    (ModelRequestTimeout, "the provider did not answer in time. Try again"),
-    (ModelConnectionError, "the provider cannot be reached"),
-    (ModelRequestRejectedError, "the provider rejects the request"),
+    (exceptions.ModelAuthenticationError, "the provider rejects the key"),
+    (exceptions.ModelNotFoundError, "the provider has no model of this name"),
+    (exceptions.ModelContextWindowExceededError, "the conversation exceeds the context window of the model"),
+    (exceptions.ModelQuotaExceededError, "the quota at the provider is used up"),
+    (exceptions.ModelRateLimitError, "the provider limits the rate of requests. Try again later"),
+    (exceptions.ModelUnavailableError, "the provider is overloaded. Try again later"),
+    (exceptions.ModelServerError, "the provider has an internal error. Try again later"),
+    (exceptions.ModelTimeoutError, "the provider did not answer in time. Try again"),
+    (exceptions.ModelRequestTimeout, "the provider did not answer in time. Try again"),
+    (exceptions.ModelConnectionError, "the provider cannot be reached"),
+    (exceptions.ModelRequestRejectedError, "the provider rejects the request"),
 )
 
 

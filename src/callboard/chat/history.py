@@ -10,7 +10,6 @@ from typing import Any
 
 from pydantic_ai.messages import ToolCallPart
 
-from ..events.event import Event
 from ..events.kinds import EventKind
 from ..sessions.conversation_scope import ConversationScope
 from ..storage.change import Change, Delivery, TurnWrite
@@ -111,10 +110,12 @@ class History:
         async with self._lock:
             self._searched, events = await self._scope.written_after(self._searched)
         for event in events:
+            data = event.data
             if event.kind == EventKind.USER_INPUT:
-                self.inputs.append(_input(event))
+                ids = data.get("input_id", ""), data.get("message_id") or ""
+                self.inputs.append(Input(data["text"], event.seq, *ids))
             else:
-                self.inputs.append(Note(event.data["message"], event.seq))
+                self.inputs.append(Note(data["message"], event.seq))
         return bool(self.inputs)
 
     async def inputs_after(self, seq: int) -> list[dict[str, Any]]:
@@ -174,8 +175,3 @@ def _slices(lines: Sequence[bytes]) -> Generator[Sequence[bytes]]:
         size += len(line)
     if lines:
         yield lines[start:]
-
-
-def _input(event: Event) -> Input:
-    data = event.data
-    return Input(data["text"], event.seq, data.get("input_id", ""), data.get("message_id") or "")

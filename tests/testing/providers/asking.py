@@ -1,4 +1,4 @@
-"""Asking a double without a network, and tables of what it takes and refuses."""
+"""Requests to a double without a network, and tables of accepted and refused requests."""
 
 import copy
 from collections.abc import Callable
@@ -26,7 +26,7 @@ async def ask(double: Double, path: str, body: Any, headers: dict[str, str]) -> 
 
 
 class Table:
-    """Changes to a request that is taken: those after which it is taken still, and those after which it is not."""
+    """Changes to an accepted request: those after which it is still accepted, and those after which it is refused."""
 
     def __init__(self, base: Body) -> None:
         self.base = base

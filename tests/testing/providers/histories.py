@@ -1,4 +1,4 @@
-"""Histories with late results, made of Pydantic AI's messages by pure functions: what they get is never changed."""
+"""Histories with late results, made of Pydantic AI's messages by pure functions, which never change their arguments."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,14 +11,14 @@ WAITING = {"status": "waiting", "execution_id": "x8", "tool": "sign", "message":
 
 
 def pair(*executions: str) -> list[ModelMessage]:
-    """The call of `task_result` that the runtime makes in the model's name, and its result; of several, if need be."""
+    """The calls of `task_result` that the runtime makes in the model's name, and their results."""
     calls = [ToolCallPart("task_result", {"execution_id": each}, f"late_{each}") for each in executions]
     results = [ToolReturnPart("task_result", {"done": each}, f"late_{each}") for each in executions]
     return [ModelResponse(parts=calls), ModelRequest(parts=results)]
 
 
 def answered(history: Sequence[ModelMessage], result: Any) -> list[ModelMessage]:
-    """The calls of the last message, all answered."""
+    """Answer all calls of the last message."""
     last = history[-1]
     assert isinstance(last, ModelResponse)
     results = [ToolReturnPart(call.tool_name, result, call.tool_call_id) for call in last.tool_calls]
@@ -26,7 +26,7 @@ def answered(history: Sequence[ModelMessage], result: Any) -> list[ModelMessage]
 
 
 def asked(history: Sequence[ModelMessage], text: str) -> list[ModelMessage]:
-    """The user says something more."""
+    """Append an input of the user."""
     return [*history, ModelRequest(parts=[UserPromptPart(text)])]
 
 

@@ -66,7 +66,7 @@ def calculator(double: Double) -> Agent[object, str]:
     return agent
 
 
-async def test_c5_agent_gets_what_was_scripted(double: Double) -> None:
+async def test_c5_agent_gets_the_scripted_answers(double: Double) -> None:
     double.add(Turn("Hello.", usage=Usage(70, 80)))
     result = await calculator(double).run("Hi")
     assert result.output == "Hello."
@@ -164,7 +164,7 @@ async def test_c5_one_request_can_be_streamed_and_stopped_without_an_agent(doubl
 
         task = asyncio.create_task(read())
         await heard.wait()
-        await settle()  # it waits for what comes next
+        await settle()  # the agent waits for the next event
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -199,7 +199,7 @@ SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}}
 SIGN = ToolDefinition(name="sign", description="Sign.", parameters_json_schema=SCHEMA)
 
 
-async def test_c5_toolset_of_ones_own_is_called_with_the_id_of_the_call(double: Double) -> None:
+async def test_c5_custom_toolset_is_called_with_the_id_of_the_call(double: Double) -> None:
     double.add(Turn(Call("run_plan", {"n": 1}, id="c1")), "Done.")
     result = await Agent(double.model(), toolsets=[Plans()]).run("Go.")
     assert result.output == "Done."

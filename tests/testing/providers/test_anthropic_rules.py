@@ -389,7 +389,7 @@ async def test_c5_anthropic_refuses(rule: str, message: str, change: Change) -> 
 
 
 @pytest.mark.parametrize("change", TABLE.taken, ids=lambda each: each.__name__)
-async def test_c5_anthropic_takes(change: Change) -> None:
+async def test_c5_anthropic_accepts(change: Change) -> None:
     double = AnthropicDouble(["Yes."])
     response = await ask(double, "/v1/messages", TABLE.changed(change), HEADERS["anthropic"])
     assert (response.status_code, response.json().get("content")) == (200, [{"type": "text", "text": "Yes."}]), (
@@ -404,7 +404,7 @@ async def test_c5_anthropic_takes(change: Change) -> None:
         ("anthropic-version", 400, "anthropic-version: header is required"),
     ],
 )
-async def test_c5_anthropic_wants_a_key_and_its_version(left_out: str, status: int, message: str) -> None:
+async def test_c5_anthropic_requires_a_key_and_a_version(left_out: str, status: int, message: str) -> None:
     headers = {name: value for name, value in HEADERS["anthropic"].items() if name != left_out}
     double = AnthropicDouble()
     response = await ask(double, "/v1/messages", TABLE.base, headers)

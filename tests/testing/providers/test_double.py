@@ -56,7 +56,7 @@ async def post(double: Double, **options: Any) -> httpx2.Response:
 
 
 @every
-async def test_c5_double_keeps_what_it_was_asked(kind: type[Double]) -> None:
+async def test_c5_double_records_its_requests(kind: type[Double]) -> None:
     double = kind(["Yes.", "Yes."])
     await post(double)
     await post(double, stream=True)
@@ -126,7 +126,7 @@ async def test_c5_malformed_parts_are_refused_and_break_nothing(kind: type[Doubl
 
 
 @every
-async def test_c5_stream_says_the_same_as_a_message(kind: type[Double]) -> None:
+async def test_c5_stream_has_the_content_of_a_message(kind: type[Double]) -> None:
     turn = Turn(Text("Hel", "lo"), Call("add", {"a": 1}, id="c1"), usage=Usage(70, 80))
     double = kind([turn, turn])
     whole, stream = (await post(double)).text, (await post(double, stream=True)).text
@@ -141,7 +141,7 @@ async def test_c5_stream_says_the_same_as_a_message(kind: type[Double]) -> None:
 
 
 @every
-async def test_c5_turn_at_the_limit_says_so(kind: type[Double]) -> None:
+async def test_c5_turn_at_the_token_limit_is_marked(kind: type[Double]) -> None:
     ends = {"max_tokens", "length", "max_output_tokens", "MAX_TOKENS"}
     for stream in (False, True):
         text = (await post(kind([Turn("To be cont", cut_off=True)]), stream=stream)).text
@@ -195,7 +195,7 @@ async def test_c5_broken_connection_is_an_error_and_is_not_logged(
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
-async def test_c5_double_ends_though_a_gate_is_closed() -> None:
+async def test_c5_double_stops_while_a_gate_is_closed() -> None:
     gate = Gate()
     async with AnthropicDouble([Turn(gate)]) as double, httpx2.AsyncClient(verify=False) as client:
         url = double.url + "/v1/messages"
@@ -207,7 +207,7 @@ async def test_c5_double_ends_though_a_gate_is_closed() -> None:
             await task
 
 
-def test_c5_double_runs_in_a_thread_for_clients_that_wait() -> None:
+def test_c5_double_runs_in_a_thread_for_blocking_clients() -> None:
     with AnthropicDouble(["Yes."]) as double:
         assert double.url.startswith("http://127.0.0.1:")
         data = json.dumps(BODIES[AnthropicDouble]).encode()

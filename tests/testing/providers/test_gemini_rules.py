@@ -266,19 +266,19 @@ async def test_c5_gemini_refuses(rule: str, message: str, change: Change) -> Non
 
 
 @pytest.mark.parametrize("change", TABLE.taken, ids=lambda each: each.__name__)
-async def test_c5_gemini_takes(change: Change) -> None:
+async def test_c5_gemini_accepts(change: Change) -> None:
     response = await ask(GeminiDouble(["Yes."]), PATH, TABLE.changed(change), HEADERS["gemini"])
     assert response.status_code == 200, response.text
     assert response.json()["candidates"][0]["content"]["parts"] == [{"text": "Yes."}]
 
 
-async def test_c5_gemini_wants_no_signatures_before_the_third_generation() -> None:
+async def test_c5_gemini_requires_no_signatures_before_the_third_generation() -> None:
     body = TABLE.changed(call_without_signature)
     path = PATH.replace("gemini-3-pro-preview", "gemini-2.5-flash")
     assert (await ask(GeminiDouble(["Yes."]), path, body, HEADERS["gemini"])).status_code == 200
 
 
-async def test_c5_gemini_wants_a_key() -> None:
+async def test_c5_gemini_requires_a_key() -> None:
     double = GeminiDouble()
     response = await ask(double, PATH, TABLE.base, {})
     assert (response.status_code, response.json()["error"]["status"]) == (403, "PERMISSION_DENIED")

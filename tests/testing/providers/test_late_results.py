@@ -64,7 +64,7 @@ class Talk:
         return self.double.refusals[-1].rule
 
     async def running(self) -> list[ModelMessage]:
-        """A plan was started, and the model said so: its turn is over."""
+        """A plan was started, the model reported it, and its turn is over."""
         history = await self.say(asked([], "Go."), Turn(Thinking("A plan."), Call("run_plan")))
         return await self.say(answered(history, ACKNOWLEDGED), Turn(Thinking("Fine."), "It is running."))
 
@@ -90,7 +90,7 @@ def is_gemini(talk: Talk) -> bool:
     return isinstance(talk.double, GeminiDouble)
 
 
-async def test_m4_late_result_joins_what_the_model_said_last(talk: Talk) -> None:
+async def test_m4_late_result_joins_the_last_message_of_the_model(talk: Talk) -> None:
     history = joined([*await talk.running(), *pair("x7")])
     history = await talk.say(history)
     assert isinstance(history[-1], ModelResponse)
@@ -98,7 +98,7 @@ async def test_m4_late_result_joins_what_the_model_said_last(talk: Talk) -> None
     assert talk.double.refusals == []
 
 
-async def test_m4_late_result_as_a_message_of_its_own_is_refused_by_gemini_alone(talk: Talk) -> None:
+async def test_m4_late_result_as_a_separate_message_is_refused_by_gemini_only(talk: Talk) -> None:
     history = [*await talk.running(), *pair("x7")]
     if is_gemini(talk):
         assert await talk.refused(history) == "calls_after_user"
@@ -143,7 +143,7 @@ async def test_m7_late_result_after_a_call_without_an_answer_is_refused_by_all(t
         assert await talk.refused(joined([*history, *pair("x7")])) == "one_response_per_call"
 
 
-async def test_m7_late_result_follows_what_the_user_wrote_meanwhile(talk: Talk) -> None:
+async def test_m7_late_result_follows_inputs_that_came_before_it(talk: Talk) -> None:
     history = asked(await talk.running(), "Are you there?")
     settings = talk.settings
     if settings == MANUAL:  # the turn would begin with a call without thinking

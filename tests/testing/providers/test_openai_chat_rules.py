@@ -295,7 +295,7 @@ async def test_c5_openai_chat_refuses(rule: str, message: str, change: Change) -
 
 
 @pytest.mark.parametrize("change", TABLE.taken, ids=lambda each: each.__name__)
-async def test_c5_openai_chat_takes(change: Change) -> None:
+async def test_c5_openai_chat_accepts(change: Change) -> None:
     response = await ask(OpenAIChatDouble(["Yes."]), PATH, TABLE.changed(change), HEADERS["openai"])
     assert response.status_code == 200, response.text
     assert response.json()["choices"][0]["message"]["content"] == "Yes."
@@ -309,7 +309,7 @@ async def test_c5_openai_chat_names_the_place_of_an_error() -> None:
     assert response.json()["error"]["param"] == "messages.[3].role"
 
 
-async def test_c5_openai_chat_wants_a_key() -> None:
+async def test_c5_openai_chat_requires_a_key() -> None:
     double = OpenAIChatDouble()
     response = await ask(double, PATH, TABLE.base, {})
     assert (response.status_code, response.json()["error"]["type"]) == (401, "authentication_error")

@@ -234,13 +234,13 @@ async def test_c5_openai_responses_refuses(rule: str, message: str, change: Chan
 
 
 @pytest.mark.parametrize("change", TABLE.taken, ids=lambda each: each.__name__)
-async def test_c5_openai_responses_takes(change: Change) -> None:
+async def test_c5_openai_responses_accepts(change: Change) -> None:
     response = await ask(OpenAIResponsesDouble(["Yes."]), PATH, TABLE.changed(change), HEADERS["openai"])
     assert response.status_code == 200, response.text
     assert response.json()["output"][0]["content"][0]["text"] == "Yes."
 
 
-async def test_c5_openai_responses_keeps_reasoning_with_what_followed_it() -> None:
+async def test_c5_openai_responses_keeps_reasoning_with_the_item_after_it() -> None:
     double = OpenAIResponsesDouble([Turn(Thinking("Hm."), Call("add", id="c1")), "Yes.", "Yes."])
     said = (await ask(double, PATH, {"model": "gpt-5", "input": "Hi"}, HEADERS["openai"])).json()["output"]
     reasoned, called = said
@@ -258,7 +258,7 @@ async def test_c5_openai_responses_keeps_reasoning_with_what_followed_it() -> No
     assert "output" in await send(called, store=False)
 
 
-async def test_c5_openai_responses_wants_a_key() -> None:
+async def test_c5_openai_responses_requires_a_key() -> None:
     double = OpenAIResponsesDouble()
     response = await ask(double, PATH, TABLE.base, {})
     assert (response.status_code, double.refusals[0].rule) == (401, "key_named")

@@ -13,7 +13,7 @@ def test_c5_strings_are_texts_and_calls_get_ids() -> None:
     assert turn.usage == Usage(1, 2)
 
 
-def test_c5_arguments_are_an_object_or_the_text_that_the_model_wrote() -> None:
+def test_c5_arguments_are_an_object_or_the_raw_text_of_the_model() -> None:
     assert json.loads(Call("a", {"x": [1]}).text) == {"x": [1]}
     assert Call("a").text == "{}"
     wrong = Call("a", '{"x": ')
@@ -21,7 +21,7 @@ def test_c5_arguments_are_an_object_or_the_text_that_the_model_wrote() -> None:
     assert all(Call("a", {"x": 1}).deltas), "a stream brings them in two pieces"
 
 
-def test_c5_gates_and_breaks_are_not_said() -> None:
+def test_c5_gates_and_breaks_are_not_content() -> None:
     gate, inner = Gate(), Gate()
     turn = Turn(Thinking("Hm."), gate, Text("a", inner, "b"), Break())
     assert turn.content == (Thinking("Hm."), Text("a", inner, "b"))

@@ -139,7 +139,7 @@ class Double(ABC):
         except ValueError:
             body = None
         if not isinstance(body, dict):
-            return self._refused(self.unreadable)
+            return self._refused(Refusal("The body of the request is not valid JSON."))
         request = self.read(http, body)  # pyright: ignore[reportUnknownArgumentType]
         exchange = Exchange(request, refusal=first_refusal(request, self._rules))
         self.exchanges.append(exchange)
@@ -150,7 +150,7 @@ class Double(ABC):
         if isinstance(answer, Failure):
             exchange.ended.set()
             return self._refused(Refusal(answer.message, answer.status, answer.kind), answer.headers)
-        turn = exchange.answer = answer.with_ids(lambda: self.call_id(self.number()))
+        turn = exchange.answer = answer.with_ids(lambda: self.call_id.format(self.number()))
         chunks = self.stream(request, turn) if request.stream else self._whole(request, turn)
         media_type = "text/event-stream" if request.stream else "application/json"
         return Reply(chunks, exchange, self._closing, media_type=media_type, headers=self._headers())
@@ -177,7 +177,8 @@ class Double(ABC):
     # Defined by the subclass of each provider
 
     request_id_header: ClassVar[str] = "x-request-id"
-    unreadable: ClassVar[Refusal] = Refusal("The body of the request is not valid JSON.")
+    call_id: ClassVar[str] = "call_{:024d}"
+    """The format of the ids of calls, for a unique number."""
 
     def read(self, http: HttpRequest, body: Body) -> Request:
         """Parse a request."""
@@ -195,10 +196,6 @@ class Double(ABC):
     @abstractmethod
     def error(self, refusal: Refusal) -> Body:
         """Make the body of a refusal, or of a scripted failure."""
-
-    @abstractmethod
-    def call_id(self, number: int) -> str:
-        """Make the id of a call in the provider's format."""
 
     def number(self) -> int:
         """Return a new unique number."""

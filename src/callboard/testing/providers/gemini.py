@@ -35,6 +35,7 @@ class GeminiDouble(Double):
 
     path: ClassVar[str] = "/{version}/models/{call}"
     rules: ClassVar = RULES
+    call_id: ClassVar[str] = "call{:06d}"
 
     def model(self, name: str = "gemini-3-pro-preview", **options: Any) -> "GoogleModel":
         """Make a Pydantic AI model that uses this double, without retries. Options are those of its class."""
@@ -46,9 +47,6 @@ class GeminiDouble(Double):
     def read(self, http: HttpRequest, body: Body) -> Request:
         model, _, method = http.path_params["call"].partition(":")
         return Request(model, body, method == "streamGenerateContent", dict(http.headers), http.url.path)
-
-    def call_id(self, number: int) -> str:
-        return f"call{number:06d}"
 
     def message(self, request: Request, turn: Turn) -> Body:
         signed = _Signed(request)

@@ -20,9 +20,6 @@ class OpenAIDouble(Double):
         )
         return import_optional("pydantic_ai.providers.openai").OpenAIProvider(openai_client=client)
 
-    def call_id(self, number: int) -> str:
-        return f"call_{number:024d}"
-
     def error(self, refusal: Refusal) -> Body:
         usual = KINDS.get(refusal.status, "server_error" if refusal.status >= 500 else "invalid_request_error")
         kind = refusal.kind or usual

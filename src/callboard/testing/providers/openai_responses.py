@@ -40,12 +40,12 @@ class OpenAIResponsesDouble(OpenAIDouble):
         return replace(super().read(http, body), remembered=dict(self._reasoning))
 
     def message(self, request: Request, turn: Turn) -> Body:
-        items = [_item(part, identity) for part, identity in self._identified(turn.content)]
+        items = [_item(part, item_id) for part, item_id in self._with_ids(turn.content)]
         return {**self._frame(request), **_ending(turn), "output": items}
 
     def stream(self, request: Request, turn: Turn) -> Iterator[Chunk]:
         frame, events = self._frame(request), _Events()
-        identities = iter(self._identified(turn.content))
+        item_ids = iter(self._with_ids(turn.content))
         output: list[Body] = []
         yield events.make("response.created", response=frame)
         yield events.make("response.in_progress", response=frame)
@@ -53,22 +53,22 @@ class OpenAIResponsesDouble(OpenAIDouble):
             if isinstance(part, Pause):
                 yield part
                 continue
-            identity, where = next(identities)[1], {"output_index": len(output)}
-            yield events.make("response.output_item.added", **where, item=_item(part, identity, begun=True))
-            yield from _deltas(events, part, {**where, "item_id": identity})
-            output.append(_item(part, identity))
+            item_id, where = next(item_ids)[1], {"output_index": len(output)}
+            yield events.make("response.output_item.added", **where, item=_item(part, item_id, in_progress=True))
+            yield from _deltas(events, part, {**where, "item_id": item_id})
+            output.append(_item(part, item_id))
             yield events.make("response.output_item.done", **where, item=output[-1])
         response = {**frame, **_ending(turn), "output": output}
         yield events.make(f"response.{response['status']}", response=response)
 
-    def _identified(self, parts: tuple[Content, ...]) -> list[tuple[Content, str]]:
+    def _with_ids(self, parts: tuple[Content, ...]) -> list[tuple[Content, str]]:
         """Give every item an id of its kind, and record the item that follows each reasoning."""
         found: list[tuple[Content, str]] = []
         for part in parts:
-            identity = f"{_PREFIX[type(part)]}_{self.number():024d}"
+            item_id = f"{_PREFIX[type(part)]}_{self.number():024d}"
             if found and isinstance(found[-1][0], Thinking):
-                self._reasoning[identity] = found[-1][1]
-            found.append((part, identity))
+                self._reasoning[item_id] = found[-1][1]
+            found.append((part, item_id))
         return found
 
     def _frame(self, request: Request) -> Body:
@@ -131,18 +131,18 @@ def _deltas(events: _Events, part: Content, where: Body) -> Iterator[Chunk]:
             yield events.make("response.function_call_arguments.done", **where, name=part.name, arguments=part.text)
 
 
-def _item(part: Content, identity: str, *, begun: bool = False) -> Body:
-    status = "in_progress" if begun else "completed"
+def _item(part: Content, item_id: str, *, in_progress: bool = False) -> Body:
+    status = "in_progress" if in_progress else "completed"
     match part:
         case Text():
-            content = [] if begun else [_output_text(part.text)]
-            return {"id": identity, "type": "message", "role": "assistant", "status": status, "content": content}
+            content = [] if in_progress else [_output_text(part.text)]
+            return {"id": item_id, "type": "message", "role": "assistant", "status": status, "content": content}
         case Thinking():
-            summary = [] if begun else [{"type": "summary_text", "text": part.text}]
-            return {"id": identity, "type": "reasoning", "summary": summary, "encrypted_content": part.signature}
+            summary = [] if in_progress else [{"type": "summary_text", "text": part.text}]
+            return {"id": item_id, "type": "reasoning", "summary": summary, "encrypted_content": part.signature}
         case Call():
-            called = {"call_id": part.id, "name": part.name, "arguments": "" if begun else part.text}
-            return {"id": identity, "type": "function_call", "status": status, **called}
+            called = {"call_id": part.id, "name": part.name, "arguments": "" if in_progress else part.text}
+            return {"id": item_id, "type": "function_call", "status": status, **called}
 
 
 def _output_text(text: str) -> Body:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import NamedTuple
 
 from ...request import Body, Request
@@ -39,12 +40,8 @@ class Turn(NamedTuple):
     @property
     def answers(self) -> list[str]:
         """The ids of the calls whose results come before all other content."""
-        found: list[str] = []
-        for block in self.blocks:
-            if block.kind != "tool_result":
-                break
-            found.append(str(block.body.get("tool_use_id")))
-        return found
+        leading = takewhile(lambda block: block.kind == "tool_result", self.blocks)
+        return [str(block.body.get("tool_use_id")) for block in leading]
 
 
 def messages(request: Request) -> list[Body]:
