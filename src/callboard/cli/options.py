@@ -52,12 +52,13 @@ def load_registry(address: str | None) -> Registry:
     found: object = getattr(module, name, None)
     if isinstance(found, Registry):
         return found
+    kind = type(found).__name__
     items = cast("Sequence[object]", found) if isinstance(found, list | tuple) else [found]
     if tools := [cast(Tool, item) for item in items if isinstance(item, Tool)]:
         return Registry(tools)
     if found is None:
         raise CommandError(f"The module {module_name!r} has no {name!r}.")
-    raise CommandError(f"{address} is of type {type(found).__name__}. Name a Registry, a Tool or a list of tools.")
+    raise CommandError(f"{address} is of type {kind}. Name a Registry, a Tool or a list of tools.")
 
 
 def find_tool(registry: Registry, name: str) -> Tool:
