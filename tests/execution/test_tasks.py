@@ -890,6 +890,8 @@ async def test_nothing_of_a_failed_first_step_outlives_it(begin: Begin) -> None:
 
 
 async def test_an_error_that_is_kept_keeps_nothing_of_the_caller(begin: Begin) -> None:
+    """The first step of an eager task runs on its caller's stack: there, a kept error keeps it as in any function."""
+    steps = (0, 0, 2) if sys.version_info < (3, 12) else (1, 1, 2)
     kept: list[Exception] = []
 
     async def work(turns: int) -> None:
@@ -905,7 +907,7 @@ async def test_an_error_that_is_kept_keeps_nothing_of_the_caller(begin: Begin) -
         await finish(begin, work(turns))
         return weakref.ref(thing)
 
-    for turns in (0, 0, 2):
+    for turns in steps:
         seen = await call(turns)
         await settle(2)
         gc.collect()

@@ -90,7 +90,9 @@ class _Signed:
                 made: Body = {"functionCall": {"id": part.id, "name": part.name, "args": json.loads(part.text)}}
                 if self._sign:
                     self._sign = False
-                    made["thoughtSignature"] = base64.b64encode(f"signed {part.id}".encode()).decode()
+                    made["thoughtSignature"] = base64.b64encode(
+                        f"signed {part.id}".encode(errors="surrogatepass")
+                    ).decode()
                 return made
 
 
