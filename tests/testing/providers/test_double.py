@@ -141,6 +141,13 @@ async def test_c5_stream_has_the_content_of_a_message(kind: type[Double]) -> Non
 
 
 @every
+@pytest.mark.parametrize("stream", [False, True])
+async def test_c5_call_with_any_id_is_sent(kind: type[Double], stream: bool) -> None:
+    double = kind([Turn(Call("add", {}, id="call \ud800"))])
+    assert "\\ud800" in (await post(double, stream=stream)).text
+
+
+@every
 async def test_c5_turn_at_the_token_limit_is_marked(kind: type[Double]) -> None:
     ends = {"max_tokens", "length", "max_output_tokens", "MAX_TOKENS"}
     for stream in (False, True):
