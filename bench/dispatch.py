@@ -88,9 +88,9 @@ def _is_ours(row: Data) -> bool:
     return row["contestant"] == OURS and row["path"] == "Registry.call_json"
 
 
-def _awaiting(path: str, eager: bool | None, data: Data) -> float | None:
+def _awaiting(path: str, eager: bool, data: Data) -> float | None:
     """Our cost of a tool that awaits, as a multiple of a peer's; None for another interpreter or without the peer."""
-    if eager is not None and data["eager"] is not eager:
+    if data["eager"] is not eager:
         return None
     costs = {row["path"]: median(row["ratios"]) for row in data["rows"] if row["workload"] == AWAITING.name}
     return costs["session.call"] / costs[path] if path in costs else None
@@ -108,8 +108,8 @@ BOUNDS = [
         for path, on, eager, limit in (
             ("FunctionToolset.call_tool", ", Python 3.11", False, 3.6),
             ("FunctionToolset.call_tool", ", eager tasks", True, 3.0),
-            ("ToolManager.handle_call", "", None, 1.0),
-            ("FunctionTool.on_invoke_tool", "", None, 1.0),
+            ("ToolManager.handle_call", ", eager tasks", True, 1.0),
+            ("FunctionTool.on_invoke_tool", ", eager tasks", True, 1.0),
         )
     ),
 ]
