@@ -11,9 +11,10 @@ from urllib.parse import urlsplit
 
 import psycopg
 import pytest
+from sqlalchemy import Connection
 
 from callboard.adapters.stores import open_store
-from callboard.adapters.stores.postgres import PostgresDatabase
+from callboard.adapters.stores.postgres import PostgresDatabase, database
 from callboard.adapters.stores.postgres.listener import LONGEST, notifications
 from callboard.adapters.stores.sql import SqlStore
 from callboard.storage.change import Change
@@ -162,6 +163,29 @@ async def test_b6_group_with_an_unknown_result_cannot_be_withdrawn_for_certain(p
                     await store.commit(group)
             assert len(await everything(store)) == (1 if when == "after" else 0)
             assert await store.commit([post(2)]) == [2 if when == "after" else 1]
+
+
+async def test_e5_group_of_a_process_that_was_suspended_in_its_transaction_is_written(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server ends the transaction of a silent process, so that others do not wait for its locks."""
+    begin, suspended = PostgresDatabase.begin, list[int]()
+
+    def suspend(self: PostgresDatabase, connection: Connection) -> None:
+        if len(suspended) == 1:
+            monkeypatch.undo()  # the next connection has its usual time
+        begin(self, connection)
+        pid = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
+        suspended.append(pid)
+        while query(postgres_url, "SELECT 1 FROM pg_stat_activity WHERE pid = %s", pid):
+            pass
+
+    monkeypatch.setattr(database, "IDLE", 20)
+    async with opened(postgres_url) as store:
+        monkeypatch.setattr(PostgresDatabase, "begin", suspend)
+        assert await store.commit([create(), post(1)]) == [0, 1]
+        assert len(suspended) == 2
+        assert len(await everything(store)) == 1
 
 
 async def test_b6_group_that_was_interrupted_before_its_commit_can_be_withdrawn(postgres_url: str) -> None:

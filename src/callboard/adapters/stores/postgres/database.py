@@ -51,6 +51,7 @@ _SILENT = "does not answer. See that its server runs, and that this is its addre
 _UNAVAILABLE = {
     "08": _SILENT,
     "25006": "takes no changes at the moment. If its server is a standby, name the primary one",
+    "25P03": "ended a transaction in which this process was silent for too long. Try again",
     "28": "does not let this user in. Correct the user or the password",
     "40": "is too busy. Try again",
     "42501": "does not let this user read or write its tables. Grant it the right to",
@@ -157,7 +158,7 @@ class PostgresDatabase:
         return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
 
     def is_contention(self, error: Exception) -> bool:
-        return isinstance(error, _WrittenBefore) or (_state(error) or "").startswith("40")
+        return isinstance(error, _WrittenBefore) or (_state(error) or "").startswith(("25P03", "40"))
 
     def translate_error(self, error: Exception) -> StoreError | None:
         if isinstance(error, StoreError):
