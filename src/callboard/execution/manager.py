@@ -8,7 +8,6 @@ store and no protocol: sessions write what it reports.
 import asyncio
 import random
 from collections.abc import Callable, Mapping
-from types import TracebackType
 from typing import Any, Self
 
 from anyio import CancelScope
@@ -104,9 +103,7 @@ class ExecutionManager:
         self._slots.open()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exc: object) -> None:
         """Cancel what runs, wait for its clean-up at most the grace time, and end the rest as cancelled.
 
         With a store, executions that wait for people and late work that may run twice are left to other processes.

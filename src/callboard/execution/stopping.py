@@ -85,8 +85,6 @@ class Stopping:
 
     def check_deadlines(self, execution: Execution) -> None:
         """Raise if an attempt returned too late: it blocked the event loop, so that the timer could not stop it."""
-        if execution.deadline is None and execution.attempt_deadline is None:
-            return
         now = self._clock.monotonic()
         if execution.deadline is not None and execution.deadline <= now:
             raise timed_out(execution.name, retryable=False)

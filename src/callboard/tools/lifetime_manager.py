@@ -6,7 +6,6 @@ it, and calls come from any task.
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
-from types import TracebackType
 from typing import Any, Self
 
 import anyio
@@ -31,16 +30,13 @@ class LifetimeManager:
         self._group = await anyio.create_task_group().__aenter__()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
+    async def __aexit__(self, *exc: object) -> None:
         assert self._group is not None
         assert self._stop is not None
         self._stop.set()
         group, self._group = self._group, None
         self._ready.clear()
         await group.__aexit__(None, None, None)  # without the error, which would be wrapped in an exception group
-        return None
 
     async def ensure(self, tool: Tool) -> None:
         """Return once the tool's lifetime is entered. Raises `ToolError` (configuration) if entering fails."""

@@ -289,25 +289,18 @@ class Registry:
     # Lifetime
 
     async def __aenter__(self) -> Self:
-        await self._lifetimes.__aenter__()
-        try:
-            async with AsyncExitStack() as stack:
-                for toolset, sync in self._toolsets:
-                    await stack.enter_async_context(toolset)
-                    sync()
-                self._entered = stack.pop_all()
-        except BaseException as error:
-            await self._lifetimes.__aexit__(type(error), error, error.__traceback__)
-            raise
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._lifetimes)
+            for toolset, sync in self._toolsets:
+                await stack.enter_async_context(toolset)
+                sync()
+            self._entered = stack.pop_all()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        try:
-            return await self._entered.__aexit__(kind, error, trace)
-        finally:
-            await self._lifetimes.__aexit__(kind, error, trace)
+        return await self._entered.__aexit__(kind, error, trace)
 
     def _check(self, tool: Tool, strict: bool) -> None:
         if isinstance(tool.arguments, SchemaArguments):
