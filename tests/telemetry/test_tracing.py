@@ -318,7 +318,7 @@ async def test_o1_a_turn_that_a_late_result_wakes_is_linked_to_the_call(
         scope.turn_began("t2")
         scope.turn_ended("t2", "finished")
 
-    monkeypatch.setattr(LiveSession, "late", lambda *_: woken.append(asyncio.create_task(turn())))
+    monkeypatch.setattr(LiveSession, "add_late_result", lambda *_: woken.append(asyncio.create_task(turn())))
     outcome = await session.call("build")
     await session.result(outcome.execution_id)
     await asyncio.gather(*woken)
