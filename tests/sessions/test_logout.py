@@ -215,6 +215,21 @@ async def test_e4_cancel_on_logout_cancels_the_call(make: Make) -> None:
         assert (await ended(session, kept.execution_id)).value == "long"
 
 
+@pytest.mark.parametrize("steps", range(6))
+async def test_e3_result_of_a_call_that_a_logout_ends_is_delivered_once(steps: int, make: Make) -> None:
+    async with make(*TOOLS, clock=ManualClock()) as runtime:
+        session = await runtime.open("s", "ann")
+        call = asyncio.create_task(session.call("pay", {"amount": 3}))
+        await settle(steps)
+        await session.close(grace=0)
+        outcome = await call
+        session = await runtime.open("s", "ann")
+        late = [each.execution_id for each in await session.take_results()]
+        waits = [request.execution_id for request in await session.requests()]
+        acknowledged = outcome.status in ("started", "waiting")
+        assert late + waits == ([outcome.execution_id] if acknowledged else [])
+
+
 async def test_e4_logout_does_not_wait_for_people_and_requests_stay_open(make: Make) -> None:
     async with make(*TOOLS, clock=ManualClock()) as runtime:
         session = await runtime.open("s", "ann")

@@ -192,9 +192,9 @@ class ExecutionManager:
             elif execution.tool.mode is _HUMAN and execution.status is _VALIDATING:
                 await asyncio.sleep(0)  # the first step of its task asks the person
             outcome = execution.outcome()
-            if execution.unloaded and (again or not execution.promoted):
+            if execution.unloaded and (again or not execution.delivers_late):
                 return await scope.stored_outcome(execution)
-            if execution.promoted and not again:  # even if it has ended since: its result comes late
+            if execution.delivers_late and not again and execution.ended is not None:  # its result comes late
                 started = OutcomeStatus.STARTED
                 outcome = Outcome(started, execution.id, execution.call_id, execution.name, execution.acknowledgement())
             if scope.durable:
