@@ -219,7 +219,7 @@ async def test_e4_cancel_on_logout_cancels_the_call(make: Make) -> None:
 async def test_e3_result_of_a_call_that_a_logout_ends_is_delivered_once(steps: int, make: Make) -> None:
     async with make(*TOOLS, clock=ManualClock()) as runtime:
         session = await runtime.open("s", "ann")
-        call = asyncio.create_task(session.call("pay", {"amount": 3}))
+        call = asyncio.ensure_future(session.call("pay", {"amount": 3}))
         await settle(steps)
         await session.close(grace=0)
         outcome = await call
