@@ -315,7 +315,8 @@ class _Session:
                     ):
                         yield f"{name} was interrupted, and never began"
             wanted = unwanted & {row.id, None} or (closed and row.tool == "stream")
-            wanted = wanted or (row.tool in PERSONAL and self._where.get(row.id, "") in self._left)
+            if row.tool in PERSONAL and row.attempt:  # an attempt may be stopped before the first step of its handler
+                wanted = wanted or (bool(self._left) and self._where.get(row.id) in (None, *self._left))
             if status == "cancelled" and parent is None and not wanted:
                 yield f"{name} was cancelled without a request"
             if category == "timeout" and not closed:

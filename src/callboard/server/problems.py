@@ -43,8 +43,7 @@ def problem_of(error: Exception) -> Problem:
         case Problem():
             return error
         case HTTPException():
-            code, title = _KNOWN.get(error.status_code, ("http", "Not possible"))
-            return Problem(error.status_code, code, title, None, error.headers)
+            return _of_http(error)
         case IdempotencyConflict():
             return Problem(409, error.code, "The key was used for another request", str(error))
         case SessionNotFound() | Conflict():  # the session was deleted in the meantime
@@ -81,6 +80,11 @@ def problem_of(error: Exception) -> Problem:
             if isinstance(error, CallboardError):  # uvicorn logs any other error
                 log.error("a request failed", exc_info=error)
             return Problem(500, "internal", "Internal error", "The server failed; its log has details.")
+
+
+def _of_http(error: HTTPException) -> Problem:
+    code, title = _KNOWN.get(error.status_code, ("http", "Not possible"))
+    return Problem(error.status_code, code, title, None, error.headers)
 
 
 def _printable(problems: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
