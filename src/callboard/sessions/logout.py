@@ -30,11 +30,14 @@ async def finish_work(session: LiveSession, grace: float, manager: ExecutionMana
         names = ", ".join(sorted({each.name for each in left}))
         await session.notice(f"Work was still running at the logout and was ended: {names}.", tools=names)
 
+    services = session.services
+
     def is_cancelled(row: ExecutionRow) -> bool:
-        tool = session.services.tool_of(row)
+        tool = services.tool_of(row)
         return tool is not None and tool.logout is Logout.CANCEL
 
-    await session.calls.cancel_others(is_cancelled)
+    if any(tool.logout is Logout.CANCEL for tool in (*services.registry, *services.workers)):  # else no query
+        await session.calls.cancel_others(is_cancelled)
 
 
 async def _all_ended(executions: Iterable[Execution], manager: ExecutionManager) -> None:

@@ -7,7 +7,7 @@ events, only the answer is written.
 
 import asyncio
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pydantic_core import to_json
@@ -55,6 +55,9 @@ class Workers:
 
     def get(self, kind: str) -> Tool | None:
         return self._by_kind.get(kind)
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self._by_kind.values())
 
     async def handle(
         self, session: SessionPort, request: Mapping[str, Any], idempotency: IdempotencyRow | None = None

@@ -63,6 +63,8 @@ class GroupWriter:
             group.sessions |= self.lock(connection, missing)
         known = [change for change in named if change.session_id in group.sessions]
         if known:
+            for change in known:
+                group.sessions[change.session_id].open_records()
             self._read_sessions(connection, group, known)
             self._read_executions(connection, group, known)
             self._read_conversations(connection, group, known)
@@ -146,12 +148,13 @@ class GroupWriter:
     def _flush(self, connection: Connection, group: StagedGroup, careful: bool, batch: Batch | None) -> None:
         """Write the staged rows."""
         sessions = [session for session in group.sessions.values() if session.exists]
-        rows = [(session, session.row) for session in sessions if session.row is not None]
-        executions = [(session.id, execution) for session in sessions for execution in session.executions.values()]
-        turns = [(session.id, turn) for session in sessions for turn in session.turns.values()]
+        changed = [session for session in sessions if session.has_records]
+        rows = [(session, session.row) for session in changed if session.row is not None]
+        executions = [(session.id, execution) for session in changed for execution in session.executions.values()]
+        turns = [(session.id, turn) for session in changed for turn in session.turns.values()]
         unowned = [
             (session.id, execution_id)
-            for session in sessions
+            for session in changed
             for execution_id, execution in session.executions.items()
             if execution.owner is None and not execution.finished
         ]
@@ -160,7 +163,7 @@ class GroupWriter:
         for name, written in (
             ("update_sessions", [_settings(session, row) for session, row in rows]),
             ("write_states", [_state(session, row) for session, row in rows]),
-            ("update_unconsumed", [(each.id, _names(each.unconsumed)) for each in sessions if _is_consumed(each)]),
+            ("update_unconsumed", [(each.id, _names(each.unconsumed)) for each in changed if _is_consumed(each)]),
             ("write_executions", [each.row() for _, each in executions if each.values is not None]),
             ("cancel_executions", [(of, each.position) for of, each in executions if each.only_cancelled]),
             ("write_requests", list(group.requests.values())),

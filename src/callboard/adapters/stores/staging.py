@@ -76,8 +76,9 @@ class StagedSession:
     """A session that changes write to, in its state after the group."""
 
     __slots__ = (
-        *("calls", "counted", "executions", "exists", "id", "idempotency", "inputs", "last_entry", "last_execution"),
-        *("last_key", "last_seq", "made_at", "row", "turns", "unconsumed", "unconsumed_before", "user_id", "writes"),
+        *("calls", "counted", "executions", "exists", "has_records", "id", "idempotency", "inputs", "last_entry"),
+        *("last_execution", "last_key", "last_seq", "made_at", "row", "turns", "unconsumed", "unconsumed_before"),
+        *("user_id", "writes"),
     )
 
     def __init__(
@@ -99,17 +100,24 @@ class StagedSession:
         self.made_at = made_at
         self.exists = True
         self.user_id = ""
-        self.unconsumed: dict[str, None] = {}
-        self.unconsumed_before: tuple[str, ...] = ()
-        self.executions: dict[str, StagedWork] = {}
-        self.calls: set[str] = set()
-        self.turns: dict[int, StagedWork] = {}
-        self.inputs: set[str] = set()
-        self.idempotency: dict[str, IdempotencyRow] = {}
         self.row: SessionRow | None = None
         """The row to write."""
         self.counted = False
         """Whether its last numbers changed."""
+        self.has_records = False
+        """Whether a change has more than events. Most have not, and need none of the fields of `open_records`."""
+
+    def open_records(self) -> None:
+        """Prepare for changes of records."""
+        if not self.has_records:
+            self.has_records = True
+            self.unconsumed: dict[str, None] = {}
+            self.unconsumed_before: tuple[str, ...] = ()
+            self.executions: dict[str, StagedWork] = {}
+            self.calls: set[str] = set()
+            self.turns: dict[int, StagedWork] = {}
+            self.inputs: set[str] = set()
+            self.idempotency: dict[str, IdempotencyRow] = {}
 
     @property
     def entries(self) -> int:
