@@ -84,8 +84,10 @@ async def test_e5_open_approvals_of_one_user_delay_no_other_user(
                 await asyncio.gather(
                     *(call_tool(attacker, "mine", "pay", amount=number) for number in range(start, start + AT_ONCE))
                 )
-        report("one user asks for many approvals", shared_url, seen, approvals=approvals, memory=dying.memory())
+        grown = dying.memory() - empty
+        report("one user asks for many approvals", shared_url, seen, approvals=approvals, memory=grown)
         seen.unharmed()
+        assert grown < COST
     async with users.victim.client(node) as victim:
         with bystander(node, users.victim) as seen:
             dying.stop(signal.SIGKILL)

@@ -140,7 +140,6 @@ class _Session:
         self._begun = Counter(self._run_of(fact) for fact in self._of("begin"))
         self._where = {self._run_of(fact): fact["who"] for fact in self._of("begin")}
         self._ended = Counter(self._run_of(fact) for fact in self._of("end"))
-        self._caller = {fact["call"]: fact["who"] for fact in self._of("call") if fact["how"] == "call"}
 
     def check(self) -> None:
         for name, part in (
@@ -316,8 +315,8 @@ class _Session:
                     ):
                         yield f"{name} was interrupted, and never began"
             wanted = unwanted & {row.id, None} or (closed and row.tool == "stream")
-            if row.tool in PERSONAL and row.attempt:  # an attempt may be stopped before the first step of its handler
-                wanted = wanted or (self._where.get(row.id) or self._caller.get(row.call_id)) in self._left
+            if row.tool in PERSONAL:  # a process that ends stops a handler that has begun
+                wanted = wanted or self._where.get(row.id, "") in self._left
             if status == "cancelled" and parent is None and not wanted:
                 yield f"{name} was cancelled without a request"
             if category == "timeout" and not closed:

@@ -69,7 +69,7 @@ def test_x1_one_place_enters_handlers() -> None:
         found = calls_of(ast.parse(path.read_text()), "carry_out")
         if begins := [call for call in found if call[1] != "Runner.carry_out"]:  # the function, of which nothing runs
             beginning[path.name] = sorted(begins)
-    begun = [("begin", "self._runner.carry_out"), ("resume", "self._runner.carry_out")]
+    begun = [(name, "self._runner.carry_out") for name in ("answered", "begin", "resume")]
     assert beginning == {"admission.py": begun}
 
 

@@ -27,7 +27,7 @@ from .masking import mask_document
 from .observer import Observer
 from .reporting import report
 from .runner import Runner
-from .scope import SessionScope
+from .scope import HumanDecision, SessionScope
 from .stopping import Stopping
 from .tasks import start_task
 
@@ -154,7 +154,8 @@ class Admission:
             background = tool.mode is _BACKGROUND  # its caller is acknowledged before the handler begins
             task = asyncio.Task(work, loop=self.loop) if background else start_task(work, self.loop)
             if execution.ended is None:
-                execution.run_in(task)
+                if not task.done():  # else it asked a person
+                    execution.run_in(task)
                 self._keep_live(execution)
                 if execution.attempt or background:  # else the task reports in its first step
                     report(execution)
@@ -194,6 +195,11 @@ class Admission:
             return
         delay = self._runner.delay(execution)
         execution.run_in(self.loop.create_task(self._runner.carry_out(execution, delay)))
+
+    def answered(self, execution: Execution, decision: HumanDecision) -> None:
+        """Continue an execution that waits for a person."""
+        if execution.ended is None:
+            execution.run_in(self.loop.create_task(self._runner.carry_out(execution, answer=decision)))
 
     def _hold_arguments(self, execution: Execution) -> None:
         """Count large arguments against the user's limit. Raises `ToolError` (resource) if that is reached."""

@@ -183,6 +183,11 @@ class Execution(TimeLimits, OptionalState):
         """Set the task that carries it out, once that may wait."""
         self.task = task
 
+    def leave(self, task: asyncio.Task[None] | None) -> None:
+        """Note that a task ends while the execution waits for a person, unless another task continues it already."""
+        if self.task is task:
+            self.task = None
+
     # Attempts
 
     def next_attempt(self) -> None:
@@ -195,9 +200,15 @@ class Execution(TimeLimits, OptionalState):
             raise IllegalTransition(self.status, _EXECUTING)
         self.status, self.phase = _EXECUTING, _BEGUN
 
+    def enter(self) -> None:
+        """Note that the next step of the attempt may be the handler's."""
+        self._set().entered = True
+
     def end_attempt(self) -> None:
         """Clear the limits of the attempt, and a request to stop that concerned only this attempt."""
         self.attempt_deadline = self.forced_at = None
+        if self.extras is not None:
+            self.extras.entered = False
         if self.stop_reason is not None:
             self.stop_reason = None
             while self.task is not None and self.task.uncancel():

@@ -20,6 +20,8 @@ class Extras:
     """The time of day before which the next attempt must not begin."""
     parent_id: str | None = None
     """The parent's id, for an execution that another process began."""
+    entered: bool = False
+    """Whether the handler of the current attempt may have begun. It is set only with a store."""
     request: RequestRow | None = None
     """The request to a person that must be answered before it runs."""
     stored: bool = False
@@ -65,6 +67,10 @@ class OptionalState:
     @property
     def retry_at(self) -> float | None:
         return None if self.extras is None else self.extras.retry_at
+
+    @property
+    def entered(self) -> bool:
+        return self.extras is not None and self.extras.entered
 
     @property
     def request(self) -> RequestRow | None:

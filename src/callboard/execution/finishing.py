@@ -16,11 +16,12 @@ from ..events.millisecond_clock import MillisecondClock
 from ..tools.registry import Registry
 from .breakers import Breakers
 from .execution import Execution
-from .failures import detach, log_failure, presentable
+from .failures import detach, interrupted, log_failure, presentable
 from .lifecycle import Status
-from .lifecycle_events import failure_events, success_events
+from .lifecycle_events import failure_events, retrying_event, success_events
 from .limits import SlotLimiter
 from .observer import Observer
+from .reporting import report
 
 log = logging.getLogger("callboard.execution")
 
@@ -118,6 +119,12 @@ class Finishing:
         execution.scope.append_events((), execution)
         self.disown(execution)
 
+    def hand_back(self, execution: Execution) -> None:
+        """End an attempt before its handler begins, so that another process can make the next one."""
+        failure, error_json = presentable(interrupted())
+        execution.wait_for_retry(failure, None)
+        report(execution, retrying_event(execution, self._clock.time(), error_json, 0.0))
+
     def caller_left(self, execution: Execution) -> None:
         """Note that a caller stopped waiting. Without another caller, the result is kept until it is taken."""
         if not (execution.waiters or execution.delivers_late or execution.lost):
@@ -144,6 +151,8 @@ class Finishing:
             execution.scope.index.count_bytes(execution)
         if execution.waiters is not None:
             execution.release_waiters()
+        if execution.request is not None:
+            execution.scope.stop_asking(execution)
         for child in execution.children or ():
             self._cancel(child)
         if execution.has_slot:

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 from ..errors import CallboardError, ErrorCategory, ToolError
 from ..tools.definition import Tool
 from .execution import Execution, Scope
+from .lifecycle import Status
 from .queue import FairQueue, Queued
 
 
@@ -274,6 +275,6 @@ class SlotLimiter:
 def _queued_below(execution: Execution) -> Iterator[Execution]:
     """Yield the nested calls of an execution, at any depth, that are queued."""
     for child in execution.children or ():
-        if child.ended is None and not child.has_slot and child.task is None:
+        if child.status is Status.PENDING and not child.has_slot:
             yield child
         yield from _queued_below(child)

@@ -34,6 +34,7 @@ from .observer import Observer
 from .outcome import Outcome, OutcomeStatus
 from .reporting import report
 from .runner import Runner
+from .scope import HumanDecision
 from .stopping import Stopping
 from .storing import fingerprint_of
 from .threads import Threads
@@ -106,7 +107,8 @@ class ExecutionManager:
     async def __aexit__(self, *exc: object) -> None:
         """Cancel what runs, wait for its clean-up at most the grace time, and end the rest as cancelled.
 
-        With a store, executions that wait for people and late work that may run twice are left to other processes.
+        With a store, other processes continue executions that wait for people, and late work that may run again: its
+        tool is idempotent, or its handler has not begun.
         """
         self._slots.close()
         tasks = [execution.task for execution in self.live if execution.task is not None]
@@ -114,6 +116,8 @@ class ExecutionManager:
             if execution.scope.durable and execution.request is not None and execution.status is Status.WAITING:
                 self.release(execution)
             elif execution.scope.durable and _can_be_left(execution):
+                if execution.status is Status.EXECUTING and not execution.entered:
+                    self._finishing.hand_back(execution)
                 self.disown(execution)
         for execution in sorted(self.live, key=lambda execution: execution.task is not None):  # queued ones first
             self.cancel(execution)
@@ -287,6 +291,14 @@ class ExecutionManager:
         """Continue an execution of a process that died, if that is safe."""
         self._admission.resume(execution)
 
+    def answered(self, execution: Execution, decision: HumanDecision) -> None:
+        """Continue an execution that waits for a person, with the person's decision."""
+        self._admission.answered(execution, decision)
+
+    def fault(self, execution: Execution, error: Exception) -> None:
+        """End an execution because of a bug in the runtime."""
+        self._finishing.fault(execution, error)
+
     def promote(self, execution: Execution) -> None:
         """Let the caller of an inline call go before its budget is used up."""
         if execution.ended is None and execution.tool.mode is _INLINE and execution.parent is None:
@@ -333,4 +345,4 @@ def _can_be_left(execution: Execution) -> bool:
     """Return whether another process can continue an execution: no caller waits here, and it may run again."""
     if execution.parent is not None or execution.stop_reason is not None:
         return False
-    return execution.stored and execution.delivers_late and (execution.tool.idempotent or not execution.attempt)
+    return execution.stored and execution.delivers_late and (execution.tool.idempotent or not execution.entered)

@@ -28,6 +28,7 @@ from .masking import mask_document
 from .observer import Observer
 from .reporting import AttemptReporter, NestedCall, report
 from .retry import decide, remaining_delay
+from .scope import HumanDecision
 from .stopping import Stopping
 from .threads import Threads
 
@@ -52,16 +53,21 @@ class Runner:
     threads: Threads = field(init=False)
     """The threads of handlers that are not async, made when the manager is entered."""
 
-    async def carry_out(self, execution: Execution, delay: float = 0.0) -> None:
-        """Make attempts, with the delays before and between them, until the execution ends."""
+    async def carry_out(self, execution: Execution, delay: float = 0.0, answer: HumanDecision | None = None) -> None:
+        """Make attempts, with the delays before and between them, until the execution ends.
+
+        Without an answer, a human tool only asks for it. The answer starts another task.
+        """
         tool = execution.tool
         direct = tool.direct
         try:
             if delay:
                 await self._clock.sleep(delay)
                 execution.end_delay()
-            if direct is None and tool.mode is _HUMAN and not execution.attempt and not await self._ask(execution):
-                return
+            if direct is None and tool.mode is _HUMAN and not execution.attempt:
+                answer = answer or await self._ask(execution)
+                if answer is None or not self._accept(execution, answer):
+                    return
             while True:
                 execution.next_attempt()
                 if self._observers:
@@ -111,12 +117,21 @@ class Runner:
         """Return the seconds that are left of a retry delay that another process began."""
         return remaining_delay(execution.tool.retry or self._retry, execution.retry_at, self._clock.time())
 
-    async def _ask(self, execution: Execution) -> bool:
-        """Ask a person. True if the handler is to run."""
+    async def _ask(self, execution: Execution) -> HumanDecision | None:
+        """Ask a person. None if the answer comes later: it may take days, so no slot and no task wait for it."""
         if execution.request is None:
             execution.wait_for_person()
-            self._slots.release(execution)  # the answer may take days
-        decision, tool = await execution.scope.ask(execution), execution.tool
+            self._slots.release(execution)
+        decision = await execution.scope.ask(execution)
+        if decision is None:
+            execution.leave(asyncio.current_task())
+        return decision
+
+    def _accept(self, execution: Execution, decision: HumanDecision) -> bool:
+        """Act on the decision of a person. True if the handler is to run."""
+        tool = execution.tool
+        if execution.request is not None and (decision.error is not None or tool.handler is None):
+            execution.scope.use_answer(execution)
         if decision.error is not None:
             self._finishing.fail(execution, decision.error)
         elif tool.handler is None:
@@ -149,6 +164,8 @@ class Runner:
             self._stopping.deadlines.watch(deadline)
         if tool.lifetime is not None:
             await self._registry.start(tool)
+        if execution.scope.durable:
+            execution.enter()
         if handler.plain:
             return await handler.enter(execution.arguments, None)
         context = self._context(execution)

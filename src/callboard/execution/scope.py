@@ -90,8 +90,12 @@ class SessionScope(Protocol[ExecutionT_contra]):
         """Keep the result of an execution whose caller does not wait, just before its terminal event is appended."""
         ...
 
-    async def ask(self, execution: ExecutionT_contra) -> HumanDecision:
-        """Ask a person about a waiting execution, and return the answer."""
+    async def ask(self, execution: ExecutionT_contra) -> HumanDecision | None:
+        """Ask a person about a waiting execution. None: the manager's `answered` is called with the answer."""
+        ...
+
+    def stop_asking(self, execution: ExecutionT_contra) -> None:
+        """Withdraw the request of an execution that has ended, if it is still open."""
         ...
 
     def use_answer(self, execution: ExecutionT_contra) -> None:

@@ -6,6 +6,7 @@ Pure decisions over stored rows; `Requests` acts on them.
 import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
+from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
@@ -101,12 +102,17 @@ def _problems(error: ToolError) -> Sequence[Mapping[str, Any]]:
     return cast("list[Mapping[str, Any]]", details) if isinstance(details, list) else ()
 
 
-def answer_schema(tool: Tool) -> dict[str, Any]:
-    """Return the JSON schema of the answers to a tool's requests."""
-    if tool.handler is None:
-        return TypeAdapter(tool.answer).json_schema()
-    model = WalletResponse if tool.asks == EventKind.WALLET_TX_REQUEST else Approval
-    return model.model_json_schema()
+_schemas: WeakKeyDictionary[Tool, bytes] = WeakKeyDictionary()
+"""Answer schemas by tool, written once: open requests share them, and making one takes half a millisecond."""
+
+
+def answer_schema(tool: Tool) -> bytes:
+    """Return the JSON schema of the answers to a tool's requests, as JSON."""
+    if (schema := _schemas.get(tool)) is None:
+        decision = WalletResponse if tool.asks == EventKind.WALLET_TX_REQUEST else Approval
+        answer = tool.answer if tool.handler is None else decision
+        schema = _schemas[tool] = to_json(TypeAdapter[Any](answer).json_schema())
+    return schema
 
 
 def binding(execution: Execution, payload: bytes) -> str:

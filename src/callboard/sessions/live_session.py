@@ -375,17 +375,17 @@ class LiveSession:
             conversation.handle_late_result(execution)
         self.ledger.add_late_result(execution)
 
-    async def ask(self, execution: Execution) -> HumanDecision:
+    async def ask(self, execution: Execution) -> HumanDecision | None:
         user, limit = self.user, self.services.registry.settings.max_user_requests
         if execution.request is None and user.requests >= limit:
             message = f"{user.requests:,} calls of this user already wait for a person; the limit is {limit:,}."
             error = ToolError(f"{message} Nothing was done.", category=ErrorCategory.RESOURCE, retryable=False)
             return HumanDecision(error=error)
-        user.requests += 1
-        try:
-            return await self.services.requests.ask(self, execution, self._manager.disown)
-        finally:
-            user.requests -= 1
+        await self.services.requests.ask(self, execution)
+        return None
+
+    def stop_asking(self, execution: Execution) -> None:
+        self.services.requests.stop_waiting(execution)
 
     def use_answer(self, execution: Execution) -> None:
         self.services.requests.use_answer(self, execution)

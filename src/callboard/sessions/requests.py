@@ -21,7 +21,7 @@ from ..events.event import encode_event
 from ..events.kinds import EventKind
 from ..execution.execution import Execution
 from ..execution.lifecycle_events import opening_events
-from ..execution.scope import HumanDecision
+from ..execution.manager import ExecutionManager
 from ..execution.storing import fingerprint_of, row_of
 from ..shortening import shorten
 from ..storage import patience
@@ -55,7 +55,8 @@ class RequestClosed(CallboardError):
 class _Waiting(NamedTuple):
     session: SessionPort
     execution: Execution
-    future: "asyncio.Future[HumanDecision]"
+    timer: Timer | None
+    """Closes the request when it expires."""
 
 
 class Requests:
@@ -66,12 +67,14 @@ class Requests:
         store: RequestRecords,
         clock: Clock,
         owner: str,
+        manager: ExecutionManager,
         find: Callable[[str], Tool | None],
         background: BackgroundTasks,
     ) -> None:
         self._store = store
         self._clock = clock
         self._owner = owner
+        self._manager = manager
         self._find = find
         self._background = background
         self._waiting: dict[str, _Waiting] = {}
@@ -85,20 +88,35 @@ class Requests:
 
     # Asking
 
-    async def ask(
-        self, session: SessionPort, execution: Execution, disown: Callable[[Execution], None]
-    ) -> HumanDecision:
-        """Ask a person, or wait on if the request exists. Cancelling the wait withdraws the request."""
+    async def ask(self, session: SessionPort, execution: Execution) -> None:
+        """Store a request to a person, or wait on if it exists. The manager gets the decision when it is closed."""
+        known = execution.request
+        row = known or self._new(execution)
+        execution.set_request(row)
+        self._waiting[row.id] = _Waiting(session, execution, self._timer(session, row, execution.tool))
+        self._by_session.setdefault(session.id, {})[row.id] = None
+        session.user.requests += 1
+        if known is not None:
+            await self._poll([row.id])
+            return
+        change = Change(
+            session.id,
+            executions=[ExecutionWrite(row_of(execution, self._owner), self._owner, new=not execution.stored)],
+            requests=[RequestWrite(row)],
+            events=(*opening_events(execution), _request_event(row, execution, self._clock.time())),
+        )
+        execution.mark_stored()
         try:
-            answer = await self._wait_for_answer(session, execution, disown)
-        except asyncio.CancelledError:
-            row = execution.request
-            if row is not None and row.status == "open" and not execution.lost:
-                await self.close_unanswered(session, row, "withdrawn")
-            raise
-        if answer.error is not None or execution.tool.handler is None:
-            self.use_answer(session, execution)
-        return answer
+            await session.ledger.write(change)
+        except Conflict:
+            self._manager.disown(execution)
+
+    def stop_waiting(self, execution: Execution) -> None:
+        """Forget the request of an execution that has ended in this process, and withdraw it if that was its end."""
+        row = execution.request
+        waiting = None if row is None else self._forget(row.id)
+        if row is not None and waiting is not None and row.status == "open" and not execution.lost:
+            self._closing.run(self.close_unanswered(waiting.session, row, "withdrawn"))
 
     def use_answer(self, session: SessionPort, execution: Execution) -> None:
         """Mark the answer of an execution as used, in one change with the next events. Secrets in it are masked."""
@@ -107,38 +125,6 @@ class Requests:
             used = replace(row, status="used", answer=to_json(display_answer(row, execution.tool)))
             execution.set_request(used)
             session.ledger.use_answer(used)
-
-    async def _wait_for_answer(
-        self, session: SessionPort, execution: Execution, disown: Callable[[Execution], None]
-    ) -> HumanDecision:
-        known = execution.request
-        row = known or self._new(execution)
-        execution.set_request(row)
-        future: asyncio.Future[HumanDecision] = asyncio.get_running_loop().create_future()
-        self._waiting[row.id] = _Waiting(session, execution, future)
-        self._by_session.setdefault(session.id, {})[row.id] = None
-        timer = self._timer(session, row, execution.tool)
-        try:
-            if known is None:
-                events = opening_events(execution)
-                change = Change(
-                    session.id,
-                    executions=[ExecutionWrite(row_of(execution, self._owner), self._owner, new=not execution.stored)],
-                    requests=[RequestWrite(row)],
-                    events=(*events, _request_event(row, execution, self._clock.time())),
-                )
-                execution.mark_stored()
-                try:
-                    await session.ledger.write(change)
-                except Conflict:
-                    disown(execution)
-            else:
-                await self._poll([row.id])
-            return await future
-        finally:
-            self._forget(session.id, row.id)
-            if timer is not None:
-                timer.cancel()
 
     def _new(self, execution: Execution) -> RequestRow:
         tool, now = execution.tool, self._clock.time()
@@ -152,7 +138,7 @@ class Requests:
             purpose=tool.request_purpose.value,
             tool=execution.name,
             payload=execution.display_arguments or b"null",
-            schema=to_json(answer_schema(tool)),
+            schema=answer_schema(tool),
             fingerprint=binding(execution, execution.display_arguments or b"null"),
             status="open",
             answer=None,
@@ -167,12 +153,17 @@ class Requests:
         delay = max(0.0, row.expires_at - self._clock.time())
         return self._clock.call_later(delay, lambda: self._background.run(self._expire(session, row)))
 
-    def _forget(self, session_id: str, request_id: str) -> None:
-        del self._waiting[request_id]
-        ids = self._by_session[session_id]
-        del ids[request_id]
-        if not ids:
-            del self._by_session[session_id]
+    def _forget(self, request_id: str) -> _Waiting | None:
+        """Remove a request for which an execution of this process waits. None if there is no such request."""
+        if (waiting := self._waiting.pop(request_id, None)) is not None:
+            ids = self._by_session[waiting.session.id]
+            del ids[request_id]
+            if not ids:
+                del self._by_session[waiting.session.id]
+            waiting.session.user.requests -= 1
+            if waiting.timer is not None:
+                waiting.timer.cancel()
+        return waiting
 
     async def poll(self, session_ids: Iterable[str] | None) -> None:
         """Check whether another process closed requests of this process: of these sessions, or of all."""
@@ -187,14 +178,15 @@ class Requests:
                 self._deliver(row)
 
     def _deliver(self, row: RequestRow) -> None:
-        waiting = self._waiting.get(row.id)
-        if waiting is None or waiting.future.done():
+        if (waiting := self._forget(row.id)) is None:
             return
         waiting.execution.set_request(row)
         try:
-            waiting.future.set_result(interpret_answer(row, waiting.execution))
+            decision = interpret_answer(row, waiting.execution)
         except Exception as error:  # an internal error must not leave the call waiting
-            waiting.future.set_exception(error)
+            self._manager.fault(waiting.execution, error)
+        else:
+            self._manager.answered(waiting.execution, decision)
 
     # Answering
 

@@ -84,7 +84,7 @@ class SessionManager:
             writer=self.writer,
             budget=self.budget,
             background=self.background,
-            requests=Requests(store, clock, me.id, registry.get, self.background),
+            requests=Requests(store, clock, me.id, manager, registry.get, self.background),
             workers=Workers(workers, manager, clock, me.id),
             owner=me.id,
         )
