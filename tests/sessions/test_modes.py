@@ -120,6 +120,15 @@ async def test_m1_call_that_exceeds_its_budget_is_promoted_and_continues(make: M
         assert record.promoted is True
 
 
+async def test_m2_background_call_is_not_recorded_as_promoted(make: Make) -> None:
+    async with make(*TOOLS) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("report")
+        await ended(session, outcome.execution_id)
+        [record] = await session.history()
+        assert record.promoted is False
+
+
 async def test_m1_promoted_result_survives_a_restart(shared_url: str) -> None:
     clock = ManualClock()
     async with Runtime(TOOLS, store=shared_url, clock=clock) as runtime:

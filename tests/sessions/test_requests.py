@@ -69,7 +69,7 @@ async def review(text: Annotated[str, "What is judged"]) -> Review:  # pyright: 
 
 
 class Sent(BaseModel):
-    status: Literal["confirmed", "rejected", "failed"] = Field(description="What became of it")
+    status: Literal["confirmed", "rejected", "failed"] = Field(description="Outcome of the transaction")
     transaction_hash: str | None = Field(default=None, description="Its hash")
     detail: str | None = Field(default=None, description="More")
 

@@ -18,7 +18,7 @@ from callboard import ToolError
 from callboard.jsonrules.duplicate_keys import max_key_count
 from callboard.jsonrules.key_counter import key_counter
 from callboard.tools.arguments import TypedArguments
-from callboard.tools.strict_validator import strict_validator
+from callboard.tools.validators import strict_validator
 
 NO_NUMBERS = ["NaN", "Infinity", "-Infinity", "1e999", "-1e999"]
 

@@ -34,7 +34,7 @@ from .history import History
 from .inbox import Inbox
 from .messages import plain_messages_off_loop
 from .transcript import Entry
-from .turn_io import TurnIO
+from .turn_io import SessionTurnIO
 from .turn_lease import TurnLease, TurnLeaseLost
 from .window import Window, newest, read_window
 
@@ -333,7 +333,7 @@ class Conversation:
             self._is_cancellable = False
         return Turn(turn_id, status, "\n\n".join(filter(None, io.texts)), replace(io.usage), error)
 
-    async def _interrupted(self, io: TurnIO) -> None:
+    async def _interrupted(self, io: SessionTurnIO) -> None:
         """End an interrupted turn. Its open calls are cancelled, or go on in the background."""
         if self._config.cancel_on_interrupt:
             for call in self._history.open_calls():
@@ -341,9 +341,9 @@ class Conversation:
         answers, results = await io.answer_open_calls(None)
         await self._lease.end(TurnStatus.INTERRUPTED, {}, answers, results)
 
-    def _io(self) -> TurnIO:
+    def _io(self) -> SessionTurnIO:
         found, self._late_results = self._late_results, None
-        return TurnIO(
+        return SessionTurnIO(
             self._scope,
             self._history,
             self._lease,

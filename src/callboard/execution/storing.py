@@ -13,6 +13,7 @@ from ..jsonrules.value_count import exceeds_values
 from ..storage.rows import ExecutionRow
 from ..tools.definition import Tool
 from ..tools.document import canonical
+from ..types import Mode
 from .execution import Execution, Scope
 from .lifecycle import Status
 from .outcome import Outcome, OutcomeStatus, acknowledgement
@@ -114,8 +115,8 @@ def outcome_of(row: ExecutionRow) -> Outcome:
     return Outcome(OutcomeStatus.STARTED, row.id, row.call_id, row.tool, waiting)
 
 
-def record_of(row: ExecutionRow, now: float) -> ExecutionRecord:
-    """Return the record of a stored execution."""
+def record_of(row: ExecutionRow, tool: Tool | None, now: float) -> ExecutionRecord:
+    """Return the record of a stored execution, and of its tool if this process has it."""
     return ExecutionRecord(
         id=row.id,
         call_id=row.call_id,
@@ -134,7 +135,7 @@ def record_of(row: ExecutionRow, now: float) -> ExecutionRecord:
         attempt=row.attempt,
         max_attempts=row.max_attempts,
         previous_errors=tuple(_read(error).to_model() for error in from_json(row.errors)),
-        promoted=row.late,
+        promoted=row.late and tool is not None and tool.mode is Mode.INLINE,
         parent_id=row.parent_id,
     )
 

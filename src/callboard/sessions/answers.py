@@ -59,13 +59,13 @@ class Approval(BaseModel):
 
 
 class WalletResponse(BaseModel):
-    """Answer of a wallet: the fate of a transaction."""
+    """Answer of a wallet: the outcome of a transaction."""
 
     model_config = ConfigDict(extra="forbid")
 
-    status: Literal["confirmed", "rejected", "failed"] = Field(description="What became of it")
-    transaction_hash: str | None = Field(default=None, max_length=200, description="Its hash, where it was sent")
-    detail: str | None = Field(default=None, max_length=10_000, description="More for the model")
+    status: Literal["confirmed", "rejected", "failed"] = Field(description="Outcome of the transaction")
+    transaction_hash: str | None = Field(default=None, max_length=200, description="Its hash, if it was sent")
+    detail: str | None = Field(default=None, max_length=10_000, description="Details for the model")
 
 
 def check_answer(row: RequestRow, tool: Tool | None, answer: Any) -> tuple[str, bytes]:

@@ -29,6 +29,7 @@ from ..storage.change import Change
 from ..storage.errors import Conflict, StoreUnavailable, StoreUnconfirmed
 from ..storage.rows import ExecutionRow, IdempotencyRow
 from ..storage.store import Store
+from ..tools.definition import Tool
 from .ledger import Ledger
 from .model_view import render_text
 
@@ -67,7 +68,7 @@ class BriefRecord(NamedTuple):
 class Calls:
     """Calls that the index of a session holds, and stored calls of other processes and earlier times."""
 
-    __slots__ = ("_board", "_clock", "_index", "_ledger", "_manager", "_session_id", "_store", "_sync")
+    __slots__ = ("_board", "_clock", "_find", "_index", "_ledger", "_manager", "_session_id", "_store", "_sync")
 
     def __init__(
         self,
@@ -79,9 +80,12 @@ class Calls:
         board: Board,
         index: ExecutionIndex,
         ledger: Ledger,
+        find: Callable[[ExecutionRow], Tool | None],
     ) -> None:
         self._session_id = session_id
         self._manager = manager
+        self._find = find
+        """Returns the tool of a stored execution."""
         self._store = store
         self._clock = clock
         self._sync = sync
@@ -125,7 +129,15 @@ class Calls:
         await self._ledger.settle()
         now = self._clock.time()
         rows = await self._store.executions(self._session_id, unfinished=unfinished, limit=limit)
-        return [record_of(row, now) for row in rows]
+        return [record_of(row, self._find(row), now) for row in rows]
+
+    async def stored_record(self, execution_id: str) -> ExecutionRecord:
+        """Return the record of an execution of any process. Raises `ToolError` (not_found)."""
+        if not self._ledger.durable:
+            return self.record(execution_id)
+        await self._ledger.settle()
+        row = await self._row(execution_id)
+        return record_of(row, self._find(row), self._clock.time())
 
     async def page(
         self, *, before: str | None = None, unfinished: bool = False, limit: int, longest: int
@@ -140,7 +152,7 @@ class Calls:
             rows = await self._store.brief_executions(
                 self._session_id, before=before, unfinished=unfinished, limit=limit, longest=longest
             )
-            return [BriefRecord(record_of(row, now), cut) for row, cut in rows]
+            return [BriefRecord(record_of(row, self._find(row), now), cut) for row, cut in rows]
         known = self.unfinished if unfinished else list(self._index.entries)
         if before is not None:
             known = known[: next((place for place, each in enumerate(known) if each.id == before), 0)]
@@ -150,7 +162,7 @@ class Calls:
         if len(execution.display_arguments) <= longest and len(execution.result_json or b"") <= longest:
             return BriefRecord(live_record(execution, self._clock.monotonic()), {})
         row, cut = brief(row_of(execution, None), longest, "display_arguments", "value")
-        return BriefRecord(record_of(row, now), cut)
+        return BriefRecord(record_of(row, self._find(row), now), cut)
 
     async def result(self, execution_id: str, timeout: float | None = None) -> Outcome:
         """Wait for the end of an execution. See `Session.result`."""

@@ -115,8 +115,9 @@ class LiveSession:
         self.ledger = ledger
         self.durable = ledger.durable
         self.append_events = ledger.append_events
-        self.calls = Calls(session_id, services.manager, services.store, services.clock, host, board, index, ledger)
-        self.results = LateResults(session_id, index, ledger, services.store)
+        manager, store, clock = services.manager, services.store, services.clock
+        self.calls = Calls(session_id, manager, store, clock, host, board, index, ledger, services.tool_of)
+        self.results = LateResults(session_id, index, ledger, store)
         self.created_at = created_at
         self.writes = 0
         """Version of the stored row that this state was read from."""
@@ -130,10 +131,10 @@ class LiveSession:
         """False between a logout and the next login."""
         self.deleted = False
         """Whether the session was deleted, as far as this process knows."""
-        self._touched_at = services.clock.monotonic()
+        self._touched_at = clock.monotonic()
         self.services = services
         self._host = host
-        self._manager = services.manager
+        self._manager = manager
 
     def check_running(self) -> None:
         """Raise `RuntimeNotOpen` after the runtime has ended."""
@@ -376,13 +377,7 @@ class LiveSession:
         self.ledger.add_late_result(execution)
 
     async def ask(self, execution: Execution) -> HumanDecision | None:
-        user, limit = self.user, self.services.registry.settings.max_user_requests
-        if execution.request is None and user.requests >= limit:
-            message = f"{user.requests:,} calls of this user already wait for a person; the limit is {limit:,}."
-            error = ToolError(f"{message} Nothing was done.", category=ErrorCategory.RESOURCE, retryable=False)
-            return HumanDecision(error=error)
-        await self.services.requests.ask(self, execution)
-        return None
+        return await self.services.requests.ask(self, execution)
 
     def stop_asking(self, execution: Execution) -> None:
         self.services.requests.stop_waiting(execution)

@@ -22,6 +22,7 @@ from ..events.kinds import EventKind
 from ..execution.execution import Execution
 from ..execution.lifecycle_events import opening_events
 from ..execution.manager import ExecutionManager
+from ..execution.scope import HumanDecision
 from ..execution.storing import fingerprint_of, row_of
 from ..shortening import shorten
 from ..storage import patience
@@ -70,6 +71,8 @@ class Requests:
         manager: ExecutionManager,
         find: Callable[[str], Tool | None],
         background: BackgroundTasks,
+        *,
+        max_per_user: int,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -77,6 +80,8 @@ class Requests:
         self._manager = manager
         self._find = find
         self._background = background
+        self._max_per_user = max_per_user
+        """Executions of one user that may wait for people at once."""
         self._waiting: dict[str, _Waiting] = {}
         self._by_session: dict[str, dict[str, None]] = {}
         """Ids of the same requests, by session."""
@@ -88,17 +93,24 @@ class Requests:
 
     # Asking
 
-    async def ask(self, session: SessionPort, execution: Execution) -> None:
-        """Store a request to a person, or wait on if it exists. The manager gets the decision when it is closed."""
-        known = execution.request
+    async def ask(self, session: SessionPort, execution: Execution) -> HumanDecision | None:
+        """Store a request to a person, or wait on if it exists. The manager gets the decision when it is closed.
+
+        A user who is asked too much already is not asked: the decision is an error.
+        """
+        known, user = execution.request, session.user
+        if known is None and user.requests >= self._max_per_user:
+            message = f"{user.requests:,} calls of this user already wait for a person; the limit is "
+            message += f"{self._max_per_user:,}. Nothing was done."
+            return HumanDecision(ToolError(message, category=ErrorCategory.RESOURCE, retryable=False))
         row = known or self._new(execution)
         execution.set_request(row)
         self._waiting[row.id] = _Waiting(session, execution, self._timer(session, row, execution.tool))
         self._by_session.setdefault(session.id, {})[row.id] = None
-        session.user.requests += 1
+        user.requests += 1
         if known is not None:
             await self._poll([row.id])
-            return
+            return None
         change = Change(
             session.id,
             executions=[ExecutionWrite(row_of(execution, self._owner), self._owner, new=not execution.stored)],
@@ -110,6 +122,7 @@ class Requests:
             await session.ledger.write(change)
         except Conflict:
             self._manager.disown(execution)
+        return None
 
     def stop_waiting(self, execution: Execution) -> None:
         """Forget the request of an execution that has ended in this process, and withdraw it if that was its end."""

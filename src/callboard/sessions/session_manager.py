@@ -84,7 +84,15 @@ class SessionManager:
             writer=self.writer,
             budget=self.budget,
             background=self.background,
-            requests=Requests(store, clock, me.id, manager, registry.get, self.background),
+            requests=Requests(
+                store,
+                clock,
+                me.id,
+                manager,
+                registry.get,
+                self.background,
+                max_per_user=self._settings.max_user_requests,
+            ),
             workers=Workers(workers, manager, clock, me.id),
             owner=me.id,
         )

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
-from pydantic_core import CoreSchema, SchemaValidator, from_json, to_json
+from pydantic_core import CoreSchema, from_json, to_json
 
 from ..errors import ToolError
 from ..jsonrules.duplicate_keys import check_keys_and_numbers, max_key_count
@@ -20,7 +20,7 @@ from .argument_repair import MAX_REPAIR_ROUNDS, InvalidLocation, repair_argument
 from .document import check_depth
 from .input_schema import InputSchema
 from .problems import MANY_PROBLEMS, REQUIRED, problems_of, sample_of, validation_error
-from .strict_validator import strict_validator
+from .validators import exact_validator, strict_validator
 
 
 class Arguments(Protocol):
@@ -111,8 +111,7 @@ class TypedArguments:
         if traits.texts or traits.floats:
             validator = strict_validator(schema)
         elif self.closed and issubclass(self.model, BaseModel):
-            # Otherwise Pydantic substitutes the model's own validator, which admits undeclared properties.
-            validator = SchemaValidator(schema, _use_prebuilt=False)
+            validator = exact_validator(schema)
         self._validate = validator.validate_json if self._lax else partial(validator.validate_json, strict=True)
         return self._validate(data)
 

@@ -4,7 +4,6 @@ from pydantic_core import to_json
 
 from ...errors import ToolError
 from ...execution.failures import CallIdConflict
-from ...execution.storing import record_of
 from ...sessions.calls import BriefRecord
 from ...sessions.ids import is_valid_id
 from ...storage.errors import IdempotencyConflict
@@ -43,14 +42,8 @@ async def get_execution(call: ApiCall[Nothing, SessionRef]) -> ExecutionInfo:
     session, execution_id = await call.services.find(call.query.session_id, call.user_id), call.path["execution_id"]
     if not is_valid_id(execution_id):
         raise not_found("execution")
-    if session.durable:
-        await session.settle()
-        row = await call.services.runtime.store.execution(session.id, execution_id)
-        if row is None:
-            raise not_found("execution")
-        return execution_info(record_of(row, call.services.runtime.clock.time()))
     try:
-        return execution_info(session.calls.record(execution_id))
+        return execution_info(await session.calls.stored_record(execution_id))
     except ToolError:
         raise not_found("execution") from None
 

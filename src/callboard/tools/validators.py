@@ -1,7 +1,7 @@
-"""A validator that applies the JSON rules to the whole document, whatever its types allow.
+"""Validators of a core schema that was changed: to forbid undeclared properties, or to apply the JSON rules.
 
-Numbers must be finite despite a model's settings. JSON text inside the document, which the type `Json` decodes, must
-follow the same rules as the document.
+The strict validator applies the JSON rules to the whole document, whatever its types allow. Numbers must be finite
+despite a model's settings. JSON text inside the document, which the type `Json` decodes, must follow the same rules.
 """
 
 from typing import Any, cast
@@ -15,7 +15,16 @@ from ..jsonrules.duplicate_keys import check_keys_and_numbers
 
 def strict_validator(schema: CoreSchema) -> SchemaValidator:
     """Make the strict validator of a core schema."""
-    return SchemaValidator(_strict(schema), _use_prebuilt=False)
+    return exact_validator(_strict(schema))
+
+
+def exact_validator(schema: CoreSchema) -> SchemaValidator:
+    """Make a validator of exactly this core schema.
+
+    By default a `SchemaValidator` uses, for each model in the schema, the validator that the model was built with: it
+    admits properties that the schema forbids. The documented arguments have no way to prevent that.
+    """
+    return SchemaValidator(schema, _use_prebuilt=False)
 
 
 def _strict(node: Any) -> Any:
