@@ -126,7 +126,8 @@ def endpoint(
     """Create an endpoint from a handler: its annotations name the models, its docstring starts with the summary."""
     hints = get_type_hints(handler)
     body, query = get_args(hints["call"])
-    answer = hints["return"] if issubclass(hints["return"], BaseModel) else None
+    response = hints["return"]
+    answer = response if isinstance(response, type) and issubclass(response, BaseModel) else None
     summary = (handler.__doc__ or "").partition(".")[0]
     return Endpoint(
         method, path, handler, summary, body, query, answer, status, problems, media_type, max_body, expensive
