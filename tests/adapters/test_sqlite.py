@@ -268,7 +268,7 @@ async def test_d2_own_commits_and_heartbeats_of_others_cause_no_notification(pat
 
 async def test_d2_executions_to_cancel_are_found_without_reading_all_that_run(store: SqlStore, path: Path) -> None:
     query = str(store._stopping.compile(dialect=sqlite.dialect()))
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         [plan] = connection.execute(f"EXPLAIN QUERY PLAN {query}", ("p1",)).fetchall()
     assert "executions_stopping" in plan[3]
 
@@ -287,7 +287,7 @@ async def test_d2_process_that_missed_notifications_is_notified_of_all_sessions(
             await store.commit([post(number)])
         poller.poll()
         assert woken == ["s", None, "s", "s", "s"]
-        with sqlite3.connect(path) as connection:
+        with closing(sqlite3.connect(path)) as connection, connection:
             assert connection.execute("SELECT count(*) FROM notifications").fetchone() == (3,)
     finally:
         poller._connection.close()
