@@ -67,6 +67,20 @@ async def test_x2_a_failure_keeps_nothing_that_its_handler_had(foreign: bool) ->
         assert isinstance(error.__cause__, ConnectionError if foreign else KeyError), "what it was is still known"
 
 
+async def test_x2_a_failed_validation_keeps_nothing_of_the_validator() -> None:
+    @tool
+    async def tick() -> int:
+        """Tick."""
+        return 1
+
+    async with Harness(tick) as harness:
+        for count in (1, 5_000):
+            outcome = await harness.session.call("tick", {f"k{number}": 1 for number in range(count)})
+            error = outcome.error
+            assert error is not None
+            assert (error.category, error.__cause__, error.__context__) == ("validation", None, None)
+
+
 async def test_x2_an_error_that_is_raised_again_and_again_does_not_grow() -> None:
     constant = ToolError("Never.", category="permanent")
     async with Harness(raiser(constant)) as harness:

@@ -107,7 +107,8 @@ def presentable(error: ToolError) -> tuple[ToolError, bytes]:
 def detach(error: ToolError) -> None:
     """Remove the traceback of an error that is kept, since its frames hold the handler's variables.
 
-    Its origin stays, as text.
+    Its origin stays, as text, and so does its cause. An error during whose handling it was raised goes: that of a
+    validator refers to every problem of the arguments.
     """
     seen: set[int] = set()
     pending: list[BaseException | None] = [error]
@@ -117,8 +118,8 @@ def detach(error: ToolError) -> None:
         seen.add(id(each))
         if each.__traceback__ is not None and (each is error.__cause__ or error.__cause__ is None):
             error.origin = _innermost_line(each.__traceback__)
-        each.__traceback__ = None
-        pending += [each.__cause__, each.__context__]
+        each.__traceback__ = each.__context__ = None
+        pending.append(each.__cause__)
         pending += members(each)
 
 
