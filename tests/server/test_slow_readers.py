@@ -9,8 +9,11 @@ import pytest
 
 from callboard import Runtime, tool
 from callboard.server import connection
-from callboard.server.app_services import response_budget
+from callboard.server.app_services import AppServices, response_budget
+from callboard.server.models import State
+from callboard.server.session_state import read_state
 from callboard.server.streams import Streams
+from callboard.sessions.live_session import LiveSession
 from tests.server.conftest import TOOLS, Served, serve, take, until
 
 pytestmark = pytest.mark.anyio
@@ -140,6 +143,31 @@ async def test_h1_requests_are_listed_in_pages_and_read_whole(served: Served) ->
     assert (await served.get(path, {"session_id": "s"})).json() == one
     assert (await served.get(path, {"session_id": "s"}, x_user="mallory")).status_code == 404
     assert (await served.get("/api/requests/nothing", {"session_id": "s"})).status_code == 404
+
+
+async def test_h1_expensive_queries_of_one_user_wait_for_each_other_only(
+    plain: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await plain.session("s", x_user="mallory")
+    await plain.session("t")
+    running: list[str] = []
+    go = asyncio.Event()
+
+    async def blocked(services: AppServices, session: LiveSession, *given: Any) -> State:
+        running.append(session.user_id)
+        if session.user_id == "mallory":
+            await go.wait()
+        return await read_state(services, session, *given)
+
+    monkeypatch.setattr("callboard.server.routes.chat.read_state", blocked)
+    path = "/api/state"
+    asked = [asyncio.create_task(plain.get(path, {"session_id": "s"}, x_user="mallory")) for _ in range(10)]
+    await until(lambda: len(running) == 4)
+    assert (await plain.get(path, {"session_id": "t"})).status_code == 200
+    assert running == [*["mallory"] * 4, "local"]
+    go.set()
+    assert {(await answer).status_code for answer in asked} == {200}
+    assert running.count("mallory") == 10
 
 
 @tool(mode="human")
