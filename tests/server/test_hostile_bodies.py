@@ -6,12 +6,15 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Annotated, Any
 
 import pytest
+from pydantic import ValidationError
 
 from callboard import Registry, Runtime, ToolError, tool
 from callboard.jsonrules.value_count import MAX_VALUES, ValueCounter, exceeds_values
 from callboard.protocols.agui.input_parsing import read_input
 from callboard.protocols.agui.new_messages import MAX_NEW
+from callboard.protocols.problem import Problem, invalid
 from callboard.server.body_pacer import BodyPacer
+from callboard.server.endpoint import MANY_ERRORS
 from callboard.server.request_bodies import RequestBodies
 from callboard.settings import Settings
 from tests.server.conftest import Served, until
@@ -99,6 +102,20 @@ async def test_h5_of_many_unknown_fields_the_first_are_reported(plain: Served, c
     assert {"path": "k0", "message": "Extra inputs are not permitted."} in document["errors"]
 
 
+async def test_h5_only_so_many_errors_of_a_body_are_processed(plain: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    processed: list[int] = []
+
+    def counted(error: ValidationError, where: str) -> Problem:
+        processed.append(error.error_count())
+        return invalid(error, where)
+
+    monkeypatch.setattr("callboard.server.endpoint.invalid", counted)
+    for body in ({"session_id": "s", "message": "x", **keys(4_000)}, {"session_id": "s", "message": "x", **keys(30)}):
+        assert (await plain.post("/api/chat", body)).status_code == 422
+    assert len(processed) == 2
+    assert max(processed) <= MANY_ERRORS
+
+
 async def test_h5_of_many_unknown_arguments_the_first_are_reported(plain: Served) -> None:
     await plain.session("s")
     body = {"session_id": "s", "tool": "add", "arguments": {**keys(3_000), "a": "x", "b": 2}}
@@ -140,7 +157,42 @@ async def test_h3_all_messages_of_a_long_run_are_read() -> None:
     assert [each.content for each in read.messages] == [str(n) for n in range(550)]
 
 
+async def test_h3_other_tasks_run_while_the_messages_of_a_long_run_are_validated() -> None:
+    messages = [{"id": f"m{n}", "role": "assistant", "content": str(n)} for n in range(5_000)]
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    beside = asyncio.ensure_future(others())
+    await read_input(run(messages=messages))
+    beside.cancel()
+    assert turns >= 30
+
+
 # Many at once
+
+
+async def test_h5_large_body_waits_for_its_turn_and_small_ones_do_not(
+    plain: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go, entered = asyncio.Event(), list[tuple[str, bool]]()
+
+    async def wait(pacer: BodyPacer, user_id: str, seconds: float) -> None:
+        entered.append((user_id, seconds > 0.01))
+        await go.wait()
+
+    monkeypatch.setattr(BodyPacer, "enter", wait)
+    numbers = {"session_id": "s", "tool": "total", "arguments": {"items": [1] * 9_000}}
+    large = asyncio.create_task(plain.post("/api/executions", numbers, x_user="mallory"))
+    await until(lambda: entered)
+    assert (await plain.post("/api/chat", {"session_id": "s", "message": "x"})).status_code == 404
+    assert (entered, large.done()) == ([("mallory", True)], False)
+    go.set()
+    assert (await large).status_code == 404
 
 
 async def test_h5_large_bodies_of_one_user_are_bounded_and_released(plain: Served) -> None:

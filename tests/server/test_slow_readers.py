@@ -3,14 +3,17 @@
 import asyncio
 import json
 import socket
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
-from callboard import Runtime
+from callboard import Runtime, tool
 from callboard.server import connection
-from callboard.server.app_services import response_budget
+from callboard.server.app_services import AppServices, response_budget
+from callboard.server.models import State
+from callboard.server.session_state import read_state
 from callboard.server.streams import Streams
+from callboard.sessions.live_session import LiveSession
 from tests.server.conftest import TOOLS, Served, serve, take, until
 
 pytestmark = pytest.mark.anyio
@@ -140,6 +143,72 @@ async def test_h1_requests_are_listed_in_pages_and_read_whole(served: Served) ->
     assert (await served.get(path, {"session_id": "s"})).json() == one
     assert (await served.get(path, {"session_id": "s"}, x_user="mallory")).status_code == 404
     assert (await served.get("/api/requests/nothing", {"session_id": "s"})).status_code == 404
+
+
+async def test_h1_expensive_queries_of_one_user_wait_for_each_other_only(
+    plain: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await plain.session("s", x_user="mallory")
+    await plain.session("t")
+    running: list[str] = []
+    go = asyncio.Event()
+
+    async def blocked(services: AppServices, session: LiveSession, *given: Any) -> State:
+        running.append(session.user_id)
+        if session.user_id == "mallory":
+            await go.wait()
+        return await read_state(services, session, *given)
+
+    monkeypatch.setattr("callboard.server.routes.chat.read_state", blocked)
+    path = "/api/state"
+    asked = [asyncio.create_task(plain.get(path, {"session_id": "s"}, x_user="mallory")) for _ in range(10)]
+    await until(lambda: len(running) == 4)
+    assert (await plain.get(path, {"session_id": "t"})).status_code == 200
+    assert running == [*["mallory"] * 4, "local"]
+    go.set()
+    assert {(await answer).status_code for answer in asked} == {200}
+    assert running.count("mallory") == 10
+
+
+@tool(mode="human")
+async def publish(text: Annotated[str, "The text"]) -> str:
+    """Publish a text."""
+    return text
+
+
+async def ask_to_publish(served: Served, count: int = 60, size: int = 12_000) -> None:
+    """Create a session with open requests whose arguments are long, but not long enough to be left out."""
+    await served.session("s")
+    for number in range(count):
+        body = {"session_id": "s", "tool": "publish", "arguments": {"text": f"{number} " + "x" * size}}
+        assert (await served.post("/api/executions", body)).json()["status"] == "waiting"
+
+
+async def test_h1_page_of_requests_is_bounded_in_bytes_and_the_next_page_continues(store_url: str) -> None:
+    async with serve(Runtime([publish], store=store_url)) as served:
+        await ask_to_publish(served)
+        seen: list[str] = []
+        after: str | None = None
+        while True:
+            answer = await served.get("/api/requests", {"limit": 100, **({"after": after} if after else {})})
+            assert len(answer.content) < 700_000
+            seen += [each["payload"]["text"].partition(" ")[0] for each in answer.json()["requests"]]
+            if (after := answer.json()["next"]) is None:
+                break
+        assert seen == [str(number) for number in range(60)]
+
+
+async def test_h1_lists_of_a_state_are_bounded_in_bytes(store_url: str) -> None:
+    async with serve(Runtime([publish], model="offline", store=store_url)) as served:
+        await ask_to_publish(served)
+        state = (await served.get("/api/state", {"session_id": "s"})).json()
+        for name in ("open_requests", "executions", "system_events"):
+            assert len(json.dumps(state[name])) < 300_000, name
+        shown = [each["payload"]["text"].partition(" ")[0] for each in state["open_requests"]]
+        assert shown == [str(number) for number in range(len(shown))], "the oldest requests are shown"
+        assert state["executions"][-1]["arguments"]["text"].startswith("59 "), "the newest executions are shown"
+        rest = (await served.get("/api/requests", {"limit": 1, "after": state["requests_next"]})).json()
+        assert rest["requests"][0]["payload"]["text"].startswith(f"{len(shown)} ")
 
 
 async def test_h2_readers_are_limited_per_user() -> None:

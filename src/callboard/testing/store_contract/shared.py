@@ -62,6 +62,14 @@ async def winner(*commits: Coroutine[Any, Any, list[int | Conflict]]) -> int:
     return results.index(False)
 
 
+class LateWithdrawal(ChangeGroup):
+    """A group that is withdrawn when it is written, and just before the store begins its commit."""
+
+    def seal(self) -> None:
+        assert self.withdraw() is True
+        super().seal()
+
+
 class SharedStoreContract(Contract):
     @pytest.fixture
     async def store(self, open_store: OpenStore) -> AsyncGenerator[Store]:
@@ -83,6 +91,13 @@ class SharedStoreContract(Contract):
         group = ChangeGroup([post(3)])
         assert await store.commit(group) == [1]
         assert group.withdraw() is False, "the group is committed"
+
+    async def test_b6_group_that_is_withdrawn_before_its_commit_is_not_committed(self, store: Store) -> None:
+        await commit_one(store, create())
+        with pytest.raises(GroupWithdrawn):
+            await store.commit(LateWithdrawal([post(1), post(2)]))
+        assert (await store.events("s", 0, 9)).lines == []
+        assert await store.commit([post(3)]) == [1]
 
     async def test_h5_key_made_by_one_process_is_known_to_another(self, store: Store, other: Store) -> None:
         await store.add_key(key_row("a"))
