@@ -1,1 +1,1 @@
-export * from "./errors.ts";
+export * from "./index.ts";
