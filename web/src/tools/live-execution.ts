@@ -2,6 +2,7 @@
 import type { Clock } from "./clock.ts";
 import type { ToolError } from "./errors.ts";
 import { isTerminal, move } from "./lifecycle.ts";
+import { newId } from "./new-id.ts";
 import type { RetryConfig, ToolDefinition, ToolExecution, ToolExecutionResult, ToolExecutionStatus } from "./types.ts";
 
 /** An execution that its manager carries out. */
@@ -23,7 +24,7 @@ export class LiveExecution {
     this.#clock = clock;
     this.#queuedAt = clock.monotonic();
     this.#record = Object.freeze({
-      id: newId(),
+      id: newId("exec_"),
       toolCallId,
       toolName: tool.name,
       args,
@@ -118,10 +119,4 @@ export class LiveExecution {
   #replace(fields: Partial<ToolExecution>): void {
     this.#record = Object.freeze({ ...this.#record, ...fields });
   }
-}
-
-/** Make an id. `crypto.randomUUID` does not exist in a page that is served without TLS. */
-function newId(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(12));
-  return `exec_${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }
