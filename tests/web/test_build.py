@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -20,6 +21,13 @@ from tests.servers import Unavailable
 ROOT = Path(__file__).parents[2]
 WEB = ROOT / "web"
 PACKAGE: dict[str, Any] = json.loads((WEB / "package.json").read_text())
+BUNDLE = """
+import { build } from "esbuild";
+const [entry, packages] = process.argv.slice(1);
+const options = { bundle: true, minify: true, format: "esm", write: false, nodePaths: [packages] };
+const { outputFiles } = await build({ entryPoints: [entry], ...options });
+console.log(outputFiles[0].contents.length);
+"""
 LOCK: dict[str, Any] = json.loads((WEB / "package-lock.json").read_text())
 
 
@@ -110,3 +118,30 @@ def test_w1_versions_are_exact_and_the_lock_file_names_no_host() -> None:
             assert re.fullmatch(r"\d+\.\d+\.\d+", version), name
             assert LOCK["packages"][f"node_modules/{name}"]["version"] == version
     assert not [name for name, entry in LOCK["packages"].items() if "resolved" in entry]
+
+
+def test_w2_the_npm_package_has_its_modules_and_types_and_can_be_shaken(node: str, tmp_path: Path) -> None:
+    tsc = WEB / "node_modules" / "typescript" / "bin" / "tsc"
+    made = tmp_path / "node_modules" / "callboard"
+    command = [node, tsc, "--project", "tsconfig.package.json", "--outDir", made / "dist"]
+    subprocess.run(command, cwd=WEB, timeout=120, check=True)
+    shutil.copy(WEB / "package.json", made)
+    for exported in PACKAGE["exports"].values():
+        for path in exported.values() if isinstance(exported, dict) else [exported]:
+            assert (made / path).exists(), path
+    assert not list(made.rglob("*.test.*"))
+    assert {path.name for path in (made / "dist").iterdir()} == {"events", "tools"}
+    entry = tmp_path / "entry.js"
+    sizes: dict[str, int] = {}
+    for name in ("ToolRegistry", "AgUiAgent"):
+        entry.write_text(f'export {{ {name} }} from "callboard/tools";')
+        done = subprocess.run(
+            [node, "--input-type=module", "-e", BUNDLE, entry, WEB / "node_modules"],
+            cwd=WEB,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
+        )
+        sizes[name] = int(done.stdout)
+    assert sizes["ToolRegistry"] < 60_000 < sizes["AgUiAgent"]  # the registry does not bring the client along

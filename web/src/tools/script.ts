@@ -2,10 +2,10 @@
  * What a page gets from one script, without a bundler: the element, defined, everything of `index.ts`, and the parts of
  * Zod with which schemas are written.
  */
+import "./zod-without-eval.ts"; // first, because other modules make schemas when they are loaded
 import {
   array,
   boolean,
-  config,
   discriminatedUnion,
   enum as enum_,
   int,
@@ -23,9 +23,6 @@ import {
 import "./define.ts";
 
 export * from "./index.ts";
-
-// Zod's compiled validators need `eval`, which a strict Content-Security-Policy forbids and reports.
-config({ jitless: true });
 
 /** The parts of Zod for arguments that come as JSON. */
 export const z = {
