@@ -120,6 +120,28 @@ def test_w1_versions_are_exact_and_the_lock_file_names_no_host() -> None:
     assert not [name for name, entry in LOCK["packages"].items() if "resolved" in entry]
 
 
+def check_examples(node: str, folder: Path) -> None:
+    """Check the types of the guide's examples, with the package as its users install it."""
+    for name in ("zod", "@ag-ui", "rxjs"):
+        (folder / "node_modules" / name).symlink_to(WEB / "node_modules" / name)
+    found = re.findall(r"^```ts\n(.*?)^```", (ROOT / "docs" / "web.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert len(found) == 2
+    for number, source in enumerate(found):
+        (folder / f"example{number}.ts").write_text(source)
+    (folder / "package.json").write_text('{"type": "module"}')
+    options = {
+        "strict": True,
+        "noEmit": True,
+        "module": "nodenext",
+        "target": "es2022",
+        "exactOptionalPropertyTypes": True,
+    }
+    (folder / "tsconfig.json").write_text(json.dumps({"compilerOptions": options, "include": ["*.ts"]}))
+    tsc = WEB / "node_modules" / "typescript" / "bin" / "tsc"
+    done = subprocess.run([node, tsc], cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout
+
+
 def test_w2_the_npm_package_has_its_modules_and_types_and_can_be_shaken(node: str, tmp_path: Path) -> None:
     tsc = WEB / "node_modules" / "typescript" / "bin" / "tsc"
     made = tmp_path / "node_modules" / "callboard"
@@ -131,6 +153,7 @@ def test_w2_the_npm_package_has_its_modules_and_types_and_can_be_shaken(node: st
             assert (made / path).exists(), path
     assert not list(made.rglob("*.test.*"))
     assert {path.name for path in (made / "dist").iterdir()} == {"events", "tools"}
+    check_examples(node, tmp_path)
     entry = tmp_path / "entry.js"
     sizes: dict[str, int] = {}
     for name in ("ToolRegistry", "AgUiAgent"):
