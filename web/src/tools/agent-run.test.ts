@@ -18,7 +18,7 @@ function made(...scripts: Script[]) {
   registry.register(helloTool);
   const runner = new ToolCallRunner(new ToolExecutionManager(), dispatch);
   const run = new AgentRun({ client, registry, runner, dispatch: (event) => void dispatch(event), streamedCalls: new Set() });
-  return { run, remote, client, events };
+  return { run, remote, client, events, registry };
 }
 
 test("context and properties go with every round, answers to interrupts with the first only", async () => {
@@ -29,9 +29,15 @@ test("context and properties go with every round, answers to interrupts with the
 });
 
 test("a tool that is registered during a run is lent with the next round", async () => {
-  const { run, remote } = made(() => calls("c1", "hello", { name: "Ada" }), () => says("Done."));
+  const { run, remote, registry } = made(
+    () => {
+      registry.register({ ...helloTool, name: "later" });
+      return calls("c1", "hello", { name: "Ada" });
+    },
+    () => says("Done."),
+  );
   await run.carryOut({});
-  assert.deepEqual(remote.runs.map(({ tools }) => tools.map(({ name }) => name)), [["hello"], ["hello"]]);
+  assert.deepEqual(remote.runs.map(({ tools }) => tools.map(({ name }) => name)), [["hello"], ["hello", "later"]]);
 });
 
 test("the agent's own cancellation is not an error", async () => {
