@@ -1,4 +1,4 @@
-"""Create `.venv` and keep it in sync with `requirements/dev.txt`. Needs only Python 3.11.
+"""Create `.venv`, keep it in sync with `requirements/dev.txt`, and build the page. Needs only Python 3.11.
 
 Safe to run at any time, also concurrently: a lock admits one process, and an environment that is up to date is left
 unchanged.
@@ -10,6 +10,8 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+
+import assets
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
@@ -30,7 +32,7 @@ def run(*command: str | Path) -> None:
     """Run a command; print its output only if it fails."""
     done = subprocess.run([str(part) for part in command], cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
-        sys.exit(f"setting up .venv failed at: {' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+        sys.exit(f"setting up failed at: {' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
 
 
 def make() -> None:
@@ -54,6 +56,9 @@ def main() -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (STAMP.exists() and STAMP.read_text() == fingerprint()):
             make()
+        if assets.is_stale():
+            print("Building the page (after a change of web/) …", file=sys.stderr, flush=True)
+            run(PYTHON, "scripts/assets.py")
 
 
 if __name__ == "__main__":

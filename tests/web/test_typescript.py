@@ -1,0 +1,30 @@
+"""The unit tests of `web/`, which are written in TypeScript and run by Node's own test runner."""
+
+import subprocess
+from pathlib import Path
+
+from scripts import assets
+from tests.conftest import without
+from tests.servers import Unavailable
+
+WEB = Path(__file__).parents[2] / "web"
+MAX_LINES = 400
+
+
+def test_w2_the_unit_tests_of_typescript_pass() -> None:
+    try:
+        node = assets.prepared_node()
+    except assets.BuildError as error:
+        without("Node", Unavailable(str(error)))
+    tests = sorted(str(path.relative_to(WEB)) for path in (WEB / "src").rglob("*.test.ts"))
+    assert tests
+    done = subprocess.run([node, "--test", *tests], cwd=WEB, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_w2_every_class_has_unit_tests_beside_it_and_files_are_small() -> None:
+    files = [path for path in (WEB / "src").rglob("*.ts") if not path.name.endswith(".test.ts")]
+    assert {path.name for path in files if len(path.read_text().splitlines()) > MAX_LINES} == set()
+    with_classes = [path for path in files if "\nexport class " in path.read_text() and path.parent.name == "tools"]
+    assert with_classes
+    assert [path.name for path in with_classes if not path.with_suffix(".test.ts").exists()] == []

@@ -1,0 +1,20 @@
+import type { PendingToolCall } from "../tools/agent-run.ts";
+
+export interface AgUiToolCallPendingDetail {
+  readonly call: PendingToolCall;
+}
+
+/** A call waits that the element does not carry out by itself: see `AgUiAgent.pendingToolCalls`. */
+export class AgUiToolCallPendingEvent extends CustomEvent<AgUiToolCallPendingDetail> {
+  static readonly type = "ag-ui-tool-call-pending";
+
+  constructor(detail: AgUiToolCallPendingDetail) {
+    super(AgUiToolCallPendingEvent.type, { detail, bubbles: true, composed: true });
+  }
+}
+
+declare global {
+  interface GlobalEventHandlersEventMap {
+    "ag-ui-tool-call-pending": AgUiToolCallPendingEvent;
+  }
+}
