@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ..storage.titles import MAX_TITLE
 from ..types import RequestPurpose
 
 MAX_SAFE_INTEGER = 9_007_199_254_740_991
@@ -60,6 +61,12 @@ class CreateSession(Incoming):
     channel: Annotated[str, Field(min_length=1, max_length=200)] | None = None
 
 
+class RenameSession(Incoming):
+    title: Annotated[str, Field(min_length=1, max_length=MAX_TITLE)] | None = Field(
+        description="The new title; null for the automatic one, from the first message"
+    )
+
+
 class SessionsQuery(Incoming):
     after: str = Field(default="", max_length=200, description="Only sessions after this id")
     limit: Limit = 100
@@ -71,6 +78,7 @@ class LogoutSession(Incoming):
 
 class SessionInfo(Outgoing):
     session_id: str
+    title: str | None = Field(description="The given title, or the first message; null before it")
     open: bool = Field(description="False after a logout")
     namespaces: list[str] | None
     channel: str | None

@@ -23,9 +23,10 @@ from ..execution.outcome import Outcome
 from ..execution.scope import HumanDecision
 from ..shortening import shorten
 from ..storage import patience
-from ..storage.change import Change
+from ..storage.change import Change, TitleWrite
 from ..storage.errors import StoreUnavailable, StoreUnconfirmed
 from ..storage.rows import IdempotencyRow, RequestRow, SessionRow
+from ..storage.titles import automatic_title
 from ..tools.context import ClientContext
 from ..tools.definition import Tool
 from ..tools.snapshot import Snapshot
@@ -65,30 +66,9 @@ class LiveSession:
     """One session in memory. There is at most one per id and process."""
 
     __slots__ = (
-        "__weakref__",
-        "_host",
-        "_manager",
-        "_touched_at",
-        "append_events",
-        "board",
-        "calls",
-        "client",
-        "created_at",
-        "current_conversation",
-        "deleted",
-        "durable",
-        "id",
-        "index",
-        "ledger",
-        "open",
-        "results",
-        "running",
-        "services",
-        "toolbox",
-        "user",
-        "user_id",
-        "wake",
-        "writes",
+        *("__weakref__", "_host", "_manager", "_touched_at", "append_events", "auto_title", "board", "calls", "client"),
+        *("created_at", "current_conversation", "deleted", "durable", "given_title", "id", "index", "ledger", "open"),
+        *("results", "running", "services", "toolbox", "user", "user_id", "wake", "writes"),
     )
 
     def __init__(
@@ -121,6 +101,9 @@ class LiveSession:
         self.created_at = created_at
         self.writes = 0
         """Version of the stored row that this state was read from."""
+        self.given_title: str | None = None
+        self.auto_title: str | None = None
+        """Titles of the stored row that this state was read from, and the automatic one that this process stored."""
         self.wake: Wake | None = None
         """Effect of late results on the idle session; None: as their tools say."""
         self.current_conversation: ConversationPort | None = None
@@ -243,11 +226,32 @@ class LiveSession:
         """Post a notice for the people of this session. Returns the event's number."""
         return await self.write_event(EventKind.SYSTEM_NOTICE, {"message": message, **details})
 
-    async def write_event(self, kind: str, data: Mapping[str, Any], idempotency: IdempotencyRow | None = None) -> int:
+    async def write_event(
+        self,
+        kind: str,
+        data: Mapping[str, Any],
+        idempotency: IdempotencyRow | None = None,
+        title: TitleWrite | None = None,
+    ) -> int:
         """Write one event to the board. Returns its number, once it is stored."""
         self.touch()
         event = encode_event(kind, self.services.clock.time(), to_json(data))
-        return await self.ledger.write(Change(self.id, events=(event,), idempotency=idempotency))
+        number = await self.ledger.write(Change(self.id, events=(event,), idempotency=idempotency, title=title))
+        self.note_title(title)
+        return number
+
+    def title_from(self, *messages: Any) -> TitleWrite | None:
+        """Return the automatic title that messages of a person give, to store with them; None if there is one."""
+        if self.auto_title is not None:
+            return None
+        titles = (automatic_title(message) for message in messages if isinstance(message, str))
+        title = next(filter(None, titles), None)
+        return None if title is None else TitleWrite(title, automatic=True)
+
+    def note_title(self, written: TitleWrite | None) -> None:
+        """Note that the automatic title is stored, so that later messages do not write one."""
+        if written is not None and self.auto_title is None:
+            self.auto_title = written.text
 
     # The conversation
 
@@ -337,12 +341,15 @@ class LiveSession:
             wake=self.wake,
             created_at=self.created_at,
             updated_at=self.services.clock.time(),
+            given_title=self.given_title,
+            auto_title=self.auto_title,
         )
 
     def apply(self, row: SessionRow) -> None:
         """Apply a stored row to this live session."""
         self.toolbox.view = View.of(row.namespaces, row.channel, row.allow)
         self.open, self.wake, self.writes = row.open, None if row.wake is None else Wake(row.wake), row.writes
+        self.given_title, self.auto_title = row.given_title, row.auto_title
 
     async def check_deleted(self) -> bool:
         """Return whether the session is deleted, also if its id belongs to a new session."""

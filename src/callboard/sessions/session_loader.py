@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ..events.board import Board
 from ..execution.index import ExecutionIndex
-from ..storage.change import Change
+from ..storage.change import Change, TitleWrite
 from ..storage.errors import AlreadyWritten, Conflict, IdempotencyConflict, StoreError
 from ..storage.rows import IdempotencyRow, SessionRow
 from ..tools.view import View
@@ -116,6 +116,14 @@ class SessionLoader:
             raise
         if self._store.durable:
             await self.reconcile(session)
+
+    async def write_title(self, session: LiveSession, title: str | None) -> None:
+        """Store the title that a person gives a session; None shows the automatic one. Raises `Conflict`."""
+        await session.ledger.write(Change(session.id, title=TitleWrite(title)))
+        if self._store.durable:
+            await self.reconcile(session)
+        else:
+            session.given_title = title
 
     async def write_closed(self, session: LiveSession, idempotency: IdempotencyRow | None = None) -> None:
         """Store that a session is logged out."""

@@ -191,6 +191,10 @@ class SessionManager:
                 self._recovery.wake(session)
             return session
 
+    async def rename(self, session: LiveSession, title: str | None) -> None:
+        """Give a session a title; None shows the automatic one. Raises `Conflict` if the session is deleted."""
+        await self._loader.write_title(session, title)
+
     async def find_or_load(self, session_id: str) -> LiveSession | None:
         """Return a session as it is now, from memory or from the store, without logging its user in."""
         return await self._loader.find_or_load(session_id)

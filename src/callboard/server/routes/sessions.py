@@ -1,4 +1,4 @@
-"""Sessions: create, list, get, log out, restore, delete."""
+"""Sessions: create, list, get, rename, log out, restore, delete."""
 
 import secrets
 from datetime import UTC, datetime
@@ -7,9 +7,10 @@ from ...protocols.problem import Problem
 from ...sessions.ids import check_id
 from ...sessions.live_session import LiveSession
 from ...storage.rows import IdempotencyRow, SessionRow
+from ...storage.titles import clean_title
 from ..endpoint import WRITES, ApiCall, Nothing, endpoint
 from ..idempotency import derived_id, idempotency_key, run_once
-from ..models import CreateSession, Deleted, LogoutSession, SessionInfo, SessionList, SessionsQuery
+from ..models import CreateSession, Deleted, LogoutSession, RenameSession, SessionInfo, SessionList, SessionsQuery
 
 
 async def create_session(call: ApiCall[CreateSession, Nothing]) -> SessionInfo:
@@ -45,6 +46,18 @@ async def list_sessions(call: ApiCall[Nothing, SessionsQuery]) -> SessionList:
 async def get_session(call: ApiCall[Nothing, Nothing]) -> SessionInfo:
     """Get a session."""
     return _live(await call.services.find(call.path["session_id"], call.user_id))
+
+
+async def rename_session(call: ApiCall[RenameSession, Nothing]) -> SessionInfo:
+    """Rename a session. A title is one line; control characters are removed from it."""
+    session = await call.services.find(call.path["session_id"], call.user_id)
+    title = None if call.body.title is None else clean_title(call.body.title)
+    if title == "":
+        raise Problem(
+            422, "invalid", "Not valid", "The title has no visible characters. Send null for the automatic one."
+        )
+    await call.services.runtime.sessions.rename(session, title)
+    return _live(session)
 
 
 async def log_out(call: ApiCall[LogoutSession, Nothing]) -> SessionInfo:
@@ -101,6 +114,7 @@ def _live(session: LiveSession) -> SessionInfo:
 def _stored(row: SessionRow) -> SessionInfo:
     return SessionInfo(
         session_id=row.id,
+        title=row.title,
         open=row.open,
         namespaces=None if row.namespaces is None else list(row.namespaces),
         channel=row.channel,
@@ -116,5 +130,6 @@ ENDPOINTS = [
     endpoint("POST", "/api/sessions/{session_id:path}/logout", log_out, problems=WRITES),
     endpoint("POST", "/api/sessions/{session_id:path}/restore", restore_session, problems=WRITES),
     endpoint("GET", "/api/sessions/{session_id:path}", get_session, problems=(404,)),
+    endpoint("PATCH", "/api/sessions/{session_id:path}", rename_session, problems=(404,)),
     endpoint("DELETE", "/api/sessions/{session_id:path}", delete_session, problems=(404,)),
 ]

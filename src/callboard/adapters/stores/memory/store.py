@@ -12,6 +12,8 @@ from ....storage.change import Change
 from ....storage.errors import Conflict
 from ....storage.event_log import PAGE_BYTES, Head, Page
 from ....storage.rows import ExecutionRow, IdempotencyRow, InputRow, KeyRow, RequestRow, SessionRow, TurnRow
+from ....storage.session_list import ListPosition, SessionSummary
+from ....storage.titles import fold_title
 from ..event_header import event_header, input_id
 from .owners import MemoryOwners
 from .state import MemorySession
@@ -78,6 +80,28 @@ class MemoryStore(MemoryOwners):
             if session_id > after and user_id in (None, session.user_id)
         )
         return [self._state.sessions[session_id].current_row() for session_id in wanted[:limit]]
+
+    async def recent_sessions(
+        self,
+        user_id: str,
+        *,
+        now: float,
+        before: ListPosition | None = None,
+        after: ListPosition | None = None,
+        search: str = "",
+        limit: int = 100,
+    ) -> list[SessionSummary]:
+        found = [
+            (ListPosition(session.active_at, session_id), session)
+            for session_id, session in self._state.sessions.items()
+            if session.user_id == user_id and fold_title(search) in fold_title(session.row.title or "")
+        ]
+        wanted = sorted(
+            (each for each in found if (before is None or each[0] < before) and (after is None or each[0] > after)),
+            key=lambda each: each[0],
+            reverse=True,
+        )
+        return [self._state.summary(session, now) for _, session in wanted[:limit]]
 
     async def delete(self, session_id: str, made_at: float | None = None) -> bool:
         session = self._session(session_id)
