@@ -40,7 +40,7 @@ class Inbox:
         self._session.touch()
         row = self._row(f"i{secrets.token_hex(8)}" if client_id is None else input_id(client_id))
         event = self._event({name: value for name, value in data.items() if value is not None}, row.id)
-        title = self._session.title_from(data.get("text"))
+        title = self._session.title.from_messages(data.get("text"))
         change = Change(self._session.id, inputs=(row,), events=(event,), idempotency=idempotency, title=title)
         try:
             return await self._write(change)
@@ -63,7 +63,7 @@ class Inbox:
                 for client_id, row in rows.items()
             ]
             try:
-                title = self._session.title_from(*left.values())
+                title = self._session.title.from_messages(*left.values())
                 return await self._write(
                     Change(self._session.id, inputs=tuple(rows.values()), events=events, title=title)
                 )
@@ -97,7 +97,7 @@ class Inbox:
         writing = self._session.ledger.write(change, lasting=True)
         try:
             number = await confirmed(writing)
-            self._session.note_title(change.title)
+            self._session.title.written(change.title)
             return number
         except StoreUnconfirmed:
             writing.add_done_callback(self._written_late)

@@ -68,7 +68,9 @@ class RenameSession(Incoming):
 
 
 class SessionsQuery(Incoming):
-    after: str = Field(default="", max_length=200, description="Only sessions after this id")
+    order: Literal["id", "recent"] = Field(default="id", description="By id, or by activity with the newest first")
+    after: str = Field(default="", max_length=8_000, description="The `next` of a page; by id also any id")
+    search: str = Field(default="", max_length=MAX_TITLE, description="A part of the title; only with order=recent")
     limit: Limit = 100
 
 
@@ -88,6 +90,11 @@ class SessionInfo(Outgoing):
     has_pending_work: bool | None = Field(
         default=None, description="Whether work runs, waits or has an undelivered result"
     )
+    last_activity_at: datetime | None = Field(
+        default=None, description="The time of the newest event, or of the creation, to a second; by order=recent"
+    )
+    waiting: Number | None = Field(default=None, description="The number of open requests to people; by order=recent")
+    running: bool | None = Field(default=None, description="Whether a turn or a call runs; by order=recent")
 
 
 class SessionList(Outgoing):

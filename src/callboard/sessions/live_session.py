@@ -26,7 +26,6 @@ from ..storage import patience
 from ..storage.change import Change, TitleWrite
 from ..storage.errors import StoreUnavailable, StoreUnconfirmed
 from ..storage.rows import IdempotencyRow, RequestRow, SessionRow
-from ..storage.titles import automatic_title
 from ..tools.context import ClientContext
 from ..tools.definition import Tool
 from ..tools.snapshot import Snapshot
@@ -40,6 +39,7 @@ from .ledger import Ledger
 from .model_view import render_for_model
 from .results import LateResults
 from .services import Services
+from .session_title import SessionTitle
 from .session_tools import SessionTools
 
 _NORMAL = Priority.NORMAL
@@ -66,9 +66,9 @@ class LiveSession:
     """One session in memory. There is at most one per id and process."""
 
     __slots__ = (
-        *("__weakref__", "_host", "_manager", "_touched_at", "append_events", "auto_title", "board", "calls", "client"),
-        *("created_at", "current_conversation", "deleted", "durable", "given_title", "id", "index", "ledger", "open"),
-        *("results", "running", "services", "toolbox", "user", "user_id", "wake", "writes"),
+        *("__weakref__", "_host", "_manager", "_touched_at", "append_events", "board", "calls", "client", "created_at"),
+        *("current_conversation", "deleted", "durable", "id", "index", "ledger", "open", "results", "running"),
+        *("services", "title", "toolbox", "user", "user_id", "wake", "writes"),
     )
 
     def __init__(
@@ -101,9 +101,7 @@ class LiveSession:
         self.created_at = created_at
         self.writes = 0
         """Version of the stored row that this state was read from."""
-        self.given_title: str | None = None
-        self.auto_title: str | None = None
-        """Titles of the stored row that this state was read from, and the automatic one that this process stored."""
+        self.title = SessionTitle()
         self.wake: Wake | None = None
         """Effect of late results on the idle session; None: as their tools say."""
         self.current_conversation: ConversationPort | None = None
@@ -237,21 +235,8 @@ class LiveSession:
         self.touch()
         event = encode_event(kind, self.services.clock.time(), to_json(data))
         number = await self.ledger.write(Change(self.id, events=(event,), idempotency=idempotency, title=title))
-        self.note_title(title)
+        self.title.written(title)
         return number
-
-    def title_from(self, *messages: Any) -> TitleWrite | None:
-        """Return the automatic title that messages of a person give, to store with them; None if there is one."""
-        if self.auto_title is not None:
-            return None
-        titles = (automatic_title(message) for message in messages if isinstance(message, str))
-        title = next(filter(None, titles), None)
-        return None if title is None else TitleWrite(title, automatic=True)
-
-    def note_title(self, written: TitleWrite | None) -> None:
-        """Note that the automatic title is stored, so that later messages do not write one."""
-        if written is not None and self.auto_title is None:
-            self.auto_title = written.text
 
     # The conversation
 
@@ -341,15 +326,15 @@ class LiveSession:
             wake=self.wake,
             created_at=self.created_at,
             updated_at=self.services.clock.time(),
-            given_title=self.given_title,
-            auto_title=self.auto_title,
+            given_title=self.title.given,
+            auto_title=self.title.automatic,
         )
 
     def apply(self, row: SessionRow) -> None:
         """Apply a stored row to this live session."""
         self.toolbox.view = View.of(row.namespaces, row.channel, row.allow)
         self.open, self.wake, self.writes = row.open, None if row.wake is None else Wake(row.wake), row.writes
-        self.given_title, self.auto_title = row.given_title, row.auto_title
+        self.title = SessionTitle(row.given_title, row.auto_title)
 
     async def check_deleted(self) -> bool:
         """Return whether the session is deleted, also if its id belongs to a new session."""

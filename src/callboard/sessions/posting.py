@@ -36,7 +36,7 @@ async def post_event(
         data = _given(data)
         if (conversation := session.find_conversation()) is not None:
             return await conversation.accept_input(data, idempotency=idempotency)
-        return await session.write_event(kind, data, idempotency, session.title_from(data.get("text")))
+        return await session.write_event(kind, data, idempotency, session.title.from_messages(data.get("text")))
     return await session.write_event(kind, data, idempotency)
 
 

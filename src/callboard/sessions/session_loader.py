@@ -119,11 +119,11 @@ class SessionLoader:
 
     async def write_title(self, session: LiveSession, title: str | None) -> None:
         """Store the title that a person gives a session; None shows the automatic one. Raises `Conflict`."""
-        await session.ledger.write(Change(session.id, title=TitleWrite(title)))
+        write = TitleWrite(title)
+        await session.ledger.write(Change(session.id, title=write))
+        session.title.written(write)
         if self._store.durable:
             await self.reconcile(session)
-        else:
-            session.given_title = title
 
     async def write_closed(self, session: LiveSession, idempotency: IdempotencyRow | None = None) -> None:
         """Store that a session is logged out."""

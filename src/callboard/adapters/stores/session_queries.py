@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, exists, func, literal_column, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, bindparam, exists, func, literal, literal_column, or_, select, tuple_
 
 from ...storage.rows import SessionRow
 from ...storage.session_list import ListPosition, SessionSummary
@@ -44,9 +44,16 @@ _asking = exists().where(
     requests.c.execution_id == executions.c.id,
     requests.c.status == literal_column("'open'"),
 )
+
+
+def _any(*conditions: ColumnElement[bool]) -> ColumnElement[bool]:
+    """Return whether a session has a row that fits. PostgreSQL may evaluate `EXISTS` for all sessions at once."""
+    return select(literal(1)).where(*conditions).correlate(sessions).limit(1).scalar_subquery().is_not(None)
+
+
 _running = or_(
-    exists().where(turns.c.session_id == sessions.c.id, running).correlate(sessions),
-    exists().where(executions.c.session_id == sessions.c.id, incomplete, ~_asking).correlate(sessions),
+    _any(turns.c.session_id == sessions.c.id, running),
+    _any(executions.c.session_id == sessions.c.id, incomplete, ~_asking),
 )
 _SUMMARY = SESSION.add_columns(
     sessions.c.active_at.label("listed_at"), _waiting.label("waiting"), _running.label("running")
