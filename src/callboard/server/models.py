@@ -229,25 +229,7 @@ class AnswerRequest(Incoming):
     )
 
 
-# Tools and executions
-
-
-class ToolsQuery(Incoming):
-    session_id: Id | None = Field(default=None, description="Only tools of this session")
-    after: str = Field(default="", max_length=200, description="Only tools after this name")
-    limit: Limit = MAX_LIST
-
-
-class ToolList(Outgoing):
-    tools: list[dict[str, Any]] = Field(description="Entries of the manifest, sorted by name")
-    next: str | None
-
-
-class Manifest(Outgoing):
-    model_config = ConfigDict(extra="allow")
-
-    version: int
-    tools: list[dict[str, Any]]
+# Executions
 
 
 class ExecutionsQuery(Incoming):
