@@ -162,14 +162,14 @@ def test_g3_series_keeps_an_hour_whatever_is_counted() -> None:
 def test_g3_percentiles_are_exact_to_the_classes() -> None:
     stats = ToolStats()
     for number in range(1, 5_001):
-        stats.ended(number / 1_000, now=120.0)
+        stats.ended_at(120.0, number / 1_000)
     (record,) = stats.minutes(125.0)
     assert record.calls == 5_000
     for share in (0.5, 0.95, 0.99):
         exact, found = share * 5, record.percentile(share)
         assert found is not None
         assert exact <= found <= 1.5 * exact
-    stats.ended(10_000.0, now=121.0)
+    stats.ended_at(121.0, 10_000.0)
     (record,) = stats.minutes(125.0)
     assert record.percentile(1.0) == BOUNDS[-1], "longer than any class"
     assert MinuteSeries().read(5.0) == []

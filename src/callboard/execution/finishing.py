@@ -63,7 +63,7 @@ class Finishing:
                 self._notify(execution)
             execution.scope.append_events(success_events(execution, clock_ms, result_json), execution)
             if (counters := self._counters.get(execution.tool.name)) is not None:  # else the tool was removed
-                counters.ended(now - (now if execution.started is None else execution.started), now)
+                counters.ended_at(now, now - (now if execution.started is None else execution.started))
             if self._breakers.in_use:
                 self._breakers.succeeded(execution)
         finally:

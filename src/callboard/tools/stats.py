@@ -67,17 +67,22 @@ class ToolStats:
         self._histogram = Histogram()
         self._minutes = MinuteSeries()
 
-    def ended(self, seconds: float, now: float = -1.0) -> None:
-        """Record the duration of a call that ended, at a monotonic time. Without a time it is in the current minute."""
-        if now >= self._minutes.until:
-            self._turn(now)
+    def ended(self, seconds: float) -> None:
+        """Record the duration of a call that ended."""
         self._durations.append(seconds)
         if len(self._durations) >= _BUFFER:
             self._flush()
 
+    def ended_at(self, now: float, seconds: float) -> None:
+        """Record the duration of a call that ended at a monotonic time, which puts it into a minute."""
+        if now >= self._minutes.until:
+            self._flush()  # the buffered durations belong to the minute before
+            self._minutes.turn(now)
+        self.ended(seconds)
+
     def failed(self, category: ErrorCategory, seconds: float, at: datetime, now: float = -1.0) -> None:
-        """Record a call that failed or was cancelled. `now` is as in `ended`."""
-        self.ended(seconds, now)
+        """Record a call that failed or was cancelled, at a monotonic time if it is to be in a minute."""
+        self.ended_at(now, seconds)
         if category is ErrorCategory.CANCELLED:
             self.cancellations += 1
             self._minutes.cancellations += 1
@@ -119,18 +124,14 @@ class ToolStats:
             breaker=self.breaker,
         )
 
-    def _turn(self, now: float) -> None:
-        """Begin a new minute. The buffered durations belong to the one before."""
-        self._flush()
-        self._minutes.turn(now)
-
     def _flush(self) -> None:
         """Add the buffered durations to the histogram, the sketch and the current minute."""
         if not self._durations:
             return
         self._calls += len(self._durations)
         self._histogram.add_all(self._durations)
-        self._minutes.add_all(self._durations)
+        if self._minutes.until:
+            self._minutes.add_all(self._durations)
         if self._sketch is None:
             self._sketch = _new_sketch()
         if self._sketch is not None:
