@@ -91,7 +91,16 @@ async def test_h1_list_refuses_what_it_does_not_understand(plain: Served) -> Non
         {"after": "x" * 201},
     ):
         assert (await plain.get("/api/sessions", params)).status_code == 422, params
-    positions = ['[NaN,"a"]', '[1e999,"a"]', "[1,2]", "[1]", '[true,""]', '[1,"\\u0000"]', "[" * 3000]
+    positions = [
+        '[NaN,"a"]',
+        '[1e999,"a"]',
+        "[1,2]",
+        "[1]",
+        '[true,""]',
+        '[1,"\\u0000"]',
+        "[" * 3000,
+        f'[1{"0" * 400},"a"]',
+    ]
     cursors = [str(PageCursor())[:-2], "x", "ä", "W10="]
     cursors += [urlsafe_b64encode(f"[{position},null,null]".encode()).decode() for position in positions]
     for cursor in cursors:

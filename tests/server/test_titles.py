@@ -25,7 +25,7 @@ pytestmark = pytest.mark.anyio
         ("x" * 500, "x" * (AUTOMATIC_LENGTH - 1) + "…"),
         ("word " * 100, "word " * 15 + "word…"),
         ("a\0b\ud800", "ab"),
-        (" \n\x00\u202e\n", None),
+        (" \n\x00\u202e\n\u200d\u200b \u200c\n", None),
         ("", None),
     ],
 )

@@ -31,6 +31,16 @@ class Outgoing(BaseModel):
     model_config = ConfigDict(ser_json_inf_nan="null")
 
 
+class DecisionInfo(Outgoing):
+    """How a request to a person was closed."""
+
+    outcome: Literal["approved", "rejected", "answered", "expired", "withdrawn"]
+    answer: Any = Field(description="With secrets masked; null without an answer")
+    is_cut: bool = Field(description="Whether the answer was left out because of its length")
+    answered_by: str | None = Field(description="The id of the user who answered")
+    at: datetime | None
+
+
 class ProblemDocument(Outgoing):
     """A problem document (RFC 9457)."""
 
@@ -40,6 +50,7 @@ class ProblemDocument(Outgoing):
     code: str = Field(description="A stable identifier for programs")
     detail: str | None = None
     errors: list[dict[str, Any]] | None = Field(default=None, description="Violations, each with its path")
+    decision: DecisionInfo | None = Field(default=None, description="How the request was closed: `request_closed`")
 
 
 class CutInfo(Outgoing):
@@ -197,7 +208,10 @@ class EventPage(Outgoing):
 
 class RequestsQuery(Incoming):
     session_id: Id | None = Field(default=None, description="Only of this session; of all your sessions by default")
-    after: Id | None = Field(default=None, description="Only requests after this one")
+    status: Literal["open", "closed"] = Field(
+        default="open", description="Open requests, oldest first, or closed ones, newest first"
+    )
+    after: Id | None = Field(default=None, description="Only requests after this one in the list")
     limit: Limit = 100
 
 
@@ -213,6 +227,7 @@ class RequestInfo(Outgoing):
     arguments_hash: str = Field(description="The hash of the payload, which an answer can repeat")
     created_at: datetime
     expires_at: datetime | None
+    decision: DecisionInfo | None = Field(default=None, description="How it was closed; null while it is open")
     cut: dict[str, CutInfo] | None = Field(default=None, description="Fields that were left out")
 
 

@@ -40,7 +40,7 @@ class PageCursor(NamedTuple):
         try:
             fields: Any = json.loads(urlsafe_b64decode(text.encode("ascii")))
             before, after, front = (None if each is None else _position(each) for each in fields)
-        except (ValueError, TypeError, RecursionError):
+        except (ValueError, TypeError, OverflowError, RecursionError):
             detail = "The query parameter after is not the `next` of a page of this list."
             raise Problem(400, "cursor_invalid", "Not valid", detail) from None
         return cls(before, after, front)

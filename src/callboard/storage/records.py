@@ -143,11 +143,14 @@ class RequestRecords(Protocol):
         user_id: str,
         session_id: str | None = None,
         status: str | None = None,
+        closed: bool = False,
         after: str | None = None,
         limit: int,
         longest: int,
     ) -> list[Brief[RequestRow]]:
         """Return the first `limit` matching requests of a user after a request, oldest first.
+
+        With `closed`, only requests that are no longer open, newest first.
 
         `payload` is left out if it is longer than `longest` bytes. The result is empty if `after` does not exist.
         """

@@ -11,7 +11,7 @@ MAX_SCANNED = 10_000
 """Characters of a message that are searched for a title."""
 
 _HIDDEN = re.compile(
-    "[\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+    "[\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u061c\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 )
 """Control characters, marks that change the direction of the text around them, and lone surrogates."""
 
@@ -25,8 +25,9 @@ def automatic_title(message: str) -> str | None:
 
 
 def clean_title(text: str) -> str:
-    """Return a title as one line, without hidden characters and with single spaces. It may be empty."""
-    return " ".join(_HIDDEN.sub("", text).split())
+    """Return a title as one line, without hidden characters and with single spaces; empty if nothing is visible."""
+    title = " ".join(_HIDDEN.sub("", text).split())
+    return title if any(each.isprintable() and each != " " for each in title) else ""
 
 
 def fold_title(text: str) -> str:

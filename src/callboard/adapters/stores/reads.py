@@ -235,12 +235,13 @@ class SqlReads:
         user_id: str,
         session_id: str | None = None,
         status: str | None = None,
+        closed: bool = False,
         after: str | None = None,
         limit: int,
         longest: int,
     ) -> list[Brief[RequestRow]]:
         wanted = {"user_id": user_id, "session_id": session_id, "status": status}
-        return await self._read(lambda c: brief_requests(c, after, limit, longest, **wanted), [])
+        return await self._read(lambda c: brief_requests(c, closed, after, limit, longest, **wanted), [])
 
     async def next_expiry(self) -> float | None:
         return await self._read(lambda c: c.execute(self._next_expiry).scalar_one(), None)

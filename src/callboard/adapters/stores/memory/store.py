@@ -211,16 +211,18 @@ class MemoryStore(MemoryOwners):
         user_id: str,
         session_id: str | None = None,
         status: str | None = None,
+        closed: bool = False,
         after: str | None = None,
         limit: int,
         longest: int,
     ) -> list[Brief[RequestRow]]:
         found: list[Brief[RequestRow]] = []
         begun = after is None
-        for row in self._state.requests.values():
+        rows = self._state.requests.values()
+        for row in reversed(rows) if closed else rows:
             if len(found) == limit:
                 break
-            if begun and _matches(row, user_id, session_id, status):
+            if begun and _matches(row, user_id, session_id, status) and not (closed and row.status == "open"):
                 found.append(brief(row, longest, "payload"))
             begun = begun or row.id == after
         return found
