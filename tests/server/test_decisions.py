@@ -78,7 +78,7 @@ async def test_h1_second_decision_is_told_the_first_one(timed: Served, clock: Ma
     assert (decision["outcome"], decision["answered_by"]) == ("rejected", "local")
     assert decision["answer"] == {"approved": False, "reason": "Too much"}
     (event,) = await events(timed, "human_answer")
-    assert (event["data"]["answered_by"], event["at"]) == ("local", decision["at"].replace("Z", ".000Z"))
+    assert (event["data"]["answered_by"], event["at"]) == ("local", decision["at"])
     (listed,) = await closed(timed)
     assert listed["decision"] == decision
     whole = await timed.get(f"/api/requests/{request['request_id']}", {"session_id": "s"})
