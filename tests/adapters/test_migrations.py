@@ -94,6 +94,7 @@ TENTH = [
     "INSERT INTO inputs (session_id, id, user_id, received_at, delivered_at, owner)"
     " VALUES ('s', 'i', 'ann', 1800000000.0, 1800000001.0, 'p1')",
 ]
+ELEVENTH = [*TENTH, "UPDATE requests SET purpose = 'question'"]
 CONTENTS = {
     "0001": FIRST,
     "0002": SECOND,
@@ -105,7 +106,8 @@ CONTENTS = {
     "0008": SEVENTH,
     "0009": NINTH,
     "0010": TENTH,
-    "0011": [*TENTH, "UPDATE requests SET purpose = 'question'"],
+    "0011": ELEVENTH,
+    "0012": [*ELEVENTH, "UPDATE sessions SET user_id = 'ann', active_at = 1.5"],
 }
 """Statements that write the contents of a database of each revision, as that revision wrote them."""
 
@@ -128,6 +130,9 @@ def engine(url: str) -> Iterator[Engine]:
 def at_revision(engine: Engine, revision: str) -> None:
     """Create the tables of a revision, with contents."""
     literal = "X'7B7D'" if engine.dialect.name == "sqlite" else "'\\x7b7d'"
+    if engine.dialect.name == "sqlite":
+        with engine.connect() as connection:
+            connection.exec_driver_sql("PRAGMA journal_mode=WAL")  # as every version creates its files
     with engine.begin() as connection:
         migrate_to(connection, revision)
         for statement in CONTENTS[revision]:
@@ -139,6 +144,8 @@ async def check(store: Store, wake: str | None, writes: int, retry_at: float | N
     """Check that the store has everything of `CONTENTS` and can be written."""
     fields: dict[str, Any] = {"channel": "voice", "allow": ("t",), "tools": ("t",), "unconsumed": ("y",), "wake": wake}
     assert await store.sessions() == [session_row(last_seq=3, first_seq=2, writes=writes, active_at=1.5, **fields)]
+    listed = await store.recent_sessions("ann", now=NOW)
+    assert [(each.row.id, each.active_at, each.waiting, each.running) for each in listed] == [("s", 1.5, 1, False)]
     page = await store.events("s", 0, 9)
     assert [json.loads(line)["data"]["n"] for line in page.lines] == [2, 3]
     assert (page.first, page.first_seq, page.last_seq) == (2, 2, 3)
@@ -304,6 +311,19 @@ async def test_d2_requests_of_revision_0009_get_the_purpose_that_they_had(writte
         await store.close()
     approval, wallet = ("pay", "approval"), ("send", "wallet")
     assert purposes == [approval, ("choose", "question"), wallet, ("show", "front_end_tool"), approval]
+
+
+async def test_d2_conversations_of_revision_0009_get_titles_and_activity(written_by_0009: str) -> None:
+    store = open_store(written_by_0009)
+    await store.open(lambda session_id: None)
+    try:
+        listed = await store.recent_sessions("ann", now=NOW)
+        assert {each.row.id: each.row.title for each in listed} == {"chat": "First.", "paused": "Pay."}
+        assert all(each.active_at == each.row.active_at for each in listed), "the time of the newest event"
+        found = await store.recent_sessions("ann", now=NOW, search="FIRST")
+        assert [each.row.id for each in found] == ["chat"]
+    finally:
+        await store.close()
 
 
 async def _seen(session: Session, kind: str, count: int) -> None:

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from callboard.adapters.stores.memory import MemoryStore
-from callboard.storage.change import Change, ExecutionWrite, RequestWrite
+from callboard.storage.change import Change, ExecutionWrite, RequestWrite, TitleWrite
 from callboard.storage.errors import Conflict
 from callboard.storage.store import Store
 from callboard.testing.store_rows import NOW, event, execution_row, idempotency_row, owner_row, request_row, session_row
@@ -69,6 +69,7 @@ def changes(draw: st.DrawFn) -> Change:
         cancel=draw(st.lists(st.sampled_from(EXECUTIONS), max_size=1)),
         transcript=draw(st.lists(st.sampled_from([b"1", b'"t"']), max_size=2)),
         idempotency=draw(st.none() | st.builds(idempotency_row, st.sampled_from("kl"), st.sampled_from("fg"))),
+        title=draw(st.none() | st.builds(TitleWrite, st.sampled_from("Tt"), st.booleans())),
         events=[event(at=NOW + second) for second in draw(st.lists(st.integers(0, 3), max_size=3))],
     )
 
@@ -133,6 +134,8 @@ async def everything(store: Store) -> dict[str, Any]:
     found: dict[str, Any] = {
         "sessions": rows,
         "heads": await store.heads(SESSIONS),
+        "recent": await store.recent_sessions("ann", now=NOW),
+        "found": await store.recent_sessions("ann", now=NOW, search="t", limit=1),
         "owners": await store.owners(),
         "requests": await store.requests(),
         "open": await store.requests(status="open", limit=1),

@@ -40,7 +40,8 @@ class Inbox:
         self._session.touch()
         row = self._row(f"i{secrets.token_hex(8)}" if client_id is None else input_id(client_id))
         event = self._event({name: value for name, value in data.items() if value is not None}, row.id)
-        change = Change(self._session.id, inputs=(row,), events=(event,), idempotency=idempotency)
+        title = self._session.title.from_messages(data.get("text"))
+        change = Change(self._session.id, inputs=(row,), events=(event,), idempotency=idempotency, title=title)
         try:
             return await self._write(change)
         except Conflict:
@@ -62,7 +63,10 @@ class Inbox:
                 for client_id, row in rows.items()
             ]
             try:
-                return await self._write(Change(self._session.id, inputs=tuple(rows.values()), events=events))
+                title = self._session.title.from_messages(*left.values())
+                return await self._write(
+                    Change(self._session.id, inputs=tuple(rows.values()), events=events, title=title)
+                )
             except Conflict:
                 accepted = await self.accepted(tuple(left))
                 if not accepted:
@@ -92,7 +96,9 @@ class Inbox:
     async def _write(self, change: Change) -> int:
         writing = self._session.ledger.write(change, lasting=True)
         try:
-            return await confirmed(writing)
+            number = await confirmed(writing)
+            self._session.title.written(change.title)
+            return number
         except StoreUnconfirmed:
             writing.add_done_callback(self._written_late)
             raise

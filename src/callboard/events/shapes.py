@@ -173,6 +173,7 @@ class HumanAnswerEvent(Shape):
     request_id: Id = Field(description="Id of the answered request")
     answer: JsonValue = Field(description="The answer, which matches the request's schema")
     arguments_hash: Id | None = Field(default=None, description="Hash of the request; an answer to another is refused")
+    answered_by: Id | None = Field(default=None, description="Id of the user who answered; set by the runtime")
 
 
 class WalletTxRequestEvent(RequestShape):
@@ -195,6 +196,7 @@ class WalletTxResponseEvent(Shape):
     transaction_hash: Id | None = Field(default=None, description="Hash of the transaction, if it was sent")
     detail: str | None = Field(default=None, description="Details for the model, such as the reason of a rejection")
     arguments_hash: Id | None = Field(default=None, description="Hash of the request; an answer to another is refused")
+    answered_by: Id | None = Field(default=None, description="Id of the user who answered; set by the runtime")
 
 
 # Requests of people

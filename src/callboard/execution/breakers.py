@@ -7,7 +7,7 @@ number depends on users and models, the most recently used are kept.
 import hashlib
 import logging
 from collections import Counter
-from typing import TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from ..clock import Clock, Timer
 from ..errors import ToolError
@@ -21,11 +21,25 @@ log = logging.getLogger("callboard.execution")
 
 MAX_SCOPED = 10_000
 """The most breakers of users, sessions and targets that are kept. A dropped breaker is closed."""
+MAX_VISIBLE = 100
+"""The most breakers of one tool that a user is shown."""
 MAX_TARGET = 256
 """The most characters of a target; a longer one is replaced by its hash."""
 
 BreakerKey: TypeAlias = tuple[str, str, str, str]
 """Tool, session, user and target; empty for those that share one breaker."""
+
+
+class BreakerStatus(NamedTuple):
+    """A breaker as users see it."""
+
+    scope: Literal["tool", "user", "session"]
+    """Whose calls it counts: those of the `tool`, of the `user` or of the `session`."""
+    target: str | None
+    """The target of the user's calls that it counts; None: all."""
+    state: BreakerState
+    refused_for: float
+    """Seconds until a call is let through; 0 if one may be now."""
 
 
 class Breakers:
@@ -59,6 +73,20 @@ class Breakers:
         """Return the number of breakers of each tool that refuse calls now."""
         now = self._clock.monotonic()
         return Counter(key[0] for key, breaker in self.known.items() if breaker.refused_for(now) > 0)
+
+    def visible_to(self, tool: Tool, user_id: str, session_id: str | None) -> list[BreakerStatus]:
+        """Return the breakers of a tool that a user may see: the tool's, and those of the user and of the session.
+
+        Breakers of targets that users share are left out, since a target comes from the arguments of any user.
+        """
+        now = self._clock.monotonic()
+        found: list[BreakerStatus] = []
+        for (name, session, user, target), breaker in self.known.items() if tool.name in self._numbers else ():
+            is_shared_target = bool(target) and not (session or user)
+            if name == tool.name and user in ("", user_id) and session in ("", session_id) and not is_shared_target:
+                scope = "session" if session else "user" if user else "tool"
+                found.append(BreakerStatus(scope, target or None, breaker.state, breaker.refused_for(now)))
+        return found[:MAX_VISIBLE]
 
     def admit(self, execution: Execution) -> None:
         """Let an attempt through, or raise `BreakerOpen` with the time until the next probe."""

@@ -63,7 +63,7 @@ class Finishing:
                 self._notify(execution)
             execution.scope.append_events(success_events(execution, clock_ms, result_json), execution)
             if (counters := self._counters.get(execution.tool.name)) is not None:  # else the tool was removed
-                counters.ended(now - (now if execution.started is None else execution.started))
+                counters.ended_at(now, now - (now if execution.started is None else execution.started))
             if self._breakers.in_use:
                 self._breakers.succeeded(execution)
         finally:
@@ -84,7 +84,8 @@ class Finishing:
             self._notify(execution)
             execution.scope.append_events(failure_events(execution, at, error_json), execution)
             spent = now - (execution.queued if execution.started is None else execution.started)
-            self._registry.counters_of(execution.tool).failed(error.category, spent, datetime.fromtimestamp(at, UTC))
+            counters = self._registry.counters_of(execution.tool)
+            counters.failed(error.category, spent, datetime.fromtimestamp(at, UTC), now)
             log_failure(execution, error)
             detach(error)
         finally:

@@ -24,7 +24,7 @@ from ..tools.registry import Registry
 from ..tools.result import Result
 from ..types import Mode
 from .admission import Admission, CallScope
-from .breakers import Breakers
+from .breakers import Breakers, BreakerStatus
 from .execution import Execution, Priority, Scope
 from .failures import NestedFailure, conflict, interrupted
 from .finishing import Finishing
@@ -328,6 +328,10 @@ class ExecutionManager:
     def refusing_breakers(self) -> Mapping[str, int]:
         """Return the number of breakers of each tool that refuse calls now."""
         return self._breakers.refusing()
+
+    def breakers(self, tool: Tool, user_id: str, session_id: str | None) -> list[BreakerStatus]:
+        """Return the breakers of a tool that a user may see, in one of its sessions or in none."""
+        return self._breakers.visible_to(tool, user_id, session_id)
 
     def forget(self, scope: Scope) -> None:
         """Drop the breakers of a session that has ended."""

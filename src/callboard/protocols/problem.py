@@ -29,6 +29,7 @@ class Problem(CallboardError):
         detail: str | None = None,
         headers: Mapping[str, str] | None = None,
         errors: Sequence[Mapping[str, Any]] = (),
+        extensions: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(detail or title)
         self.status = status
@@ -39,6 +40,8 @@ class Problem(CallboardError):
         self.headers = dict(headers or {})
         self.errors = list(errors)[:MAX_ERRORS]
         """The violations, each with its path and message."""
+        self.extensions = dict(extensions or {})
+        """Further members of the document, which depend on the code."""
 
     def document(self) -> dict[str, Any]:
         """Return the problem as JSON data."""
@@ -52,7 +55,7 @@ class Problem(CallboardError):
             document["detail"] = shorten(self.detail, MAX_TEXT)
         if self.errors:
             document["errors"] = self.errors
-        return document
+        return {**self.extensions, **document}
 
     def response(self) -> Response:
         """Return the problem as a response."""

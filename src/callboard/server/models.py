@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ..storage.titles import MAX_TITLE
 from ..types import RequestPurpose
 
 MAX_SAFE_INTEGER = 9_007_199_254_740_991
@@ -30,6 +31,16 @@ class Outgoing(BaseModel):
     model_config = ConfigDict(ser_json_inf_nan="null")
 
 
+class DecisionInfo(Outgoing):
+    """How a request to a person was closed."""
+
+    outcome: Literal["approved", "rejected", "answered", "expired", "withdrawn"]
+    answer: Any = Field(description="With secrets masked; null without an answer")
+    is_cut: bool = Field(description="Whether the answer was left out because of its length")
+    answered_by: str | None = Field(description="The id of the user who answered")
+    at: datetime | None
+
+
 class ProblemDocument(Outgoing):
     """A problem document (RFC 9457)."""
 
@@ -39,6 +50,7 @@ class ProblemDocument(Outgoing):
     code: str = Field(description="A stable identifier for programs")
     detail: str | None = None
     errors: list[dict[str, Any]] | None = Field(default=None, description="Violations, each with its path")
+    decision: DecisionInfo | None = Field(default=None, description="How the request was closed: `request_closed`")
 
 
 class CutInfo(Outgoing):
@@ -60,8 +72,16 @@ class CreateSession(Incoming):
     channel: Annotated[str, Field(min_length=1, max_length=200)] | None = None
 
 
+class RenameSession(Incoming):
+    title: Annotated[str, Field(min_length=1, max_length=MAX_TITLE)] | None = Field(
+        description="The new title; null for the automatic one, from the first message"
+    )
+
+
 class SessionsQuery(Incoming):
-    after: str = Field(default="", max_length=200, description="Only sessions after this id")
+    order: Literal["id", "recent"] = Field(default="id", description="By id, or by activity with the newest first")
+    after: str = Field(default="", max_length=8_000, description="The `next` of a page; by id also any id")
+    search: str = Field(default="", max_length=MAX_TITLE, description="A part of the title; only with order=recent")
     limit: Limit = 100
 
 
@@ -71,6 +91,7 @@ class LogoutSession(Incoming):
 
 class SessionInfo(Outgoing):
     session_id: str
+    title: str | None = Field(description="The given title, or the first message; null before it")
     open: bool = Field(description="False after a logout")
     namespaces: list[str] | None
     channel: str | None
@@ -80,6 +101,11 @@ class SessionInfo(Outgoing):
     has_pending_work: bool | None = Field(
         default=None, description="Whether work runs, waits or has an undelivered result"
     )
+    last_activity_at: datetime | None = Field(
+        default=None, description="The time of the newest event, or of the creation, to a second; by order=recent"
+    )
+    waiting: Number | None = Field(default=None, description="The number of open requests to people; by order=recent")
+    running: bool | None = Field(default=None, description="Whether a turn or a call runs; by order=recent")
 
 
 class SessionList(Outgoing):
@@ -182,7 +208,10 @@ class EventPage(Outgoing):
 
 class RequestsQuery(Incoming):
     session_id: Id | None = Field(default=None, description="Only of this session; of all your sessions by default")
-    after: Id | None = Field(default=None, description="Only requests after this one")
+    status: Literal["open", "closed"] = Field(
+        default="open", description="Open requests, oldest first, or closed ones, newest first"
+    )
+    after: Id | None = Field(default=None, description="Only requests after this one in the list")
     limit: Limit = 100
 
 
@@ -198,6 +227,7 @@ class RequestInfo(Outgoing):
     arguments_hash: str = Field(description="The hash of the payload, which an answer can repeat")
     created_at: datetime
     expires_at: datetime | None
+    decision: DecisionInfo | None = Field(default=None, description="How it was closed; null while it is open")
     cut: dict[str, CutInfo] | None = Field(default=None, description="Fields that were left out")
 
 
@@ -214,25 +244,7 @@ class AnswerRequest(Incoming):
     )
 
 
-# Tools and executions
-
-
-class ToolsQuery(Incoming):
-    session_id: Id | None = Field(default=None, description="Only tools of this session")
-    after: str = Field(default="", max_length=200, description="Only tools after this name")
-    limit: Limit = MAX_LIST
-
-
-class ToolList(Outgoing):
-    tools: list[dict[str, Any]] = Field(description="Entries of the manifest, sorted by name")
-    next: str | None
-
-
-class Manifest(Outgoing):
-    model_config = ConfigDict(extra="allow")
-
-    version: int
-    tools: list[dict[str, Any]]
+# Executions
 
 
 class ExecutionsQuery(Incoming):

@@ -6,6 +6,7 @@ may contain details of the host.
 
 import logging
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -15,6 +16,7 @@ from ..events.posting import PostingRefused
 from ..events.problems import EventInvalid, EventTooLarge
 from ..protocols.problem import Problem
 from ..sessions.answers import AnswerInvalid, ArgumentsMismatch
+from ..sessions.decision import Decision
 from ..sessions.ids import CallIdInvalid, SessionIdInvalid, SessionNotFound
 from ..sessions.requests import RequestClosed
 from ..storage.errors import Conflict, IdempotencyConflict, StoreError, StoreUnavailable, StoreUnconfirmed
@@ -35,6 +37,17 @@ def not_found(what: str) -> Problem:
 def draining(detail: str = "The server is shutting down. Try again.") -> Problem:
     """Return the problem of a request during the shutdown."""
     return Problem(503, "draining", "Not available", detail, {"retry-after": "1"})
+
+
+def decision_info(decision: Decision) -> dict[str, Any]:
+    """Return the API's form of a decision, as in `DecisionInfo`."""
+    return {
+        "outcome": decision.outcome,
+        "answer": decision.answer,
+        "is_cut": decision.is_cut,
+        "answered_by": decision.answered_by,
+        "at": None if decision.at is None else datetime.fromtimestamp(decision.at, UTC),
+    }
 
 
 def problem_of(error: Exception) -> Problem:
@@ -59,7 +72,8 @@ def problem_of(error: Exception) -> Problem:
         case EventInvalid() | AnswerInvalid():
             return Problem(422, error.code, "Not valid", str(error), errors=_printable(error.problems))
         case RequestClosed():
-            return Problem(409, error.code, "No longer open", str(error))
+            known = None if error.decision is None else {"decision": decision_info(error.decision)}
+            return Problem(409, error.code, "No longer open", str(error), extensions=known)
         case ArgumentsMismatch():
             return Problem(409, error.code, "The arguments differ", str(error))
         case SessionIdInvalid() | CallIdInvalid():

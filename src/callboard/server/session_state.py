@@ -10,14 +10,16 @@ from ..events.kinds import EventKind
 from ..events.routing import Family
 from ..execution.record import ExecutionRecord
 from ..sessions.conversation_port import Messages
+from ..sessions.decision import Decision
 from ..sessions.live_session import LiveSession
 from ..sessions.open_request import request_fields
 from ..sessions.snapshot import BriefSnapshot, take_brief_snapshot
 from ..storage.brief import Cut
 from ..storage.rows import RequestRow
 from .app_services import AppServices
-from .models import BoardEvent, CutInfo, ExecutionInfo, RequestInfo, State
+from .models import BoardEvent, CutInfo, DecisionInfo, ExecutionInfo, RequestInfo, State
 from .paging import MAX_FIELD, take_fitting
+from .problems import decision_info
 from .sse import family_of, name_of
 
 PAGE = 500
@@ -81,10 +83,14 @@ async def _consistent(services: AppServices, session: LiveSession, most: int) ->
     return snapshot, window
 
 
-def request_info(row: RequestRow, cut: Mapping[str, Cut] | None = None) -> RequestInfo:
-    """Return the API's form of a request."""
+def request_info(
+    row: RequestRow, cut: Mapping[str, Cut] | None = None, decision: Decision | None = None
+) -> RequestInfo:
+    """Return the API's form of a request, with the decision that closed it."""
     left_out = _cut_info(cut, f"/api/requests/{quote(row.id, safe='')}", row.session_id)
-    return RequestInfo(request_id=row.id, session_id=row.session_id, cut=left_out, **request_fields(row))
+    closed = None if decision is None else DecisionInfo.model_validate(decision_info(decision))
+    fields = request_fields(row)
+    return RequestInfo(request_id=row.id, session_id=row.session_id, decision=closed, cut=left_out, **fields)
 
 
 def execution_info(record: ExecutionRecord, cut: Mapping[str, Cut] | None = None) -> ExecutionInfo:

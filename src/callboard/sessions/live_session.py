@@ -23,7 +23,7 @@ from ..execution.outcome import Outcome
 from ..execution.scope import HumanDecision
 from ..shortening import shorten
 from ..storage import patience
-from ..storage.change import Change
+from ..storage.change import Change, TitleWrite
 from ..storage.errors import StoreUnavailable, StoreUnconfirmed
 from ..storage.rows import IdempotencyRow, RequestRow, SessionRow
 from ..tools.context import ClientContext
@@ -39,6 +39,7 @@ from .ledger import Ledger
 from .model_view import render_for_model
 from .results import LateResults
 from .services import Services
+from .session_title import SessionTitle
 from .session_tools import SessionTools
 
 _NORMAL = Priority.NORMAL
@@ -65,30 +66,9 @@ class LiveSession:
     """One session in memory. There is at most one per id and process."""
 
     __slots__ = (
-        "__weakref__",
-        "_host",
-        "_manager",
-        "_touched_at",
-        "append_events",
-        "board",
-        "calls",
-        "client",
-        "created_at",
-        "current_conversation",
-        "deleted",
-        "durable",
-        "id",
-        "index",
-        "ledger",
-        "open",
-        "results",
-        "running",
-        "services",
-        "toolbox",
-        "user",
-        "user_id",
-        "wake",
-        "writes",
+        *("__weakref__", "_host", "_manager", "_touched_at", "append_events", "board", "calls", "client", "created_at"),
+        *("current_conversation", "deleted", "durable", "id", "index", "ledger", "open", "results", "running"),
+        *("services", "title", "toolbox", "user", "user_id", "wake", "writes"),
     )
 
     def __init__(
@@ -121,6 +101,7 @@ class LiveSession:
         self.created_at = created_at
         self.writes = 0
         """Version of the stored row that this state was read from."""
+        self.title = SessionTitle()
         self.wake: Wake | None = None
         """Effect of late results on the idle session; None: as their tools say."""
         self.current_conversation: ConversationPort | None = None
@@ -243,11 +224,19 @@ class LiveSession:
         """Post a notice for the people of this session. Returns the event's number."""
         return await self.write_event(EventKind.SYSTEM_NOTICE, {"message": message, **details})
 
-    async def write_event(self, kind: str, data: Mapping[str, Any], idempotency: IdempotencyRow | None = None) -> int:
+    async def write_event(
+        self,
+        kind: str,
+        data: Mapping[str, Any],
+        idempotency: IdempotencyRow | None = None,
+        title: TitleWrite | None = None,
+    ) -> int:
         """Write one event to the board. Returns its number, once it is stored."""
         self.touch()
         event = encode_event(kind, self.services.clock.time(), to_json(data))
-        return await self.ledger.write(Change(self.id, events=(event,), idempotency=idempotency))
+        number = await self.ledger.write(Change(self.id, events=(event,), idempotency=idempotency, title=title))
+        self.title.written(title)
+        return number
 
     # The conversation
 
@@ -337,12 +326,15 @@ class LiveSession:
             wake=self.wake,
             created_at=self.created_at,
             updated_at=self.services.clock.time(),
+            given_title=self.title.given,
+            auto_title=self.title.automatic,
         )
 
     def apply(self, row: SessionRow) -> None:
         """Apply a stored row to this live session."""
         self.toolbox.view = View.of(row.namespaces, row.channel, row.allow)
         self.open, self.wake, self.writes = row.open, None if row.wake is None else Wake(row.wake), row.writes
+        self.title = SessionTitle(row.given_title, row.auto_title)
 
     async def check_deleted(self) -> bool:
         """Return whether the session is deleted, also if its id belongs to a new session."""

@@ -31,11 +31,13 @@ async def post_event(
         return await session.answer(data["request_id"], data["answer"], arguments_hash=seen, idempotency=idempotency)
     if kind == EventKind.WALLET_TX_RESPONSE:
         request_id, seen = data.pop("request_id"), data.pop("arguments_hash", None)
+        data.pop("answered_by", None)  # the runtime knows
         return await session.answer(request_id, _given(data), arguments_hash=seen, idempotency=idempotency)
     if kind == EventKind.USER_INPUT:
         data = _given(data)
         if (conversation := session.find_conversation()) is not None:
             return await conversation.accept_input(data, idempotency=idempotency)
+        return await session.write_event(kind, data, idempotency, session.title.from_messages(data.get("text")))
     return await session.write_event(kind, data, idempotency)
 
 

@@ -42,15 +42,20 @@ from .answers import (
 )
 from .background_tasks import BackgroundTasks
 from .calls import SessionPort
+from .decision import Decision, decision_of
 
 PAGE = 1_000
 """Number of requests that are read with one query."""
 
 
 class RequestClosed(CallboardError):
-    """A request is not open any more."""
+    """A request is not open any more. `decision` says how it was closed, if that is known."""
 
     code = "request_closed"
+
+    def __init__(self, message: str, decision: Decision | None = None) -> None:
+        super().__init__(message)
+        self.decision = decision
 
 
 class _Waiting(NamedTuple):
@@ -238,7 +243,10 @@ class Requests:
         except (AlreadyWritten, IdempotencyConflict):
             raise
         except Conflict:
-            raise RequestClosed("The request is not open any more: it was closed in the same moment.") from None
+            stored = await self._store.request(row.id)
+            decision = None if stored is None else decision_of(stored, self._find(stored.tool))
+            message = "The request is not open any more: it was closed in the same moment."
+            raise RequestClosed(message, decision) from None
         self._deliver(row)
         return number
 
@@ -266,9 +274,11 @@ class Requests:
             row = await self._store.request(request_id) or replace(row, status="expired")
         elif row.status == "open" and (ended := await session.calls.ended_with(row.execution_id)) is not None:
             await self.close_unanswered(session, row, "withdrawn")
-            raise RequestClosed(f"The call that asked for it has ended: it {ended}.")
+            withdrawn = replace(row, status="withdrawn", answered_at=self._clock.time())
+            raise RequestClosed(f"The call that asked for it has ended: it {ended}.", decision_of(withdrawn, None))
         if row.status != "open":
-            raise RequestClosed(f"The request is not open any more: it is {row.status}.")
+            decision = decision_of(row, self._find(row.tool))
+            raise RequestClosed(f"The request is not open any more: it is {row.status}.", decision)
         return row
 
     def _has_expired(self, row: RequestRow) -> bool:
@@ -300,7 +310,7 @@ def _request_event(row: RequestRow, execution: Execution, at: float) -> bytes:
 
 
 def _answer_event(row: RequestRow, tool: Tool | None, at: float) -> bytes:
-    answer = display_answer(row, tool)
+    answer, closing = display_answer(row, tool), {"request_id": row.id, "answered_by": row.user_id}
     if row.kind == EventKind.WALLET_TX_REQUEST:
-        return encode_event(EventKind.WALLET_TX_RESPONSE, at, to_json({**answer, "request_id": row.id}))
-    return encode_event(EventKind.HUMAN_ANSWER, at, to_json({"request_id": row.id, "answer": answer}))
+        return encode_event(EventKind.WALLET_TX_RESPONSE, at, to_json({**answer, **closing}))
+    return encode_event(EventKind.HUMAN_ANSWER, at, to_json({"answer": answer, **closing}))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ..events.board import Board
 from ..execution.index import ExecutionIndex
-from ..storage.change import Change
+from ..storage.change import Change, TitleWrite
 from ..storage.errors import AlreadyWritten, Conflict, IdempotencyConflict, StoreError
 from ..storage.rows import IdempotencyRow, SessionRow
 from ..tools.view import View
@@ -114,6 +114,14 @@ class SessionLoader:
         except (Conflict, StoreError):
             self._mark_unsure(session)
             raise
+        if self._store.durable:
+            await self.reconcile(session)
+
+    async def write_title(self, session: LiveSession, title: str | None) -> None:
+        """Store the title that a person gives a session; None shows the automatic one. Raises `Conflict`."""
+        write = TitleWrite(title)
+        await session.ledger.write(Change(session.id, title=write))
+        session.title.written(write)
         if self._store.durable:
             await self.reconcile(session)
 

@@ -17,7 +17,8 @@ from ..execution.manager import ExecutionManager
 from ..storage.change import Change
 from ..storage.errors import AlreadyWritten, IdempotencyConflict
 from ..storage.rows import IdempotencyRow, OwnerRow
-from ..storage.store import Store
+from ..storage.session_list import ListPosition, SessionSummary
+from ..storage.store import NO_LIMIT, Store
 from ..storage.text import is_storable
 from ..storage.writer import Writer
 from ..tools.definition import Tool
@@ -32,6 +33,7 @@ from .conversation_scope import ConversationScope
 from .heartbeat import Heartbeat
 from .housekeeping import Housekeeping
 from .ids import SessionIdInvalid, check_id, not_found
+from .live_list import list_live_sessions
 from .live_session import LiveSession
 from .logout import finish_work
 from .recovery import Recovery
@@ -190,6 +192,29 @@ class SessionManager:
             if session.results:
                 self._recovery.wake(session)
             return session
+
+    async def rename(self, session: LiveSession, title: str | None) -> None:
+        """Give a session a title; None shows the automatic one. Raises `Conflict` if the session is deleted."""
+        await self._loader.write_title(session, title)
+
+    async def recent(
+        self,
+        user_id: str,
+        before: ListPosition | None = None,
+        after: ListPosition | None = None,
+        *,
+        search: str = "",
+        limit: int = 100,
+    ) -> list[SessionSummary]:
+        """Return the newest sessions of a user by activity. See `SessionRecords.recent_sessions`."""
+        now = self._clock.time()
+        if self._durable:
+            return await self._store.recent_sessions(
+                user_id, now=now, before=before, after=after, search=search, limit=limit
+            )
+        sessions = self._cache.select(self._services.usage.of(user_id).sessions)
+        requests = await self._store.requests(user_id=user_id, status="open", limit=NO_LIMIT)
+        return list_live_sessions(sessions, requests, now=now, before=before, after=after, search=search, limit=limit)
 
     async def find_or_load(self, session_id: str) -> LiveSession | None:
         """Return a session as it is now, from memory or from the store, without logging its user in."""

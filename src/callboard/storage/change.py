@@ -46,6 +46,15 @@ class Delivery(NamedTuple):
     at: float
 
 
+class TitleWrite(NamedTuple):
+    """A new title of a session."""
+
+    text: str | None
+    """The title; None removes the given title, so that the automatic one is shown."""
+    automatic: bool = False
+    """Whether it is the automatic title, which is written only if the session has none."""
+
+
 @dataclass(slots=True)
 class Change:
     """Writes to one session in one transaction, in the order of the fields."""
@@ -54,7 +63,9 @@ class Change:
     session: SessionRow | None = None
     """The session itself: created if it does not exist. `Conflict` if it exists for another user.
 
-    `created_at` and `unconsumed` of a stored session stay; `writes` goes up by one."""
+    `created_at`, `unconsumed` and the titles of a stored session stay; `writes` goes up by one."""
+    title: TitleWrite | None = None
+    """A title of the session. `writes` goes up by one, unless nothing changes."""
     executions: Sequence[ExecutionWrite] = ()
     requests: Sequence[RequestWrite] = ()
     turns: Sequence[TurnWrite] = ()

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from .brief import Brief
 from .rows import ExecutionRow, IdempotencyRow, InputRow, KeyRow, RequestRow, SessionRow, TurnRow
+from .session_list import ListPosition, SessionSummary
 
 MAX_IDEMPOTENCY_KEYS = 1_000
 """The number of idempotency keys that a session keeps. A new key replaces the oldest."""
@@ -19,6 +20,23 @@ class SessionRecords(Protocol):
 
     async def sessions(self, user_id: str | None = None, *, after: str = "", limit: int = 100) -> list[SessionRow]:
         """Return sessions of all users or of one user, in the order of their ids, beginning after an id."""
+        ...
+
+    async def recent_sessions(
+        self,
+        user_id: str,
+        *,
+        now: float,
+        before: ListPosition | None = None,
+        after: ListPosition | None = None,
+        search: str = "",
+        limit: int = 100,
+    ) -> list[SessionSummary]:
+        """Return the newest `limit` sessions of a user by activity, newest first, between two positions.
+
+        `search` is a text that their titles contain; differences of case are ignored, and no character is special. A
+        request that expired before `now` does not count as waiting.
+        """
         ...
 
     async def delete(self, session_id: str, made_at: float | None = None) -> bool:
@@ -125,11 +143,14 @@ class RequestRecords(Protocol):
         user_id: str,
         session_id: str | None = None,
         status: str | None = None,
+        closed: bool = False,
         after: str | None = None,
         limit: int,
         longest: int,
     ) -> list[Brief[RequestRow]]:
         """Return the first `limit` matching requests of a user after a request, oldest first.
+
+        With `closed`, only requests that are no longer open, newest first.
 
         `payload` is left out if it is longer than `longest` bytes. The result is empty if `after` does not exist.
         """

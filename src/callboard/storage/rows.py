@@ -43,6 +43,15 @@ class SessionRow:
     """The number of times that it was written: of two rows, the newer has more. Set by the store."""
     active_at: float | None = None
     """The time of its newest event; None if no event is kept. Set by the store."""
+    given_title: str | None = None
+    """The title that a person gave it. Only `Change.title` changes it."""
+    auto_title: str | None = None
+    """The title from the first message of a person; None before it. Only `Change.title` changes it."""
+
+    @property
+    def title(self) -> str | None:
+        """The title to show: the given one, or else the automatic one."""
+        return self.auto_title if self.given_title is None else self.given_title
 
     @property
     def last_activity(self) -> float:

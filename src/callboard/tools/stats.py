@@ -1,4 +1,4 @@
-"""Statistics per tool: counters, times and percentiles, in constant memory.
+"""Statistics per tool: counters, times and percentiles, since the last reset and by minute, in constant memory.
 
 Recording is on the path of every call, so durations are buffered and added to a percentile sketch in batches. The
 sketch is an optional dependency; without it, percentiles are None.
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from ..errors import ErrorCategory
 from .histogram import Histogram
+from .minute_series import MinuteRecord, MinuteSeries
 
 _BUFFER = 1_024
 
@@ -41,6 +42,7 @@ class ToolStats:
         "_calls",
         "_durations",
         "_histogram",
+        "_minutes",
         "_sketch",
         "breaker",
         "cancellations",
@@ -63,6 +65,7 @@ class ToolStats:
         self._durations: list[float] = []
         self._sketch: Any = None
         self._histogram = Histogram()
+        self._minutes = MinuteSeries()
 
     def ended(self, seconds: float) -> None:
         """Record the duration of a call that ended."""
@@ -70,14 +73,28 @@ class ToolStats:
         if len(self._durations) >= _BUFFER:
             self._flush()
 
-    def failed(self, category: ErrorCategory, seconds: float, at: datetime) -> None:
-        """Record a call that failed or was cancelled."""
+    def ended_at(self, now: float, seconds: float) -> None:
+        """Record the duration of a call that ended at a monotonic time, which puts it into a minute."""
+        if now >= self._minutes.until:
+            self._flush()  # the buffered durations belong to the minute before
+            self._minutes.turn(now)
+        self.ended(seconds)
+
+    def failed(self, category: ErrorCategory, seconds: float, at: datetime, now: float = -1.0) -> None:
+        """Record a call that failed or was cancelled, at a monotonic time if it is to be in a minute."""
+        self.ended_at(now, seconds)
         if category is ErrorCategory.CANCELLED:
             self.cancellations += 1
+            self._minutes.cancellations += 1
         else:
             self.failures[category.value] += 1
+            self._minutes.failures[category.value] += 1
             self.last_error_at = at
-        self.ended(seconds)
+
+    def minutes(self, now: float) -> list[MinuteRecord]:
+        """Return the minutes of the hour before a monotonic time in which calls ended, oldest first."""
+        self._flush()
+        return self._minutes.read(now)
 
     def histogram(self) -> Histogram:
         """Return the current histogram of durations."""
@@ -108,11 +125,13 @@ class ToolStats:
         )
 
     def _flush(self) -> None:
-        """Add the buffered durations to the histogram and the sketch."""
+        """Add the buffered durations to the histogram, the sketch and the current minute."""
         if not self._durations:
             return
         self._calls += len(self._durations)
         self._histogram.add_all(self._durations)
+        if self._minutes.until:
+            self._minutes.add_all(self._durations)
         if self._sketch is None:
             self._sketch = _new_sketch()
         if self._sketch is not None:

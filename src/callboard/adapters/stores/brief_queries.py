@@ -33,15 +33,18 @@ def brief_executions(
 
 
 def brief_requests(
-    connection: Connection, after: str | None, limit: int, longest: int, **wanted: str | None
+    connection: Connection, closed: bool, after: str | None, limit: int, longest: int, **wanted: str | None
 ) -> list[Brief[RequestRow]]:
     """See `RequestRecords.brief_requests`."""
     statement = select(*_columns(RequestRow, requests, longest, "payload"))
     statement = statement.where(*(requests.c[name] == value for name, value in wanted.items() if value is not None))
+    place = requests.c.place
+    if closed:
+        statement = statement.where(requests.c.status != "open")
     if after is not None:
-        known = select(requests.c.place).where(requests.c.id == after).scalar_subquery()
-        statement = statement.where(requests.c.place > known)
-    rows = connection.execute(statement.order_by(requests.c.place).limit(limit)).mappings()
+        known = select(place).where(requests.c.id == after).scalar_subquery()
+        statement = statement.where(place < known if closed else place > known)
+    rows = connection.execute(statement.order_by(place.desc() if closed else place).limit(limit)).mappings()
     read = _reader(connection, requests.c.payload)
     return [_brief(RequestRow, dict(row), longest, read, "payload") for row in rows]
 

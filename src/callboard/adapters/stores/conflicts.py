@@ -99,6 +99,8 @@ def has_storable_text(change: Change) -> bool:
     texts = [change.session_id, *change.late, *change.cancel]
     if change.session is not None:
         texts += (change.session.id, change.session.user_id, change.session.channel or "", change.session.wake or "")
+    if change.title is not None:
+        texts.append(change.title.text or "")
     if change.idempotency is not None:
         texts += (change.idempotency.key, change.idempotency.fingerprint)
     for write in change.executions:

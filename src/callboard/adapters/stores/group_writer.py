@@ -18,10 +18,20 @@ from ...storage.rows import IdempotencyRow, SessionRow
 from ...storage.text import is_storable
 from .conflicts import has_storable_text
 from .revisions import require_current
-from .staging import StagedGroup, StagedRequest, StagedSession, StagedWork, changes_records
+from .staging import (
+    StagedGroup,
+    StagedRequest,
+    StagedSession,
+    StagedWork,
+    auto_title,
+    changes_records,
+    given_title,
+)
 from .statements import Batch, Row, Statements
 
-SEPARATE = frozenset({"update_sessions", "write_states", "cancel_executions", "cancel_turns"})
+SEPARATE = frozenset(
+    {"update_sessions", "set_auto_titles", "set_titles", "write_states", "cancel_executions", "cancel_turns"}
+)
 """Statements that are not sent with others: one statement must not update a row twice."""
 
 
@@ -58,7 +68,7 @@ class GroupWriter:
         }
         missing = sorted(created.keys() - group.sessions.keys())
         if missing:
-            rows = [(session_id, created[session_id], True, 1, 0, 0, 0, 0) for session_id in missing]
+            rows = [(each, created[each], True, 1, 0, 0, 0, 0, created[each]) for each in missing]
             self._statements.write(connection, "create_sessions", rows)
             group.sessions |= self.lock(connection, missing)
         known = [change for change in named if change.session_id in group.sessions]
@@ -162,6 +172,8 @@ class GroupWriter:
             batch = None  # `mark_ready` reads what these statements write
         for name, written in (
             ("update_sessions", [_settings(session, row) for session, row in rows]),
+            ("set_auto_titles", [auto_title(each) for each in changed if each.auto_title is not None]),
+            ("set_titles", [given_title(each) for each in changed if each.retitled]),
             ("write_states", [_state(session, row) for session, row in rows]),
             ("update_unconsumed", [(each.id, _names(each.unconsumed)) for each in changed if _is_consumed(each)]),
             ("write_executions", [each.row() for _, each in executions if each.values is not None]),
@@ -193,7 +205,7 @@ def _names(names: Iterable[str] | None) -> str | None:
 
 
 def _settings(session: StagedSession, row: SessionRow) -> Row:
-    return row.id, row.channel, _names(row.allow), row.wake, row.open, session.writes
+    return row.id, row.channel, _names(row.allow), row.wake, row.open, session.writes, row.user_id
 
 
 def _state(session: StagedSession, row: SessionRow) -> Row:

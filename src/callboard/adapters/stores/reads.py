@@ -1,6 +1,5 @@
 """The reads of a store in a database, one statement each, so that every result is of one moment."""
 
-import json
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -23,10 +22,12 @@ from ...storage.rows import (
     SessionRow,
     TurnRow,
 )
+from ...storage.session_list import ListPosition, SessionSummary
 from .backend import Backend
 from .brief_queries import brief_executions, brief_requests
 from .key_queries import KEY
 from .open_database import OpenDatabase
+from .session_queries import SESSION, recent_sessions, session_row
 from .statements import key_document
 from .tables import (
     api_keys,
@@ -56,20 +57,6 @@ _MOST = 2**62
 _FEW = 8
 """The number of events of a page that are read first, before their size is known."""
 
-_active_at = (
-    select(events.c.at)
-    .where(events.c.session_id == sessions.c.id, events.c.seq == sessions.c.last_seq)
-    .correlate(sessions)
-    .scalar_subquery()
-    .label("active_at")
-)
-_SESSION = select(
-    *(sessions.c[name] for name in ("id", "channel", "allow", "open", "last_seq", "first_seq", "wake", "writes")),
-    *(session_tool_state.c[name] for name in ("user_id", "namespaces", "created_at", "updated_at")),
-    session_tool_state.c.available_tools.label("tools"),
-    session_tool_state.c.unconsumed_results.label("unconsumed"),
-    _active_at,
-).join(session_tool_state, session_tool_state.c.session_id == sessions.c.id)
 _EXECUTION = select(*columns_of(executions, ExecutionRow))
 _TURN = select(*columns_of(turns, TurnRow))
 _INPUT = select(*columns_of(inputs, InputRow))
@@ -95,7 +82,7 @@ class SqlReads:
         self._database = database
         self._opened: OpenDatabase | None = None
         key_filter = database.key_filter
-        self._session = _SESSION.where(sessions.c.id == bindparam("id"))
+        self._session = SESSION.where(sessions.c.id == bindparam("id"))
         self._heads = select(sessions.c.id, sessions.c.last_seq, made_at).where(key_filter(sessions.c.id))
         of_session = executions.c.session_id == bindparam("session_id")
         self._execution = _EXECUTION.where(of_session, executions.c.id == bindparam("id"))
@@ -137,13 +124,25 @@ class SqlReads:
         )
 
     async def session(self, session_id: str) -> SessionRow | None:
-        return await self._row(_session, self._session, id=session_id)
+        return await self._row(session_row, self._session, id=session_id)
 
     async def sessions(self, user_id: str | None = None, *, after: str = "", limit: int = 100) -> list[SessionRow]:
-        statement = _SESSION.where(sessions.c.id > after).order_by(sessions.c.id).limit(limit)
+        statement = SESSION.where(sessions.c.id > after).order_by(sessions.c.id).limit(limit)
         if user_id is not None:
             statement = statement.where(session_tool_state.c.user_id == user_id)
-        return await self._rows(_session, statement)
+        return await self._rows(session_row, statement)
+
+    async def recent_sessions(
+        self,
+        user_id: str,
+        *,
+        now: float,
+        before: ListPosition | None = None,
+        after: ListPosition | None = None,
+        search: str = "",
+        limit: int = 100,
+    ) -> list[SessionSummary]:
+        return await self._read(lambda c: recent_sessions(c, user_id, now, before, after, search, limit), [])
 
     async def events(self, session_id: str, after: int, limit: int, *, max_bytes: int = PAGE_BYTES) -> Page:
         after, limit = min(after, _MOST), min(limit, _MOST)
@@ -236,12 +235,13 @@ class SqlReads:
         user_id: str,
         session_id: str | None = None,
         status: str | None = None,
+        closed: bool = False,
         after: str | None = None,
         limit: int,
         longest: int,
     ) -> list[Brief[RequestRow]]:
         wanted = {"user_id": user_id, "session_id": session_id, "status": status}
-        return await self._read(lambda c: brief_requests(c, after, limit, longest, **wanted), [])
+        return await self._read(lambda c: brief_requests(c, closed, after, limit, longest, **wanted), [])
 
     async def next_expiry(self) -> float | None:
         return await self._read(lambda c: c.execute(self._next_expiry).scalar_one(), None)
@@ -320,18 +320,6 @@ class SqlReads:
                 break
             count = min(limit - len(lines), max(1, (max_bytes - size) * len(lines) // size))
         return Page(first, lines, first_seq, last_seq)
-
-
-def _session(
-    *, namespaces: bytes | None, allow: bytes | None, tools: bytes, unconsumed: bytes, **fields: Any
-) -> SessionRow:
-    return SessionRow(
-        namespaces=None if namespaces is None else tuple(json.loads(namespaces)),
-        allow=None if allow is None else tuple(json.loads(allow)),
-        tools=tuple(json.loads(tools)),
-        unconsumed=tuple(json.loads(unconsumed)),
-        **fields,
-    )
 
 
 def _idempotency(*, answer: str, **fields: Any) -> IdempotencyRow:

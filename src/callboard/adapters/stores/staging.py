@@ -12,6 +12,8 @@ from ...storage.change import Change
 from ...storage.errors import Conflict
 from ...storage.records import MAX_IDEMPOTENCY_KEYS
 from ...storage.rows import ExecutionRow, IdempotencyRow, SessionRow, TurnRow
+from ...storage.session_list import advance_activity
+from ...storage.titles import fold_title
 from .conflicts import find_conflict
 from .event_header import event_header
 from .statements import Row
@@ -76,9 +78,9 @@ class StagedSession:
     """A session that changes write to, in its state after the group."""
 
     __slots__ = (
-        *("calls", "counted", "executions", "exists", "has_records", "id", "idempotency", "inputs", "last_entry"),
-        *("last_execution", "last_key", "last_seq", "made_at", "row", "turns", "unconsumed", "unconsumed_before"),
-        *("user_id", "writes"),
+        *("active_at", "auto_title", "calls", "counted", "executions", "exists", "given_title", "has_records", "id"),
+        *("idempotency", "inputs", "last_entry", "last_execution", "last_key", "last_seq", "made_at", "retitled"),
+        *("row", "turns", "unconsumed", "unconsumed_before", "user_id", "writes"),
     )
 
     def __init__(
@@ -90,6 +92,7 @@ class StagedSession:
         last_key: int,
         writes: int,
         made_at: float,
+        active_at: float,
     ) -> None:
         self.id = session_id
         self.last_seq = last_seq
@@ -98,6 +101,7 @@ class StagedSession:
         self.last_key = last_key
         self.writes = writes
         self.made_at = made_at
+        self.active_at = active_at
         self.exists = True
         self.user_id = ""
         self.row: SessionRow | None = None
@@ -118,6 +122,12 @@ class StagedSession:
             self.turns: dict[int, StagedWork] = {}
             self.inputs: set[str] = set()
             self.idempotency: dict[str, IdempotencyRow] = {}
+            self.auto_title: str | None = None
+            """The automatic title to write, if none is stored."""
+            self.given_title: str | None = None
+            """The given title to write, if it is `retitled`."""
+            self.retitled = 0
+            """The number of changes that give it a title."""
 
     @property
     def entries(self) -> int:
@@ -125,7 +135,7 @@ class StagedSession:
 
     def counters(self) -> Row:
         """Return the row with its last numbers."""
-        return self.id, self.last_seq, self.last_entry, self.last_execution, self.last_key
+        return self.id, self.last_seq, self.last_entry, self.last_execution, self.last_key, self.active_at
 
 
 class StagedGroup:
@@ -164,6 +174,7 @@ class StagedGroup:
                 seq += 1
                 self.events.append((session.id, seq, kind, at, body))
             session.last_seq = seq
+            session.active_at = advance_activity(session.active_at, posts[-1][0].at)
             session.counted = True
         if change.idempotency is not None:
             self._stage_key(
@@ -186,6 +197,11 @@ class StagedGroup:
             session.user_id = change.session.user_id
             session.row = change.session
             session.writes += 1
+        if change.title is not None and not change.title.automatic:
+            session.given_title = change.title.text
+            session.retitled += 1
+        elif change.title is not None and session.auto_title is None:
+            session.auto_title = change.title.text
         for row, values in executions:
             execution = session.executions.get(row.id)
             if execution is None:
@@ -233,10 +249,22 @@ class StagedGroup:
                 self.deliveries[session.id, input_id] = (session.id, input_id, at)
 
 
+def auto_title(session: StagedSession) -> Row:
+    """Return the row that writes an automatic title."""
+    return session.id, session.auto_title, fold_title(session.auto_title or "")
+
+
+def given_title(session: StagedSession) -> Row:
+    """Return the row that writes a given title."""
+    title = session.given_title
+    return session.id, title, None if title is None else fold_title(title), session.retitled
+
+
 def changes_records(change: Change) -> bool:
     """Return whether a change has anything but events."""
     return bool(
         change.session
+        or change.title
         or change.executions
         or change.requests
         or change.turns

@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from .json_text import JsonText, PostgresJson
 
-REVISION = "0011"
+REVISION = "0012"
 """The newest revision of the migrations, which this version of Callboard works with."""
 
 VERSION_TABLE = "callboard_version"
@@ -71,8 +71,18 @@ sessions = Table(
     Column("last_entry", BigInteger, nullable=False),
     Column("last_execution", BigInteger, nullable=False),
     Column("last_key", BigInteger, nullable=False, server_default="0"),
+    Column("user_id", _name),
+    Column("active_at", Double, nullable=False, server_default="0"),
+    Column("given_title", Text),
+    Column("given_title_folded", Text),
+    Column("auto_title", Text),
+    Column("auto_title_folded", Text),
+    Index("sessions_recent", "user_id", "active_at", "id"),
 )
-"""A writer locks the row of a session here first, and takes the next numbers from it."""
+"""A writer locks the row of a session here first, and takes the next numbers from it.
+
+`user_id` repeats that of `session_tool_state`, and `active_at` follows the newest event in steps: their index lists the
+sessions of a user by activity. Titles are searched in the form of `fold_title`."""
 
 session_tool_state = Table(
     "session_tool_state",
@@ -210,6 +220,7 @@ requests = Table(
 )
 
 _partial_index("requests_expiry", requests.c.status == "open", requests.c.expires_at)
+_partial_index("requests_open", requests.c.status == "open", requests.c.session_id)
 
 transcript = Table(
     "transcript",

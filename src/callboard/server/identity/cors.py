@@ -4,7 +4,7 @@ from starlette.responses import Response
 
 from .request_headers import Headers
 
-METHODS = "GET, POST, DELETE"
+METHODS = "GET, POST, PATCH, DELETE"
 ALLOWED_HEADERS = (
     "authorization, content-type, last-event-id, mcp-method, mcp-name, mcp-protocol-version, mcp-session-id"
 )

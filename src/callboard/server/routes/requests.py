@@ -1,5 +1,6 @@
 """Requests to people, and their answers."""
 
+from ...sessions.decision import decision_of
 from ...sessions.ids import is_valid_id
 from ...storage.brief import Brief
 from ...storage.rows import IdempotencyRow, RequestRow
@@ -12,43 +13,46 @@ from ..session_state import request_info
 
 
 async def list_requests(call: ApiCall[Nothing, RequestsQuery]) -> RequestList:
-    """List open requests to people, oldest first."""
-    store, now = call.services.runtime.store, call.services.runtime.clock.time()
+    """List requests to people: open ones, oldest first, or closed ones, newest first."""
+    runtime, is_closed = call.services.runtime, call.query.status == "closed"
+    now = runtime.clock.time()
     if call.query.session_id is not None:
         await (await call.services.find(call.query.session_id, call.user_id)).settle()
 
     async def read(last: Brief[RequestRow] | None, limit: int) -> list[Brief[RequestRow]]:
-        after = call.query.after if last is None else last.row.id
-        return await store.brief_requests(
+        return await runtime.store.brief_requests(
             user_id=call.user_id,
             session_id=call.query.session_id,
-            status="open",
-            after=after,
+            status=None if is_closed else "open",
+            closed=is_closed,
+            after=call.query.after if last is None else last.row.id,
             limit=limit,
             longest=MAX_FIELD,
         )
 
     rows, more = await read_page(read, call.query.limit, _weight)
     requests = [
-        request_info(each.row, each.cut) for each in rows if each.row.expires_at is None or each.row.expires_at > now
+        request_info(row, cut, decision_of(row, runtime.registry.get(row.tool)))
+        for row, cut in rows
+        if is_closed or row.expires_at is None or row.expires_at > now
     ]
     return RequestList(requests=requests, next=rows[-1].row.id if more else None)
 
 
 async def get_request(call: ApiCall[Nothing, SessionRef]) -> RequestInfo:
-    """Get an open request."""
+    """Get a request, open or closed."""
     session = await call.services.find(call.query.session_id, call.user_id)
     await session.settle()
-    request_id = call.path["request_id"]
-    row = await call.services.runtime.store.request(request_id) if is_valid_id(request_id) else None
-    if row is None or (row.session_id, row.user_id, row.status) != (session.id, session.user_id, "open"):
+    runtime, request_id = call.services.runtime, call.path["request_id"]
+    row = await runtime.store.request(request_id) if is_valid_id(request_id) else None
+    if row is None or (row.session_id, row.user_id) != (session.id, session.user_id):
         raise not_found("request")
-    return request_info(row)
+    return request_info(row, decision=decision_of(row, runtime.registry.get(row.tool)))
 
 
 def _weight(each: Brief[RequestRow]) -> int:
     """Estimate the bytes of a request in a page."""
-    return len(each.row.payload) + len(each.row.schema) + 500
+    return len(each.row.payload) + len(each.row.schema) + min(len(each.row.answer or b""), MAX_FIELD) + 500
 
 
 async def answer_request(call: ApiCall[AnswerRequest, Nothing]) -> Queued:

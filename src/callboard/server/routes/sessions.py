@@ -1,15 +1,18 @@
-"""Sessions: create, list, get, log out, restore, delete."""
+"""Sessions: create, list, get, rename, log out, restore, delete."""
 
 import secrets
 from datetime import UTC, datetime
 
 from ...protocols.problem import Problem
-from ...sessions.ids import check_id
+from ...sessions.ids import MAX_ID, check_id
 from ...sessions.live_session import LiveSession
 from ...storage.rows import IdempotencyRow, SessionRow
+from ...storage.session_list import ListPosition, SessionSummary
+from ...storage.titles import clean_title
 from ..endpoint import WRITES, ApiCall, Nothing, endpoint
 from ..idempotency import derived_id, idempotency_key, run_once
-from ..models import CreateSession, Deleted, LogoutSession, SessionInfo, SessionList, SessionsQuery
+from ..models import CreateSession, Deleted, LogoutSession, RenameSession, SessionInfo, SessionList, SessionsQuery
+from ..session_pages import PageCursor, read_session_page
 
 
 async def create_session(call: ApiCall[CreateSession, Nothing]) -> SessionInfo:
@@ -35,16 +38,44 @@ async def create_session(call: ApiCall[CreateSession, Nothing]) -> SessionInfo:
 async def list_sessions(call: ApiCall[Nothing, SessionsQuery]) -> SessionList:
     """List your sessions."""
     after, limit = call.query.after, call.query.limit
-    if not after.isprintable():
+    if call.query.order == "recent":
+        return await _list_recent(call)
+    if call.query.search:
+        raise Problem(422, "invalid", "Not valid", "The query parameter search needs order=recent.")
+    if not after.isprintable() or len(after) > MAX_ID:
         raise Problem(422, "invalid", "Not valid", "The query parameter after is not a session id.")
     rows = await call.services.runtime.store.sessions(call.user_id, after=after, limit=limit + 1)
     more = len(rows) > limit
     return SessionList(sessions=[_stored(row) for row in rows[:limit]], next=rows[limit - 1].id if more else None)
 
 
+async def _list_recent(call: ApiCall[Nothing, SessionsQuery]) -> SessionList:
+    """List sessions by activity."""
+    sessions, search = call.services.runtime.sessions, call.query.search
+
+    async def read(before: ListPosition | None, after: ListPosition | None, limit: int) -> list[SessionSummary]:
+        return await sessions.recent(call.user_id, before, after, search=search, limit=limit)
+
+    cursor = PageCursor.parse(call.query.after) if call.query.after else PageCursor()
+    page, rest = await read_session_page(read, cursor, call.query.limit)
+    return SessionList(sessions=[_listed(each) for each in page], next=None if rest is None else str(rest))
+
+
 async def get_session(call: ApiCall[Nothing, Nothing]) -> SessionInfo:
     """Get a session."""
     return _live(await call.services.find(call.path["session_id"], call.user_id))
+
+
+async def rename_session(call: ApiCall[RenameSession, Nothing]) -> SessionInfo:
+    """Rename a session. A title is one line; control characters are removed from it."""
+    session = await call.services.find(call.path["session_id"], call.user_id)
+    title = None if call.body.title is None else clean_title(call.body.title)
+    if title == "":
+        raise Problem(
+            422, "invalid", "Not valid", "The title has no visible characters. Send null for the automatic one."
+        )
+    await call.services.runtime.sessions.rename(session, title)
+    return _live(session)
 
 
 async def log_out(call: ApiCall[LogoutSession, Nothing]) -> SessionInfo:
@@ -98,9 +129,17 @@ def _live(session: LiveSession) -> SessionInfo:
     return info
 
 
+def _listed(summary: SessionSummary) -> SessionInfo:
+    info = _stored(summary.row)
+    info.last_activity_at = datetime.fromtimestamp(summary.active_at, UTC)
+    info.waiting, info.running = summary.waiting, summary.running
+    return info
+
+
 def _stored(row: SessionRow) -> SessionInfo:
     return SessionInfo(
         session_id=row.id,
+        title=row.title,
         open=row.open,
         namespaces=None if row.namespaces is None else list(row.namespaces),
         channel=row.channel,
@@ -112,9 +151,10 @@ def _stored(row: SessionRow) -> SessionInfo:
 
 ENDPOINTS = [
     endpoint("POST", "/api/sessions", create_session, status=201, problems=WRITES),
-    endpoint("GET", "/api/sessions", list_sessions),
+    endpoint("GET", "/api/sessions", list_sessions, problems=(400,), expensive=True),
     endpoint("POST", "/api/sessions/{session_id:path}/logout", log_out, problems=WRITES),
     endpoint("POST", "/api/sessions/{session_id:path}/restore", restore_session, problems=WRITES),
     endpoint("GET", "/api/sessions/{session_id:path}", get_session, problems=(404,)),
+    endpoint("PATCH", "/api/sessions/{session_id:path}", rename_session, problems=(404,)),
     endpoint("DELETE", "/api/sessions/{session_id:path}", delete_session, problems=(404,)),
 ]

@@ -37,6 +37,7 @@ from .idempotency import IdempotencyContract  # noqa: E402
 from .keys import KeyContract  # noqa: E402
 from .owners import OwnerContract  # noqa: E402
 from .requests import RequestContract  # noqa: E402
+from .session_list import SessionListContract  # noqa: E402
 from .sessions import SessionContract  # noqa: E402
 from .shared import SharedStoreContract  # noqa: E402
 from .transcript import TranscriptContract  # noqa: E402
@@ -46,6 +47,7 @@ __all__ = ["SharedStoreContract", "StoreContract"]
 
 class StoreContract(
     SessionContract,
+    SessionListContract,
     EventLogContract,
     ExecutionContract,
     ConversationContract,

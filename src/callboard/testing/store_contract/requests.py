@@ -107,6 +107,15 @@ class RequestContract(Contract):
         assert not await store.brief_requests(user_id="ann", session_id="s2", limit=2, longest=1_000)
         assert not await store.brief_requests(user_id="ann", after="r4", limit=2, longest=1_000)
         assert not await store.brief_requests(user_id="ann", after="unknown", limit=2, longest=1_000)
+        for n, status in ((1, "used"), (3, "expired"), (4, "refused")):
+            await commit_one(store, close(request_row(f"r{n}", execution_id=f"x{n}", status=status)))
+        found = await store.brief_requests(user_id="ann", closed=True, limit=2, longest=1_000)
+        assert [each.row.id for each in found] == ["r4", "r3"], "closed ones begin with the newest"
+        found = await store.brief_requests(
+            user_id="ann", session_id="s", closed=True, after="r3", limit=2, longest=1_000
+        )
+        assert [each.row.id for each in found] == ["r1"]
+        assert not await store.brief_requests(user_id="bob", closed=True, limit=2, longest=1_000)
         [cut] = await store.brief_requests(user_id="ann", limit=1, longest=1)
         assert cut.row.payload == b"null"
         assert cut.cut["payload"].length == len(request_row("r0").payload)

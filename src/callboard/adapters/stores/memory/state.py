@@ -3,10 +3,11 @@
 import threading
 from dataclasses import replace
 
-from ....storage.change import Change
+from ....storage.change import Change, TitleWrite
 from ....storage.errors import Conflict
 from ....storage.records import MAX_IDEMPOTENCY_KEYS
 from ....storage.rows import ExecutionRow, IdempotencyRow, InputRow, KeyRow, OwnerRow, RequestRow, SessionRow, TurnRow
+from ....storage.session_list import SessionSummary, advance_activity
 from ..conflicts import find_conflict
 from ..event_header import event_header
 
@@ -18,7 +19,9 @@ class MemorySession:
     """A session and all its records."""
 
     def __init__(self, row: SessionRow) -> None:
-        self.row = row
+        self.row = replace(row, writes=0, given_title=None, auto_title=None)
+        self.active_at = row.created_at
+        """The time by which the session is listed: see `advance_activity`."""
         self.events: list[bytes] = []
         self.first_seq = 1
         self.executions: dict[str, ExecutionRow] = {}
@@ -58,7 +61,15 @@ class MemorySession:
     def write(self, change: Change) -> None:
         """Apply a change that fits."""
         if change.session is not None:
-            self.row = replace(change.session, created_at=self.row.created_at, writes=self.row.writes + 1)
+            self.row = replace(
+                change.session,
+                created_at=self.row.created_at,
+                writes=self.row.writes + 1,
+                given_title=self.row.given_title,
+                auto_title=self.row.auto_title,
+            )
+        if change.title is not None:
+            self._write_title(change.title)
         for write in change.executions:
             row = write.row
             known = self.executions.get(row.id)
@@ -77,11 +88,19 @@ class MemorySession:
                 self.executions[execution_id] = replace(row, cancelling=True)
         self.transcript += change.transcript
         self.events += change.events
+        if change.events:
+            self.active_at = advance_activity(self.active_at, event_header(change.events[-1]).at)
         if (key := change.idempotency) is not None:
             first = self.last_seq - len(change.events) + 1 if change.events else self.last_seq
             self.idempotency[key.key] = key if key.seq is not None else replace(key, seq=first)
             if len(self.idempotency) > MAX_IDEMPOTENCY_KEYS:
                 del self.idempotency[next(iter(self.idempotency))]
+
+    def _write_title(self, title: TitleWrite) -> None:
+        if not title.automatic:
+            self.row = replace(self.row, given_title=title.text, writes=self.row.writes + 1)
+        elif self.row.auto_title is None:
+            self.row = replace(self.row, auto_title=title.text, writes=self.row.writes + 1)
 
     def _write_conversation(self, change: Change) -> None:
         for turn, _, _ in change.turns:
@@ -120,7 +139,7 @@ class MemoryState:
             return conflict
         if session is None:
             assert change.session is not None
-            session = self.sessions[change.session_id] = MemorySession(replace(change.session, writes=0))
+            session = self.sessions[change.session_id] = MemorySession(change.session)
         for write in change.requests:
             self._write_request(write.row)
         session.write(change)
@@ -134,6 +153,17 @@ class MemoryState:
                 oldest = next(iter(self._closed))
                 del self._closed[oldest]
                 self.requests.pop(oldest, None)
+
+    def summary(self, session: MemorySession, now: float) -> SessionSummary:
+        """Return a session as it is listed."""
+        asking = [
+            each for each in self.requests.values() if each.session_id == session.row.id and each.status == "open"
+        ]
+        waiting = sum(each.expires_at is None or each.expires_at > now for each in asking)
+        unfinished = {row.id for row in session.executions.values() if row.completed_at is None}
+        calls = unfinished.difference(each.execution_id for each in asking)
+        turns = any(row.completed_at is None for row in session.turns.values())
+        return SessionSummary(session.current_row(), session.active_at, waiting, bool(calls) or turns)
 
     def unfinished(self) -> list[ExecutionRow]:
         """Return the unfinished executions by session and then in the order in which they were queued."""

@@ -12,6 +12,8 @@ from ....storage.change import Change
 from ....storage.errors import Conflict
 from ....storage.event_log import PAGE_BYTES, Head, Page
 from ....storage.rows import ExecutionRow, IdempotencyRow, InputRow, KeyRow, RequestRow, SessionRow, TurnRow
+from ....storage.session_list import ListPosition, SessionSummary
+from ....storage.titles import fold_title
 from ..event_header import event_header, input_id
 from .owners import MemoryOwners
 from .state import MemorySession
@@ -78,6 +80,28 @@ class MemoryStore(MemoryOwners):
             if session_id > after and user_id in (None, session.user_id)
         )
         return [self._state.sessions[session_id].current_row() for session_id in wanted[:limit]]
+
+    async def recent_sessions(
+        self,
+        user_id: str,
+        *,
+        now: float,
+        before: ListPosition | None = None,
+        after: ListPosition | None = None,
+        search: str = "",
+        limit: int = 100,
+    ) -> list[SessionSummary]:
+        found = [
+            (ListPosition(session.active_at, session_id), session)
+            for session_id, session in self._state.sessions.items()
+            if session.user_id == user_id and fold_title(search) in fold_title(session.row.title or "")
+        ]
+        wanted = sorted(
+            (each for each in found if (before is None or each[0] < before) and (after is None or each[0] > after)),
+            key=lambda each: each[0],
+            reverse=True,
+        )
+        return [self._state.summary(session, now) for _, session in wanted[:limit]]
 
     async def delete(self, session_id: str, made_at: float | None = None) -> bool:
         session = self._session(session_id)
@@ -187,16 +211,18 @@ class MemoryStore(MemoryOwners):
         user_id: str,
         session_id: str | None = None,
         status: str | None = None,
+        closed: bool = False,
         after: str | None = None,
         limit: int,
         longest: int,
     ) -> list[Brief[RequestRow]]:
         found: list[Brief[RequestRow]] = []
         begun = after is None
-        for row in self._state.requests.values():
+        rows = self._state.requests.values()
+        for row in reversed(rows) if closed else rows:
             if len(found) == limit:
                 break
-            if begun and _matches(row, user_id, session_id, status):
+            if begun and _matches(row, user_id, session_id, status) and not (closed and row.status == "open"):
                 found.append(brief(row, longest, "payload"))
             begun = begun or row.id == after
         return found

@@ -6,7 +6,7 @@
 -- lock_sessions: Lock sessions in the order of their ids. Read their counters, and the revision of the tables.
 SELECT id, last_seq, last_entry, last_execution, last_key, writes,
     coalesce(made_at, (SELECT created_at FROM session_tool_state WHERE session_id = sessions.id)),
-    (SELECT version_num FROM callboard_version)
+    active_at, (SELECT version_num FROM callboard_version)
 FROM sessions
 WHERE id IN (SELECT k->>0 FROM jsonb_array_elements(%(keys)s::jsonb) AS listed(k))
 ORDER BY id
@@ -54,10 +54,10 @@ FROM idempotency_keys
 WHERE (session_id, key) IN (SELECT k->>0, k->>1 FROM jsonb_array_elements(%(keys)s::jsonb) AS listed(k));
 
 -- create_sessions: Insert rows of new sessions, so that they can be locked. Existing rows stay.
-INSERT INTO sessions (id, made_at, open, first_seq, last_seq, last_entry, last_execution, last_key)
+INSERT INTO sessions (id, made_at, open, first_seq, last_seq, last_entry, last_execution, last_key, active_at)
 SELECT
     r->>0, (r->>1)::float8, (r->>2)::boolean, (r->>3)::bigint, (r->>4)::bigint, (r->>5)::bigint, (r->>6)::bigint,
-    (r->>7)::bigint
+    (r->>7)::bigint, (r->>8)::float8
 FROM jsonb_array_elements(%(create_sessions)s::jsonb) AS listed(r)
 ON CONFLICT (id) DO NOTHING;
 
@@ -66,8 +66,19 @@ DELETE FROM sessions WHERE id IN (SELECT k->>0 FROM jsonb_array_elements(%(keys)
 
 -- update_sessions: Update the settings of sessions that their owners change.
 UPDATE sessions SET
-    channel = r->>1, allow = (r->>2)::jsonb, wake = r->>3, open = (r->>4)::boolean, writes = (r->>5)::bigint
+    channel = r->>1, allow = (r->>2)::jsonb, wake = r->>3, open = (r->>4)::boolean, writes = (r->>5)::bigint,
+    user_id = r->>6
 FROM jsonb_array_elements(%(update_sessions)s::jsonb) AS listed(r)
+WHERE sessions.id = (r->>0);
+
+-- set_auto_titles: Set the automatic titles of sessions that have none.
+UPDATE sessions SET auto_title = r->>1, auto_title_folded = r->>2, writes = writes + 1
+FROM jsonb_array_elements(%(set_auto_titles)s::jsonb) AS listed(r)
+WHERE sessions.id = (r->>0) AND auto_title IS NULL;
+
+-- set_titles: Set or remove the titles that people give. Takes the number of changes that did it.
+UPDATE sessions SET given_title = r->>1, given_title_folded = r->>2, writes = writes + (r->>3)::bigint
+FROM jsonb_array_elements(%(set_titles)s::jsonb) AS listed(r)
 WHERE sessions.id = (r->>0);
 
 -- write_states: Insert or update the state of sessions. The user and the time of creation stay.
@@ -189,10 +200,10 @@ SELECT
     r->>0, (r->>1)::bigint, r->>2, (r->>3)::float8, (r->>4)::jsonb
 FROM jsonb_array_elements(%(insert_events)s::jsonb) AS listed(r);
 
--- update_counters: Store the last numbers of sessions.
+-- update_counters: Store the last numbers of sessions, and their activity.
 UPDATE sessions SET
     last_seq = (r->>1)::bigint, last_entry = (r->>2)::bigint, last_execution = (r->>3)::bigint,
-    last_key = (r->>4)::bigint
+    last_key = (r->>4)::bigint, active_at = (r->>5)::float8
 FROM jsonb_array_elements(%(update_counters)s::jsonb) AS listed(r)
 WHERE sessions.id = (r->>0);
 

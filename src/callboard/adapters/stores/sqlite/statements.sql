@@ -4,7 +4,7 @@
 -- lock_sessions: Read the counters of sessions, and the revision of the tables. The transaction has locked the file.
 SELECT id, last_seq, last_entry, last_execution, last_key, writes,
     coalesce(made_at, (SELECT created_at FROM session_tool_state WHERE session_id = sessions.id)),
-    (SELECT version_num FROM callboard_version)
+    active_at, (SELECT version_num FROM callboard_version)
 FROM sessions
 WHERE id IN (SELECT json_extract(value, '$[0]') FROM json_each(?1))
 ORDER BY id;
@@ -45,15 +45,22 @@ FROM idempotency_keys
 WHERE (session_id, key) IN (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?1));
 
 -- create_sessions: Insert rows of new sessions, so that they can be locked. Existing rows stay.
-INSERT INTO sessions (id, made_at, open, first_seq, last_seq, last_entry, last_execution, last_key)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+INSERT INTO sessions (id, made_at, open, first_seq, last_seq, last_entry, last_execution, last_key, active_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
 ON CONFLICT (id) DO NOTHING;
 
 -- delete_sessions: Delete rows of sessions whose creation did not fit.
 DELETE FROM sessions WHERE id IN (SELECT json_extract(value, '$[0]') FROM json_each(?1));
 
 -- update_sessions: Update the settings of sessions that their owners change.
-UPDATE sessions SET channel = ?2, allow = ?3, wake = ?4, open = ?5, writes = ?6 WHERE id = ?1;
+UPDATE sessions SET channel = ?2, allow = ?3, wake = ?4, open = ?5, writes = ?6, user_id = ?7 WHERE id = ?1;
+
+-- set_auto_titles: Set the automatic titles of sessions that have none.
+UPDATE sessions SET auto_title = ?2, auto_title_folded = ?3, writes = writes + 1
+WHERE id = ?1 AND auto_title IS NULL;
+
+-- set_titles: Set or remove the titles that people give. Takes the number of changes that did it.
+UPDATE sessions SET given_title = ?2, given_title_folded = ?3, writes = writes + ?4 WHERE id = ?1;
 
 -- write_states: Insert or update the state of sessions. The user and the time of creation stay.
 INSERT INTO session_tool_state
@@ -145,8 +152,9 @@ INSERT INTO transcript (session_id, position, entry) VALUES (?1, ?2, ?3);
 -- insert_events: Append events to boards.
 INSERT INTO events (session_id, seq, kind, at, body) VALUES (?1, ?2, ?3, ?4, ?5);
 
--- update_counters: Store the last numbers of sessions.
-UPDATE sessions SET last_seq = ?2, last_entry = ?3, last_execution = ?4, last_key = ?5 WHERE id = ?1;
+-- update_counters: Store the last numbers of sessions, and their activity.
+UPDATE sessions SET last_seq = ?2, last_entry = ?3, last_execution = ?4, last_key = ?5, active_at = ?6
+WHERE id = ?1;
 
 -- write_owners: Register processes.
 INSERT INTO owners (id, host, pid, started, beat) VALUES (?1, ?2, ?3, ?4, ?5)
