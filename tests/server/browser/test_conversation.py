@@ -99,12 +99,12 @@ def test_h2_card_of_a_retried_call_shows_its_errors_and_its_result(offline: str,
 def test_h2_background_call_shows_its_progress_and_its_result_is_reported(offline: str, tab: Tab) -> None:
     tab.open(offline)
     tab.say("build a report on coffee with 2 chapters")
-    first = tab.until("seen($('.card progress')) && $('.card .stage').textContent.includes('chapter 1 of 2')"
+    first = tab.until("seen($('.card progress')) && $('.card .stage')?.textContent.includes('chapter 1 of 2')"
                       " && $('.card progress').value")  # fmt: skip
     tab.until_model_said("running in the background")
     tab.say("what is 12 * (3 + 4)")  # the conversation continues meanwhile
     tab.until_model_said("12 * (3 + 4) = 84.")
-    assert tab.until("$('.card .stage').textContent.includes('chapter 2 of 2') && $('.card progress').value") > first
+    assert tab.until("$('.card .stage')?.textContent.includes('chapter 2 of 2') && $('.card progress').value") > first
     tab.until("$$('.partials li').length === 2")
     assert tab.see("$('.card').dataset.status") == "executing"
     tab.until_model_said("A result came in from build_report: 'All about coffee' is ready: 16 pages in 2 chapters.")
@@ -160,7 +160,7 @@ def show_all(tab: Tab) -> None:
     while tab.see("seen($('#earlier'))"):
         count = tab.see("$$('#timeline > li').length")
         tab.push("Earlier messages")
-        tab.until(f"$$('#timeline > li').length > {count} && !$('#earlier').disabled")
+        tab.until(f"$$('#timeline > li').length > {count} && !$('#earlier')?.disabled")
 
 
 def is_message(item: list[str]) -> bool:
