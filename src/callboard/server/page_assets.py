@@ -1,7 +1,7 @@
 """The files of the page, read from the package once and served at their own paths.
 
-`scripts/assets.py` builds them from `web/`. A file below `chunks/` has its hash in its name and never changes; the others
-are checked with the server on each use.
+`scripts/assets.py` builds them from `web/`. A file below `chunks/` has its hash in its name and never changes; browsers
+check the others with the server on each use.
 """
 
 import hashlib

@@ -25,7 +25,7 @@ _HELPERS = """
   };
   const focused = () => deepest(document, (root) => root.activeElement);
   const at = (x, y) => deepest(document, (root) => root.elementFromPoint(x, y));
-  const pageText = () => within(document).flatMap((root) => [...root.children]).map((each) => each.innerText).join("\\n");
+  const pageText = () => within(document).map((root) => [...root.children].map((each) => each.innerText).join("\\n"));
   const seen = (element) => Boolean(element?.checkVisibility({ visibilityProperty: true }));
   const last = (selector) => $$(selector).at(-1);
 """

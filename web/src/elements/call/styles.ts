@@ -26,8 +26,13 @@ export const callStyles = css`
     --mark: var(--wait);
   }
   .card.shown {
-    outline: 2px solid var(--focus);
-    outline-offset: 2px;
+    animation: shown 2s ease-out;
+  }
+  @keyframes shown {
+    from {
+      outline: 2px solid var(--focus);
+      outline-offset: 2px;
+    }
   }
   .card > header {
     display: flex;

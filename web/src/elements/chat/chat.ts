@@ -6,6 +6,7 @@ import type { DiscardMessageEvent } from "../../events/discard-message-event.ts"
 import type { RetryMessageEvent } from "../../events/retry-message-event.ts";
 import type { SendEvent } from "../../events/send-event.ts";
 import { SessionChangeEvent } from "../../events/session-change-event.ts";
+import type { ShowCallEvent } from "../../events/show-call-event.ts";
 import type { TokenEvent } from "../../events/token-event.ts";
 import { WaitingChangeEvent } from "../../events/waiting-change-event.ts";
 import { waitingCalls } from "../../state/conversation.ts";
@@ -103,7 +104,7 @@ export class ChatElement extends LitElement {
       </header>
       <div id="scroller" role="main" tabindex="-1">
         <div class="content" @callboard-send=${this.#send} @callboard-answer=${this.#answer} @callboard-cancel-call=${this.#cancel}
-          @callboard-request-closed=${() => this.focus()}>
+          @callboard-request-closed=${() => this.focus()} @callboard-retry-turn=${this.#retryTurn} @callboard-show-call=${this.#showCall}>
           ${isEmpty ? html`<callboard-welcome .tools=${tools}></callboard-welcome>` : nothing}
           ${this.#session.earlier === null ? nothing : this.#earlier()}
           <callboard-timeline .conversation=${conversation} .tools=${tools} .answers=${this.#session.answers} .cancelling=${this.#session.cancelling}></callboard-timeline>
@@ -190,6 +191,16 @@ export class ChatElement extends LitElement {
   readonly #cancel = ({ executionId }: CancelCallEvent) => void this.#session.cancel(executionId);
   readonly #retry = ({ id }: RetryMessageEvent) => this.#session.outbox.retry(id);
   readonly #discard = ({ id }: DiscardMessageEvent) => this.#session.outbox.discard(id);
+  readonly #retryTurn = () => {
+    const last = this.#session.conversation.items.findLast((item) => item.type === "message" && item.role === "user");
+    if (last?.type === "message") this.#session.send(last.text);
+  };
+  readonly #showCall = ({ executionId }: ShowCallEvent) => {
+    const card = this.#find(`.card[data-execution="${CSS.escape(executionId)}"]`);
+    card?.scrollIntoView({ block: "center", behavior: "smooth" });
+    card?.classList.add("shown");
+    card?.addEventListener("animationend", () => card.classList.remove("shown"), { once: true });
+  };
   readonly #signIn = ({ token, remember }: TokenEvent) => {
     this.#session.api.token.set(token, remember);
     this.#session.reconnect();

@@ -4,6 +4,7 @@ import { composerStyles } from "../composer/styles.ts";
 import { connectionStyles } from "../connection/styles.ts";
 import { decisionStyles } from "../decision/styles.ts";
 import { formStyles } from "../form/styles.ts";
+import { messageStyles } from "../message/styles.ts";
 import { outboxStyles } from "../outbox/styles.ts";
 import { requestStyles } from "../request/styles.ts";
 import { baseStyles } from "../shared/base-styles.ts";
@@ -116,6 +117,7 @@ export const chatStyles = [
   formStyles,
   composerStyles,
   valueStyles,
+  messageStyles,
   decisionStyles,
   requestStyles,
   callStyles,
