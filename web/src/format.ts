@@ -43,3 +43,12 @@ export function short(value: unknown): string {
 
 /** An absolute time in the reader's language. */
 export const localTime = (at: string): string => new Date(at).toLocaleString();
+
+/** How long ago a moment was, in the reader's language. */
+export function ago(at: string, now = Date.now()): string {
+  const seconds = (Date.parse(at) - now) / 1000;
+  const format = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" });
+  const units: [Intl.RelativeTimeFormatUnit, number][] = [["day", 86_400], ["hour", 3600], ["minute", 60]];
+  for (const [unit, length] of units) if (Math.abs(seconds) >= length) return format.format(Math.round(seconds / length), unit);
+  return format.format(0, "minute");
+}

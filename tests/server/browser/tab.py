@@ -15,7 +15,7 @@ KEYS = {
 CONTROL, SHIFT = 2, 8
 
 _HELPERS = """
-  const within = (root) => [root, ...[...root.querySelectorAll("callboard-app, callboard-chat")]
+  const within = (root) => [root, ...[...root.querySelectorAll("callboard-app, callboard-chat, callboard-sidebar")]
     .flatMap((host) => (host.shadowRoot ? within(host.shadowRoot) : []))];
   const $$ = (selector) => within(document).flatMap((root) => [...root.querySelectorAll(selector)]);
   const $ = (selector) => $$(selector)[0] ?? null;

@@ -3,6 +3,7 @@ import { ApiClient } from "../../api/api-client.ts";
 import type { AnswerEvent } from "../../events/answer-event.ts";
 import type { CancelCallEvent } from "../../events/cancel-call-event.ts";
 import type { DiscardMessageEvent } from "../../events/discard-message-event.ts";
+import { ReadyEvent } from "../../events/ready-event.ts";
 import type { RetryMessageEvent } from "../../events/retry-message-event.ts";
 import type { SendEvent } from "../../events/send-event.ts";
 import { SessionChangeEvent } from "../../events/session-change-event.ts";
@@ -30,6 +31,7 @@ import { chatStyles } from "./styles.ts";
  * @slot start - Controls at the start of the header.
  * @slot title - The title in the header, by default the name of the program.
  * @slot end - Controls at the end of the header.
+ * @fires callboard-ready - It has loaded its conversation, or is ready for a new one.
  * @fires callboard-session-change - It shows another conversation, or its conversation was created.
  * @fires callboard-waiting-change - The number of requests that wait for the person has changed.
  */
@@ -58,6 +60,7 @@ export class ChatElement extends LitElement {
   });
   #shown: string | null = null; // the conversation that the session was opened for
   #waiting = 0;
+  #wasReady = false;
 
   constructor() {
     super();
@@ -136,6 +139,8 @@ export class ChatElement extends LitElement {
       this.#session.open(this.sessionId === "" ? null : this.sessionId);
     }
     this.#look();
+    if (this.#session.isReady && !this.#wasReady) this.dispatchEvent(new ReadyEvent());
+    this.#wasReady = this.#session.isReady;
     const count = this.#session.conversation.requests.size;
     if (count !== this.#waiting) this.dispatchEvent(new WaitingChangeEvent((this.#waiting = count)));
   }
