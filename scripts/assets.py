@@ -134,7 +134,7 @@ def _hash_of_sources() -> str:
 def _sources() -> Iterator[Path]:
     """Yield the files that the assets are built from, in a fixed order. Tests are not among them."""
     yield from (WEB / name for name in CONFIGURATION)
-    for path in sorted((WEB / "src").rglob("*")):
+    for path in sorted([*(WEB / "public").rglob("*"), *(WEB / "src").rglob("*")]):
         if path.is_file() and not path.name.endswith(".test.ts"):
             yield path
 

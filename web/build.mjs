@@ -1,12 +1,12 @@
 // Bundles the entry points for browsers: `node build.mjs FOLDER`. Needs `npm ci`.
 //
 // Each entry keeps its name, so that a page can refer to it. Code that entries share, and code that is imported on
-// demand, is in `chunks/` under names that contain their hash.
-import { readFile, rm } from "node:fs/promises";
+// demand, is in `chunks/` under names that contain their hash. The files of `public/` are copied.
+import { cp, readFile, rm } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import * as esbuild from "esbuild";
 
-const ENTRIES = { "ag-ui-agent": "src/tools/script.ts" };
+const ENTRIES = { app: "src/app.ts", chat: "src/chat.ts", "ag-ui-agent": "src/tools/script.ts" };
 const TARGETS = ["chrome111", "firefox114", "safari16.4"];
 
 /**
@@ -49,3 +49,4 @@ await esbuild.build({
   logLevel: "warning",
   plugins: [zodAsNamespace],
 });
+await cp(new URL("public", import.meta.url), folder, { recursive: true });

@@ -232,7 +232,7 @@ async def test_the_page_is_served_from_the_package_with_a_strict_policy(plain: S
         assert answer.headers["x-content-type-options"] == "nosniff"
         unchanged = await plain.get(path, if_none_match=answer.headers["etag"])
         assert (unchanged.status_code, unchanged.content) == (304, b"")
-    for outside in ("/../app.py", "/%2e%2e/app.py", "/page/index.html", "/index.html/"):
+    for outside in ("/../app.py", "/%2e%2e/app.py", "/static/index.html", "/index.html/"):
         assert (await plain.get(outside)).status_code == 404
 
 

@@ -55,7 +55,9 @@ def test_w1_a_wheel_has_the_assets_and_is_the_same_when_built_twice(tmp_path: Pa
     one, two = (hatch(ROOT, "wheel", tmp_path / name) for name in ("one", "two"))
     assert one.read_bytes() == two.read_bytes()
     names = zipfile.ZipFile(one).namelist()
-    assert "callboard/server/static/ag-ui-agent.js" in names
+    for name in ("index.html", "icon.svg", "style.css", "app.js", "chat.js", "ag-ui-agent.js"):
+        assert f"callboard/server/static/{name}" in names
+    assert [name for name in names if name.startswith("callboard/server/static/chunks/")]
     assert "callboard/server/static/build.json" in names
     assert not [name for name in names if name.startswith("web/") or name.endswith((".ts", ".tsx"))]
 

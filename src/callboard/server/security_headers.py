@@ -42,13 +42,14 @@ class SecurityHeaders:
 
     def __init__(self, app: ASGIApp, data_paths: Sequence[str] = ()) -> None:
         self._app = app
-        self._data_paths = ("/api/", *data_paths)
+        self._data_paths = frozenset({*_OPERATIONS, *data_paths})
+        self._data_folders = ("/api/", *(f"{path.rstrip('/')}/" for path in data_paths))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
         path: str = scope["path"]
-        sender = _Sender(send, path.startswith(self._data_paths) or path in _OPERATIONS)
+        sender = _Sender(send, path.startswith(self._data_folders) or path in self._data_paths)
         try:
             await self._app(scope, receive, sender)
         except CallboardError as error:

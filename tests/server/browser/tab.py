@@ -15,8 +15,17 @@ KEYS = {
 CONTROL, SHIFT = 2, 8
 
 _HELPERS = """
-  const $ = (selector) => document.querySelector(selector);
-  const $$ = (selector) => [...document.querySelectorAll(selector)];
+  const within = (root) => [root, ...[...root.querySelectorAll("callboard-app, callboard-chat, callboard-sidebar")]
+    .flatMap((host) => (host.shadowRoot ? within(host.shadowRoot) : []))];
+  const $$ = (selector) => within(document).flatMap((root) => [...root.querySelectorAll(selector)]);
+  const $ = (selector) => $$(selector)[0] ?? null;
+  const deepest = (root, find) => {
+    const found = find(root);
+    return found?.shadowRoot ? (deepest(found.shadowRoot, find) ?? found) : found;
+  };
+  const focused = () => deepest(document, (root) => root.activeElement);
+  const at = (x, y) => deepest(document, (root) => root.elementFromPoint(x, y));
+  const pageText = () => within(document).map((root) => [...root.children].map((each) => each.innerText).join("\\n"));
   const seen = (element) => Boolean(element?.checkVisibility({ visibilityProperty: true }));
   const last = (selector) => $$(selector).at(-1);
 """
@@ -31,7 +40,7 @@ _PLACE = """(() => {
   found.scrollIntoView({ block: "center", behavior: "instant" });
   const { x, y, width, height } = found.getBoundingClientRect();
   const place = { x: x + width / 2, y: y + height / 2 };
-  if (!found.contains(document.elementFromPoint(place.x, place.y))) return null;
+  if (!found.contains(at(place.x, place.y))) return null;
   const before = window.aimed;
   window.aimed = { found, ...place };
   if (before?.found !== found || before.x !== place.x || before.y !== place.y) return null; // it is still moving
@@ -42,7 +51,10 @@ _PLACE = """(() => {
 
 
 class Tab:
-    """A tab. Expressions are JavaScript, with `$`, `$$`, `last` and `seen` to look up elements."""
+    """A tab. Expressions are JavaScript, with `$`, `$$`, `last`, `seen` and `focused` to look up elements.
+
+    They look into the shadow roots of the page too.
+    """
 
     def __init__(self, browser: Browser, context: str) -> None:
         self._browser = browser
@@ -69,11 +81,17 @@ class Tab:
         before = self._loaded
         self.call("Page.navigate", url=url)
         self._browser.wait(lambda: self._loaded > before)
+        self._drawn()
 
     def reload(self) -> None:
         before = self._loaded
         self.call("Page.reload")
         self._browser.wait(lambda: self._loaded > before)
+        self._drawn()
+
+    def _drawn(self) -> None:
+        """Wait until the elements of the page are drawn."""
+        self.until("!$('callboard-app') || $('#composer')")
 
     def open(self, url: str) -> None:
         """Open the page, and wait until it is connected."""
@@ -119,7 +137,7 @@ class Tab:
           }}
           return null;
         }})()""")
-        assert found, f"{condition} never became true; the page shows: {self.see('document.body.innerText')}"
+        assert found, f"{condition} never became true; the page shows: {self.see('pageText()')}"
         return found
 
     def timeline(self) -> list[list[str]]:
@@ -155,7 +173,7 @@ class Tab:
                 self.call("Input.dispatchMouseEvent", type=kind, **place, button="left", clickCount=1)
             if self.see("window.hit ?? true"):  # the click may have loaded a new page
                 return
-        raise AssertionError(f"{expression} could not be hit; the page shows: {self.see('document.body.innerText')}")
+        raise AssertionError(f"{expression} could not be hit; the page shows: {self.see('pageText()')}")
 
     def push(self, label: str) -> None:
         """Click on the newest button with this label."""

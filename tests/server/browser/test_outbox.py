@@ -124,8 +124,8 @@ def test_h6_refused_message_can_be_removed(offline: str, tab: Tab) -> None:
 def test_h6_message_before_the_first_response_of_the_server_is_kept(offline: str, tab: Tab) -> None:
     tab.hold("/api/sessions")
     tab.goto(offline)
-    tab.held()
     tab.say(SUM)
+    tab.held()
     tab.until("$('#outbox > li')?.dataset.state === 'sending'")
     tab.release()
     tab.until_model_said("20 + 3 = 23.")

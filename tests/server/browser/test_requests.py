@@ -32,6 +32,20 @@ def ask(tab: Tab, url: str, text: str = PAY) -> None:
     tab.until("seen($('.request .question'))")
 
 
+def edit(tab: Tab) -> dict[str, Any]:
+    """Open the arguments as JSON. Returns them."""
+    tab.push("Edit…")
+    tab.push("As JSON")
+    tab.until("focused().matches('textarea.code')")
+    return json.loads(tab.see("focused().value"))
+
+
+def post(tab: Tab, path: str, body: dict[str, Any]) -> None:
+    """Send a request from the page."""
+    options = {"method": "POST", "headers": {"content-type": "application/json"}, "body": json.dumps(body)}
+    tab.see(f"fetch({json.dumps(path)}, {json.dumps(options)}).then(() => null)")
+
+
 def test_h1_approval_survives_a_reload(offline: str, tab: Tab) -> None:
     ask(tab, offline)
     assert tab.see("document.title") == "(1) Callboard"
@@ -48,7 +62,7 @@ def test_h1_approval_survives_a_reload(offline: str, tab: Tab) -> None:
 def test_h1_reason_of_a_rejection_reaches_the_model(offline: str, tab: Tab) -> None:
     ask(tab, offline)
     tab.push("Reject…")
-    assert tab.see("document.activeElement.labels[0].textContent") == "Reason"
+    assert tab.see("focused().labels[0].textContent") == "Reason"
     tab.write("Too dear for a lunch.")
     tab.push("Reject")
     tab.until_status("send_payment", "rejected")
@@ -65,8 +79,7 @@ def test_h1_reason_of_a_rejection_reaches_the_model(offline: str, tab: Tab) -> N
 
 def test_h1_arguments_can_be_edited_before_the_approval(offline: str, tab: Tab) -> None:
     ask(tab, offline)
-    tab.push("Edit…")
-    given: dict[str, Any] = json.loads(tab.see("document.activeElement.value"))
+    given = edit(tab)
     assert given["amount"] == "25"
     tab.select_all()
     tab.write("{ this is no JSON")
@@ -81,19 +94,17 @@ def test_h1_arguments_can_be_edited_before_the_approval(offline: str, tab: Tab) 
 def test_m3_approval_always_sends_the_visible_arguments(offline: str, tab: Tab) -> None:
     ask(tab, offline)
     assert tab.see(APPROVALS) == ["Approve"]
-    tab.push("Edit…")
+    given = edit(tab)
     assert tab.see(APPROVALS) == ["Approve with these"], "the old arguments cannot be approved while they are edited"
-    given: dict[str, Any] = json.loads(tab.see("document.activeElement.value"))
     tab.select_all()
     tab.write(json.dumps({**given, "amount": "1"}))
     tab.press("Escape")
     assert tab.see(APPROVALS) == ["Approve"]
-    assert tab.see("document.activeElement.textContent") == "Edit…"
+    assert tab.see("focused().textContent") == "Edit…"
     tab.push("Reject…")
     assert tab.see(APPROVALS) == []
     tab.push("Back")
-    tab.push("Edit…")
-    assert json.loads(tab.see("document.activeElement.value")) == given, "discarded edits are forgotten"
+    assert edit(tab) == given, "discarded edits are forgotten"
     tab.select_all()
     tab.write(json.dumps({**given, "amount": "12.50"}))
     tab.hold("*/answer")
@@ -107,8 +118,7 @@ def test_m3_approval_always_sends_the_visible_arguments(offline: str, tab: Tab) 
 
 def test_m3_card_shows_the_decision_and_its_changes_after_a_reload(offline: str, tab: Tab) -> None:
     ask(tab, offline)
-    tab.push("Edit…")
-    given: dict[str, Any] = json.loads(tab.see("document.activeElement.value"))
+    given = edit(tab)
     tab.select_all()
     tab.write(json.dumps({**given, "amount": "12.50", "to": "Grace"}))
     tab.push("Approve with these")
@@ -130,12 +140,9 @@ def test_b2_form_of_a_wallet_request_has_no_preselected_status(
         (tmp_path / "served" / "sample_server.py").write_text(Path(sample_server.__file__).read_text())
         tab = tabs()
         tab.open(server.start())
-        call = {"tool": "send", "arguments": sample_server.ARGUMENTS["send"]}
-        tab.see(f"""fetch("/api/executions", {{
-          method: "POST",
-          headers: {{ "content-type": "application/json" }},
-          body: JSON.stringify({{ session_id: localStorage["callboard.session"], ...{json.dumps(call)} }}),
-        }}).then(() => null)""")
+        post(tab, "/api/sessions", {"session_id": "s1"})
+        tab.open(f"{server.url}/?session=s1")
+        post(tab, "/api/executions", {"session_id": "s1", "tool": "send", "arguments": sample_server.ARGUMENTS["send"]})
         tab.until("seen($('.request select'))")
         assert tab.see("$('.request select').selectedOptions[0].textContent") == "Choose…"
         assert tab.see("[...$('.request select').options].map((each) => each.textContent)") == [
@@ -157,8 +164,7 @@ def test_b2_form_of_a_wallet_request_has_no_preselected_status(
 
 def test_h1_refused_answer_can_be_corrected(offline: str, tab: Tab) -> None:
     ask(tab, offline)
-    tab.push("Edit…")
-    given: dict[str, Any] = json.loads(tab.see("document.activeElement.value"))
+    given = edit(tab)
     tab.select_all()
     tab.write(json.dumps({**given, "amount": "-1"}))
     tab.push("Approve with these")

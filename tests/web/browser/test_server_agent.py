@@ -10,7 +10,7 @@ import pytest
 from tests.server.browser.tab import Tab
 
 SETUP = """(async () => {
-  const { AgUiAgent, ToolRegistry, helloTool, z, ...rest } = await import("/static/ag-ui-agent.js");
+  const { AgUiAgent, ToolRegistry, helloTool, z, ...rest } = await import("/ag-ui-agent.js");
   Object.assign(window, { AgUiAgent, ToolRegistry, helloTool, z, callboard: rest, told: [], counts: {} });
   const kinds = ["run-started", "run-finished", "run-error", "interrupt", "messages-changed", "tool-call-start",
     "tool-call-args", "tool-call-end", "tool-call-error", "tool-call-pending", "tool-status-changed", "agent-ready"];

@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { afterEach, test } from "node:test";
+import { ApiClient } from "./api-client.ts";
+import { Problem } from "./problem.ts";
+import { TokenStore } from "./token-store.ts";
+
+const original = globalThis.fetch;
+afterEach(() => {
+  globalThis.fetch = original;
+});
+
+/** Replace `fetch` with a response, and return the requests that are made. */
+function serve(response: () => Response): { url: string; init: RequestInit & { headers: Record<string, string> } }[] {
+  const requests: { url: string; init: RequestInit & { headers: Record<string, string> } }[] = [];
+  globalThis.fetch = (async (url: string, init: RequestInit & { headers: Record<string, string> }) => {
+    requests.push({ url, init });
+    return response();
+  }) as typeof fetch;
+  return requests;
+}
+
+test("a request has the address of the server, its query and the token", async () => {
+  const requests = serve(() => Response.json({ ok: true }));
+  const tokens = new TokenStore();
+  tokens.give("secret");
+  const api = new ApiClient("http://board/", tokens);
+  assert.deepEqual(await api.get("/api/tools", { session_id: "a/b", limit: 2 }), { ok: true });
+  assert.equal(requests[0]?.url, "http://board/api/tools?session_id=a%2Fb&limit=2");
+  assert.equal(requests[0]?.init.headers["authorization"], "Bearer secret");
+});
+
+test("a write has its idempotency key", async () => {
+  const requests = serve(() => new Response(null, { status: 204 }));
+  assert.equal(await new ApiClient().post("/api/interrupt", { a: 1 }, { key: "k", timeout: 1000 }), null);
+  const [request] = requests;
+  assert.equal(request?.init.headers["idempotency-key"], "k");
+  assert.equal(request?.init.headers["authorization"], undefined);
+  assert.equal(request?.init.body, '{"a":1}');
+});
+
+test("an error response is thrown", async () => {
+  serve(() => Response.json({ code: "session_not_found" }, { status: 404 }));
+  await assert.rejects(new ApiClient().get("/api/state"), (error) => error instanceof Problem && error.code === "session_not_found");
+});

@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import { mock, test } from "node:test";
+import type { ApiClient } from "./api-client.ts";
+import { BoardStream } from "./board-stream.ts";
+import { Problem } from "./problem.ts";
+
+/** A server whose streams are written by the test. */
+class FakeApi {
+  readonly queries: unknown[] = [];
+  readonly #answers: (() => Response)[];
+  isDead = false;
+
+  constructor(...answers: (() => Response)[]) {
+    this.#answers = answers;
+  }
+
+  async open(_path: string, query: unknown, signal: AbortSignal): Promise<Response> {
+    this.queries.push(query);
+    const answer = this.#answers.shift();
+    if (answer !== undefined) return answer();
+    return new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("aborted"))));
+  }
+
+  async get(): Promise<unknown> {
+    if (this.isDead) throw new TypeError("Failed to fetch");
+    return {};
+  }
+}
+
+const frames = (text: string) => () => new Response(text);
+
+function streamOf(api: FakeApi) {
+  const events: unknown[] = [];
+  const states: string[] = [];
+  const failures: Problem[] = [];
+  const stream = new BoardStream(api as unknown as ApiClient, "s1", {
+    onEvent: (kind, event) => events.push([kind, event]),
+    onState: (state) => states.push(state),
+    onFailure: (problem) => failures.push(problem),
+  });
+  return { stream, events, states, failures };
+}
+
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+test("a stream resumes after its last event and repeats none", async () => {
+  const one = 'id: 1\nevent: text\ndata: {"n":1}\n\nid: 2\nevent: text\ndata: {"n":2}\n\n';
+  const two = 'id: 2\nevent: text\ndata: {"n":2}\n\nid: 3\nevent: text\ndata: {"n":3}\n\n';
+  const api = new FakeApi(frames(one), frames(two));
+  const { stream, events, states } = streamOf(api);
+  stream.open();
+  while (!states.includes("waiting")) await settled();
+  stream.retry();
+  while (events.length < 3) await settled();
+  stream.close();
+  assert.deepEqual(events.map((each) => (each as [string, { n: number }])[1].n), [1, 2, 3]);
+  assert.deepEqual(api.queries, [{ session_id: "s1" }, { session_id: "s1", after: 2 }]);
+});
+
+test("a snapshot replaces the cursor, and unreadable data is skipped", async () => {
+  const text = 'id: 9\nevent: snapshot\ndata: {"last_seq":9}\n\nid: 4\nevent: resync\ndata: {}\n\nid: 5\nevent: text\ndata: {broken\n\n';
+  const { stream, events, states } = streamOf(new FakeApi(frames(text)));
+  stream.open();
+  while (!states.includes("waiting")) await settled();
+  assert.equal(stream.cursor, 5);
+  assert.equal(events.length, 2);
+  stream.close();
+});
+
+test("a refusal ends the stream, and a cursor of another store is forgotten", async () => {
+  const refuse = (status: number, code: string) => () => {
+    throw new Problem(status, code, code);
+  };
+  const first = streamOf(new FakeApi(refuse(404, "session_not_found")));
+  first.stream.open();
+  while (first.failures.length === 0) await settled();
+  assert.equal(first.failures[0]?.code, "session_not_found");
+  const api = new FakeApi(refuse(409, "cursor_ahead"));
+  const second = streamOf(api);
+  second.stream.cursor = 7;
+  second.stream.open();
+  while (!second.states.includes("waiting")) await settled();
+  second.stream.retry();
+  await settled();
+  assert.deepEqual(api.queries, [{ session_id: "s1", after: 7 }, { session_id: "s1" }]);
+  second.stream.close();
+});
+
+test("a dead connection is noticed within five seconds", async () => {
+  mock.timers.enable({ apis: ["setTimeout"] });
+  try {
+    const silent = () => new Response(new ReadableStream());
+    const api = new FakeApi(silent);
+    let isAborted = false;
+    const open = api.open.bind(api);
+    api.open = async (path, query, signal) => {
+      const response = await open(path, query, signal);
+      signal.addEventListener("abort", () => (isAborted = true));
+      return response;
+    };
+    const { stream, states } = streamOf(api);
+    stream.open();
+    while (!states.includes("connected")) await settled();
+    mock.timers.tick(2_000); // silent, and alive
+    await settled();
+    assert.equal(isAborted, false);
+    api.isDead = true;
+    mock.timers.tick(2_000);
+    await settled();
+    assert.equal(isAborted, true);
+    stream.close();
+  } finally {
+    mock.timers.reset();
+  }
+});

@@ -1,0 +1,128 @@
+import { html, nothing } from "lit";
+import type { Schema } from "../../api/wire.ts";
+import { isFields } from "../../api/wire.ts";
+import { type Field, fieldsOf, inputText, inputValue } from "../../state/schema.ts";
+import { texts } from "../../texts.ts";
+import { Part } from "../part/part.ts";
+
+type Input = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
+
+const INPUT_TYPES: Readonly<Record<string, string>> = { date: "date", email: "email", uri: "url" };
+const LONG = 200; // characters of a text that gets several lines
+
+let count = 0;
+
+/**
+ * The fields for a value of a JSON schema. A value without a suitable field is entered as JSON.
+ *
+ * Its inputs belong to the person: a new value of a property is shown only when the element is new.
+ */
+export class FormElement extends Part {
+  static override properties = { schema: { attribute: false }, value: { attribute: false }, label: {}, asJson: { attribute: false } };
+  declare schema: Schema;
+  /** The value to start with, or undefined for the defaults of the schema. */
+  declare value: unknown;
+  /** The label of the field for JSON. */
+  declare label: string;
+  /** Whether the value is entered as JSON although the schema has fields. */
+  declare asJson: boolean;
+  readonly #id = `form${count++}`;
+
+  constructor() {
+    super();
+    this.schema = {};
+    this.value = undefined;
+    this.label = texts.answerJson;
+    this.asJson = false;
+  }
+
+  /** The value that the person entered. Throws an error with a message for people. */
+  read(): unknown {
+    const fields = this.#fields;
+    if (fields === null) return this.#readJson(this.#input("json"), this.label);
+    const answer: Record<string, unknown> = {};
+    for (const field of fields) {
+      const input = this.#input(field.name);
+      const isCheck = input instanceof HTMLInputElement && input.type === "checkbox";
+      const text = isCheck ? (input.checked ? "true" : "") : (input?.value ?? "");
+      const isJson = field.kind === "json" && (field.isRequired || text.trim() !== "");
+      const value = isJson ? this.#readJson(input, field.label) : inputValue(field, text);
+      if (value !== undefined) answer[field.name] = value;
+    }
+    return answer;
+  }
+
+  override focus(): void {
+    this.querySelector<HTMLElement>("input, select, textarea")?.focus();
+  }
+
+  override render() {
+    const fields = this.#fields;
+    if (fields === null) return this.#json("json", this.label, this.value);
+    return html`<div class="fields">${fields.map((field) => this.#field(field))}</div>`;
+  }
+
+  get #fields(): Field[] | null {
+    return this.asJson ? null : fieldsOf(this.schema);
+  }
+
+  #field(field: Field) {
+    const { name, label, hint, kind, schema } = field;
+    const id = `${this.#id}-${name}`;
+    const given = isFields(this.value) && name in this.value ? this.value[name] : schema.default;
+    const note = hint === "" ? nothing : html`<p class="hint" id="${id}-hint">${hint}</p>`;
+    if (kind === "json") return this.#json(name, label, given, note);
+    if (kind === "check") {
+      return html`<div class="field check">
+        <label for=${id}><input id=${id} name=${name} type="checkbox" .checked=${given === true} />${label}</label>${note}
+      </div>`;
+    }
+    return html`<div class="field"><label for=${id}>${label}</label>${this.#entry(field, id, inputText(field, given))}${note}</div>`;
+  }
+
+  #entry({ name, kind, schema, isRequired, hint }: Field, id: string, text: string) {
+    const described = hint === "" ? nothing : `${id}-hint`;
+    if (kind === "choice") {
+      // no option is selected in advance, so that the person always makes a decision such as "confirmed"
+      return html`<select id=${id} name=${name} ?required=${isRequired} aria-describedby=${described}>
+        <option value="" ?disabled=${isRequired} ?selected=${text === ""}>${isRequired ? texts.choose : texts.none}</option>
+        ${(schema.enum ?? []).map((each, at) => html`<option value=${at} ?selected=${text === String(at)}>${each}</option>`)}
+      </select>`;
+    }
+    const longest = schema.maxLength ?? nothing;
+    if (kind === "text" && ((schema.maxLength ?? 0) > LONG || text.length > LONG || text.includes("\n"))) {
+      return html`<textarea id=${id} name=${name} rows="3" dir="auto" maxlength=${longest} ?required=${isRequired}
+        aria-describedby=${described} .value=${text}></textarea>`;
+    }
+    const type = kind === "number" ? "number" : (INPUT_TYPES[schema.format ?? ""] ?? "text");
+    const step = kind === "number" ? (schema.type === "integer" ? "1" : "any") : nothing;
+    return html`<input id=${id} name=${name} type=${type} dir="auto" step=${step} min=${schema.minimum ?? nothing}
+      max=${schema.maximum ?? nothing} maxlength=${longest} ?required=${isRequired} aria-describedby=${described} .value=${text} />`;
+  }
+
+  #json(name: string, label: string, value: unknown, note: unknown = nothing) {
+    const id = `${this.#id}-${name}`;
+    const text = value === undefined ? "" : JSON.stringify(value, null, 2);
+    const rows = Math.min(12, text.split("\n").length + 1);
+    return html`<div class="field">
+      <label for=${id}>${label}</label>
+      <textarea id=${id} name=${name} class="code" rows=${rows} spellcheck="false" dir="ltr" .value=${text}></textarea>
+      ${note}
+    </div>`;
+  }
+
+  #readJson(input: Input | null, label: string): unknown {
+    try {
+      return JSON.parse(input?.value ?? "") as unknown;
+    } catch {
+      input?.focus();
+      throw new Error(texts.notJson(label));
+    }
+  }
+
+  #input(name: string): Input | null {
+    return this.querySelector<Input>(`[name="${CSS.escape(name)}"]`);
+  }
+}
+
+customElements.define("callboard-form", FormElement);

@@ -1,0 +1,54 @@
+/** Values for people: names, durations, short texts. Pure functions. */
+import { texts } from "./texts.ts";
+
+const CAPITALS = new Set(["api", "html", "http", "id", "ip", "json", "sql", "uri", "url", "utc"]);
+
+/** Characters of a value that are shown at once. */
+export const LONG = 400;
+
+/** A name in words: `utc_offset` is "UTC offset". */
+export function title(name: string): string {
+  const words = name
+    .split(/[_ ]/)
+    .map((word) => (CAPITALS.has(word) ? word.toUpperCase() : word))
+    .join(" ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** A duration in seconds. */
+export function duration(seconds: number): string {
+  if (seconds < 0.001) return "under 1 ms";
+  if (seconds < 0.1) return `${Math.round(seconds * 1000)} ms`;
+  if (seconds < 59.95) return `${seconds.toFixed(1)} s`;
+  return clock(seconds);
+}
+
+/** A duration of minutes, hours or days that counts down. */
+export function clock(seconds: number): string {
+  const whole = Math.max(0, Math.round(seconds));
+  if (whole >= 2 * 86_400) return `${Math.floor(whole / 86_400)} days`;
+  const two = (number: number) => String(number).padStart(2, "0");
+  const [hours, minutes] = [Math.floor(whole / 3600), Math.floor((whole % 3600) / 60)];
+  return hours > 0 ? `${hours}:${two(minutes)}:${two(whole % 60)} h` : `${minutes}:${two(whole % 60)} min`;
+}
+
+/** A value on one line. */
+export function short(value: unknown): string {
+  if (value === null || value === undefined || value === "") return texts.none;
+  const isList = Array.isArray(value) && value.every((each) => typeof each !== "object");
+  const plain = isList ? value.join(", ") : value;
+  const text = typeof plain === "string" ? plain : JSON.stringify(plain);
+  return text.length > LONG ? `${text.slice(0, LONG)}…` : text;
+}
+
+/** An absolute time in the reader's language. */
+export const localTime = (at: string): string => new Date(at).toLocaleString();
+
+/** How long ago a moment was, in the reader's language. */
+export function ago(at: string, now = Date.now()): string {
+  const seconds = (Date.parse(at) - now) / 1000;
+  const format = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" });
+  const units: [Intl.RelativeTimeFormatUnit, number][] = [["day", 86_400], ["hour", 3600], ["minute", 60]];
+  for (const [unit, length] of units) if (Math.abs(seconds) >= length) return format.format(Math.round(seconds / length), unit);
+  return format.format(0, "minute");
+}

@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { BoardEvent } from "../api/wire.ts";
+import { addEvent, decisionOf, differences, EMPTY_HISTORY, type History, join, MAX_PARTIALS, secondsOf, timeSplit } from "./history.ts";
+
+const at = (second: number) => new Date(Date.UTC(2026, 0, 1) + second * 1000).toISOString();
+const event = (kind: string, second: number, data: Record<string, unknown> = {}): BoardEvent => ({ kind, at: at(second), data });
+const historyOf = (events: BoardEvent[]) => events.reduce<History>(addEvent, EMPTY_HISTORY);
+
+const EVENTS = [
+  event("tool_started", 0),
+  event("human_request", 1, { request_id: "r1", payload: { amount: 25, to: "Ada" } }),
+  event("human_answer", 4, { request_id: "r1", answer: { approved: true, arguments: { amount: 12, to: "Ada" } } }),
+  event("tool_executing", 5, { attempt: 1, maximum: 2 }),
+  event("tool_progress", 6, { stage: "a", fraction: 0.2 }),
+  event("tool_partial", 6, { value: 1 }),
+  event("tool_retrying", 7, { attempt: 1, maximum: 2, error: { category: "transient", message: "Busy." }, delay: 1 }),
+  event("tool_executing", 8, { attempt: 2, maximum: 2 }),
+  event("tool_partial", 9, { value: 1 }),
+  event("tool_progress", 9, { stage: "b", fraction: 0.5, message: "half" }),
+  event("tool_result", 10, { status: "succeeded" }),
+];
+
+test("ranges of events can be joined anywhere", () => {
+  const whole = historyOf(EVENTS);
+  for (let place = 0; place <= EVENTS.length; place++) {
+    assert.deepEqual(join(historyOf(EVENTS.slice(0, place)), historyOf(EVENTS.slice(place))), whole, `joined at ${place}`);
+  }
+});
+
+test("a new attempt starts without partial results and progress", () => {
+  const { attempts, errors, partials, partialCount } = historyOf(EVENTS);
+  assert.deepEqual(attempts.map(({ number }) => number), [1, 2]);
+  assert.deepEqual(errors, [{ category: "transient", message: "Busy." }]);
+  assert.deepEqual([partials, partialCount], [[1], 1]);
+  assert.equal(historyOf(EVENTS.slice(0, 8)).progress, null);
+  assert.equal(historyOf(EVENTS.slice(0, 7)).retryIn, 1);
+});
+
+test("only the newest partial results are kept", () => {
+  const many = historyOf(Array.from({ length: 1000 }, (_, value) => event("tool_partial", 0, { value })));
+  assert.deepEqual([many.partials.length, many.partialCount, many.partials.at(-1)], [MAX_PARTIALS, 1000, 999]);
+});
+
+test("the time is split into queue, person and work", () => {
+  assert.deepEqual(timeSplit(historyOf(EVENTS)), { queue: 2, person: 3, work: 5 });
+  assert.equal(secondsOf(historyOf(EVENTS)), 5);
+  assert.equal(timeSplit(historyOf(EVENTS.slice(0, 5))), null);
+});
+
+test("a decision has its changes and its time", () => {
+  const decision = decisionOf(historyOf(EVENTS));
+  assert.deepEqual(decision && [decision.kind, decision.waited, decision.isEdited, decision.changes], ["approved", 3, true, [["amount", 25, 12]]]);
+  const answer = (value: unknown) => decisionOf(historyOf([event("human_answer", 1, { request_id: "r", answer: value })]))?.kind;
+  assert.deepEqual([{ approved: false }, { status: "failed" }, { colour: "red" }, "text"].map(answer), ["rejected", "failed", "answered", "answered"]);
+  assert.equal(decisionOf(EMPTY_HISTORY), null);
+});
+
+test("differences name the fields that changed", () => {
+  assert.deepEqual(differences({ a: 1, b: [1] }, { b: [1], c: 2 }), [["a", 1, undefined], ["c", undefined, 2]]);
+  assert.deepEqual(differences(null, "text"), []);
+});

@@ -1,0 +1,177 @@
+/**
+ * The messages that the server has not acknowledged yet.
+ *
+ * They are kept in the browser's storage and sent again under the same ids, so that a stalled connection or a reload
+ * neither loses nor repeats one. They are sent one at a time, in order.
+ */
+import { newId } from "../api/ids.ts";
+import { Problem } from "../api/problem.ts";
+import { texts } from "../texts.ts";
+import { browserStorage, type TextStorage } from "./storage.ts";
+
+const PREFIX = "callboard.outbox.";
+const MAX_DELAY = 15_000; // milliseconds between two attempts
+const HIDDEN_FOR = 1_500; // milliseconds for which a stored message is hidden after a reload
+const EXPIRES = 12 * 3_600_000; // after that the person decides, because the server forgets ids after a day
+const RETRIED = new Set([401, 408, 425, 429]);
+
+/** `kept` messages were loaded from the storage; the board may already have them, so they are not shown. */
+export type OutboxState = "kept" | "sending" | "sent" | "waiting" | "failed";
+
+/** A message in the outbox. */
+export interface Unsent {
+  readonly id: string;
+  readonly text: string;
+  readonly at: number;
+  readonly state: OutboxState;
+  readonly problem: string;
+  /** The number of its event, once the server has accepted it. */
+  readonly seq: number | null;
+}
+
+/** What the outbox needs of its owner. */
+export interface OutboxPort {
+  /** Send a message. Returns the number of its event. */
+  send(message: { readonly id: string; readonly text: string }): Promise<number>;
+  /** The messages have changed. */
+  onChange(): void;
+  /** The server requires a token. */
+  onDenied(): void;
+}
+
+export class Outbox {
+  readonly sessionId: string;
+  items: readonly Unsent[];
+  readonly #port: OutboxPort;
+  readonly #storage: TextStorage;
+  #isRunning = false;
+  #isStarted = false;
+  #failures = 0;
+  #wake: (() => void) | null = null;
+
+  constructor(sessionId: string, port: OutboxPort, storage = browserStorage("localStorage")) {
+    this.sessionId = sessionId;
+    this.#port = port;
+    this.#storage = storage;
+    this.items = this.#stored();
+    if (this.items.length > 0) setTimeout(() => this.#showKept(), HIDDEN_FOR);
+  }
+
+  /** Start to send, once the session exists. */
+  start(): void {
+    for (const item of this.items) if (Date.now() - item.at > EXPIRES) this.#set(item.id, { state: "failed", problem: texts.tooOld });
+    this.#isStarted = true;
+    this.hurry();
+  }
+
+  add(text: string): void {
+    this.items = [...this.items, { id: newId(), text, at: Date.now(), state: "sending", problem: "", seq: null }];
+    this.#changed();
+    void this.#run();
+  }
+
+  /** Remove a message that the board has. */
+  arrived(id: string): void {
+    this.#keep((item) => item.id !== id);
+  }
+
+  /** Remove the messages up to an event's number. */
+  seen(seq: number): void {
+    this.#keep((item) => item.seq === null || item.seq > seq);
+  }
+
+  retry(id: string): void {
+    if (this.items.find((item) => item.id === id)?.state === "sent") return;
+    this.#set(id, { state: "sending", problem: "", at: Date.now() });
+    this.hurry();
+  }
+
+  discard(id: string): void {
+    this.#keep((item) => item.id !== id);
+  }
+
+  /** Retry now instead of later. */
+  hurry(): void {
+    this.#failures = 0;
+    this.#wake?.();
+    void this.#run();
+  }
+
+  async #run(): Promise<void> {
+    if (this.#isRunning || !this.#isStarted) return;
+    this.#isRunning = true;
+    for (let item = this.#next(); item !== undefined; item = this.#next()) await this.#send(item);
+    this.#isRunning = false;
+  }
+
+  #next(): Unsent | undefined {
+    return this.items.find(({ state }) => state !== "sent" && state !== "failed");
+  }
+
+  async #send({ id, text, state }: Unsent): Promise<void> {
+    if (state !== "kept") this.#set(id, { state: "sending" });
+    try {
+      const seq = await this.#port.send({ id, text });
+      this.#failures = 0;
+      this.#set(id, { state: "sent", seq });
+    } catch (error) {
+      if (!this.items.some((item) => item.id === id)) return; // the board has it, or the person has removed it
+      const status = error instanceof Problem ? error.status : 0;
+      if (error instanceof Problem && status < 500 && !RETRIED.has(status)) {
+        this.#set(id, { state: "failed", problem: error.message });
+        return;
+      }
+      this.#set(id, { state: "waiting" });
+      if (status === 401) this.#port.onDenied();
+      await this.#pause(status === 401 ? Infinity : Math.min(MAX_DELAY, 500 * 2 ** this.#failures++));
+    }
+  }
+
+  #pause(delay: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = delay === Infinity ? undefined : setTimeout(resolve, delay * (0.75 + Math.random() / 4));
+      this.#wake = () => {
+        clearTimeout(timer);
+        this.#wake = null;
+        resolve();
+      };
+    });
+  }
+
+  #showKept(): void {
+    for (const item of this.items) if (item.state === "kept") this.#set(item.id, { state: "sending" });
+  }
+
+  #set(id: string, changes: Partial<Unsent>): void {
+    this.items = this.items.map((item) => (item.id === id ? { ...item, ...changes } : item));
+    this.#changed();
+  }
+
+  #keep(which: (item: Unsent) => boolean): void {
+    const kept = this.items.filter(which);
+    if (kept.length === this.items.length) return;
+    this.items = kept;
+    this.#changed();
+  }
+
+  #changed(): void {
+    this.#store();
+    this.#port.onChange();
+  }
+
+  #stored(): Unsent[] {
+    try {
+      const found = JSON.parse(this.#storage.get(PREFIX + this.sessionId) ?? "[]") as Unsent[];
+      return found
+        .filter(({ id, text }) => typeof id === "string" && typeof text === "string")
+        .map(({ id, text, at }) => ({ id, text, at, state: "kept", problem: "", seq: null }));
+    } catch {
+      return [];
+    }
+  }
+
+  #store(): void {
+    const left = this.items.filter(({ state }) => state !== "sent").map(({ id, text, at }) => ({ id, text, at }));
+    this.#storage.set(PREFIX + this.sessionId, left.length > 0 ? JSON.stringify(left) : null);
+  }
+}
