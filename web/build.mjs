@@ -1,12 +1,14 @@
 // Bundles the entry points for browsers: `node build.mjs FOLDER`. Needs `npm ci`.
 //
-// Each entry keeps its name, so that a page can refer to it. Code that entries share, and code that is imported on
-// demand, is in `chunks/` under names that contain their hash. The files of `public/` are copied.
+// Each entry keeps its name, so that a page can refer to it. Code that the page's entries share, and code that they
+// import on demand, is in `chunks/` under names that contain their hash. The tools are one file, which can be copied.
+// The files of `public/` are copied.
 import { cp, readFile, rm } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import * as esbuild from "esbuild";
 
-const ENTRIES = { app: "src/app.ts", chat: "src/chat.ts", "ag-ui-agent": "src/tools/script.ts" };
+const PAGE = { app: "src/app.ts", chat: "src/chat.ts" };
+const TOOLS = { "ag-ui-agent": "src/tools/script.ts" };
 const TARGETS = ["chrome111", "firefox114", "safari16.4"];
 
 /**
@@ -35,18 +37,20 @@ const zodAsNamespace = {
 const [folder] = process.argv.slice(2);
 if (folder === undefined) throw new Error("name the folder to write to");
 await rm(folder, { recursive: true, force: true });
-await esbuild.build({
-  absWorkingDir: fileURLToPath(new URL(".", import.meta.url)),
-  entryPoints: ENTRIES,
-  outdir: folder,
-  bundle: true,
-  splitting: true,
-  format: "esm",
-  target: TARGETS,
-  minify: true,
-  chunkNames: "chunks/[name]-[hash]",
-  legalComments: "none",
-  logLevel: "warning",
-  plugins: [zodAsNamespace],
-});
+for (const entryPoints of [PAGE, TOOLS]) {
+  await esbuild.build({
+    absWorkingDir: fileURLToPath(new URL(".", import.meta.url)),
+    entryPoints,
+    outdir: folder,
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    target: TARGETS,
+    minify: true,
+    chunkNames: "chunks/[name]-[hash]",
+    legalComments: "none",
+    logLevel: "warning",
+    plugins: [zodAsNamespace],
+  });
+}
 await cp(new URL("public", import.meta.url), folder, { recursive: true });
