@@ -43,7 +43,8 @@ CORPUS = (
     "<callboard-chat server=//evil.example></callboard-chat><form action=//evil.example><input name=x>",
     "\u202e\u0000&#x3C;script&#x3E;document.title='lost'&#x3C;/script&#x3E;&lt;b&gt;",
 )
-MARKUP = """$$('#timeline :is(script, img, svg, iframe, style, base, meta, object, embed, callboard-chat, form, b)').length"""
+FORBIDDEN = "script, img, svg, iframe, style, base, meta, object, embed, callboard-chat, form, b"
+MARKUP = f"$$('#timeline :is({FORBIDDEN})').length"
 LINKS = "$$('#timeline a[href]:not([href=\"#\"])').map((each) => [each.protocol, each.rel, each.target])"
 
 
@@ -81,7 +82,11 @@ def test_w1_no_text_becomes_markup_or_an_unsafe_link(scripted: ScriptedServer, t
     arguments = {"to": CORPUS[0], "amount": "1", "purpose": everything[:400], CORPUS[1]: CORPUS[2]}
     scripted.model.add(
         everything,
-        Turn(Call(CORPUS[0], {"a": CORPUS[1]}), Call("send_payment", arguments), Call("calculate", {"expression": CORPUS[1]})),
+        Turn(
+            Call(CORPUS[0], {"a": CORPUS[1]}),
+            Call("send_payment", arguments),
+            Call("calculate", {"expression": CORPUS[1]}),
+        ),
         "Done.",
     )
     tab.open(scripted.url)

@@ -4,10 +4,8 @@ from starlette.responses import Response
 
 from .request_headers import Headers
 
-METHODS = "GET, POST, DELETE"
-ALLOWED_HEADERS = (
-    "authorization, content-type, last-event-id, mcp-method, mcp-name, mcp-protocol-version, mcp-session-id"
-)
+METHODS = "GET, POST, PATCH, DELETE"
+ALLOWED_HEADERS = "authorization, content-type, idempotency-key, last-event-id, mcp-method, mcp-name, mcp-protocol-version, mcp-session-id"
 EXPOSED_HEADERS = "retry-after, www-authenticate, mcp-session-id"
 MAX_AGE = "600"
 """Seconds for which a browser caches a preflight response."""
