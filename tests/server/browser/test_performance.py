@@ -19,7 +19,8 @@ FAKE_STREAM = """
   window.tasks = [];
   new PerformanceObserver((list) => window.tasks.push(...list.getEntries())).observe({ entryTypes: ["longtask"] });
   window.mark = () => { window.since = performance.now(); };
-  window.longest = () => Math.max(0, ...window.tasks.filter((each) => each.startTime >= since).map((each) => each.duration));
+  const recent = () => window.tasks.filter((each) => each.startTime >= since);
+  window.longest = () => Math.max(0, ...recent().map((each) => each.duration));
   const real = window.fetch;
   let writer;
   const encoder = new TextEncoder();

@@ -5,7 +5,10 @@ from starlette.responses import Response
 from .request_headers import Headers
 
 METHODS = "GET, POST, PATCH, DELETE"
-ALLOWED_HEADERS = "authorization, content-type, idempotency-key, last-event-id, mcp-method, mcp-name, mcp-protocol-version, mcp-session-id"
+ALLOWED_HEADERS = (
+    "authorization, content-type, idempotency-key, last-event-id, "
+    "mcp-method, mcp-name, mcp-protocol-version, mcp-session-id"
+)
 EXPOSED_HEADERS = "retry-after, www-authenticate, mcp-session-id"
 MAX_AGE = "600"
 """Seconds for which a browser caches a preflight response."""
