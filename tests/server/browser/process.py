@@ -14,7 +14,7 @@ from tests.server.browser.chromium import DEADLINE
 class Serving:
     """A server with its own store, until the end of the `with`. A restart keeps its address."""
 
-    def __init__(self, folder: Path, *options: str, **environment: str) -> None:
+    def __init__(self, folder: Path, *options: str, port: str = "0", **environment: str) -> None:
         folder.mkdir()
         self._folder = folder
         self._options = options
@@ -22,7 +22,7 @@ class Serving:
         self._environment = {**inherited, "PYTHONUNBUFFERED": "1", **environment}
         self._process: forked.Forked | subprocess.Popen[bytes] | None = None
         self._output: TextIO | None = None
-        self._port = "0"
+        self._port = port
         self.url = ""
 
     def __enter__(self) -> Self:

@@ -136,7 +136,9 @@ export class BoardStream {
   async #isAlive(silence: number): Promise<boolean> {
     if (globalThis.document?.hidden) return silence < HIDDEN_SILENCE;
     try {
-      await this.#api.get("/healthz", {}, AbortSignal.timeout(PROBE));
+      // a page of another origin may not read the probe of the server
+      const path = this.#api.base === "" ? "/healthz" : `/api/sessions/${encodeURIComponent(this.#sessionId)}`;
+      await this.#api.get(path, {}, AbortSignal.timeout(PROBE));
       return true;
     } catch (error) {
       return error instanceof Problem; // any response of the server is a sign of life

@@ -6,7 +6,8 @@ from .request_headers import Headers
 
 METHODS = "GET, POST, PATCH, DELETE"
 ALLOWED_HEADERS = (
-    "authorization, content-type, last-event-id, mcp-method, mcp-name, mcp-protocol-version, mcp-session-id"
+    "authorization, content-type, idempotency-key, last-event-id, "
+    "mcp-method, mcp-name, mcp-protocol-version, mcp-session-id"
 )
 EXPOSED_HEADERS = "retry-after, www-authenticate, mcp-session-id"
 MAX_AGE = "600"

@@ -7,7 +7,7 @@ import { dialogStyles } from "../token-dialog/styles.ts";
 const layoutStyles = css`
   :host {
     display: grid;
-    grid-template-columns: minmax(0, 1fr);
+    grid-template: minmax(0, 1fr) / minmax(0, 1fr);
     height: 100dvh;
   }
   callboard-sidebar {
@@ -22,6 +22,9 @@ const layoutStyles = css`
   callboard-sidebar.open {
     visibility: visible;
     box-shadow: 0 0 40px rgb(0 0 0 / 25%);
+  }
+  callboard-shortcuts {
+    position: absolute;
   }
   .shade {
     position: fixed;

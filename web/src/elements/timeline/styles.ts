@@ -8,24 +8,31 @@ export const timelineStyles = css`
     display: block;
   }
   .timeline {
-    display: flex;
-    flex-direction: column;
-    gap: 14px;
+    display: flow-root;
     margin: 0;
     padding: 0;
     list-style: none;
   }
+  .timeline > li + li {
+    margin-top: 14px;
+  }
   .timeline > li {
     max-width: 100%;
     animation: appear 0.18s ease-out;
+  }
+  .timeline.long > li {
+    content-visibility: auto;
+    contain-intrinsic-size: auto 90px;
+    animation: none;
   }
   .text {
     margin: 0;
     white-space: pre-wrap;
   }
   .timeline > .user {
-    align-self: flex-end;
+    width: fit-content;
     max-width: min(85%, 36rem);
+    margin-inline-start: auto;
   }
   .user .text {
     padding: 9px 15px;

@@ -1,4 +1,5 @@
 import { html, nothing, type TemplateResult } from "lit";
+import { guard } from "lit/directives/guard.js";
 import { repeat } from "lit/directives/repeat.js";
 import type { ToolInfo } from "../../api/wire.ts";
 import { RetryTurnEvent } from "../../events/retry-turn-event.ts";
@@ -10,6 +11,9 @@ import "../message/message.ts";
 import type { MessageElement } from "../message/message.ts";
 import { Part } from "../part/part.ts";
 
+/** Items above which those outside of the window are not laid out. */
+const MANY = 200;
+const RUN = 100;
 const NO_REPORTS: MessageElement["reports"] = [];
 
 /**
@@ -33,13 +37,22 @@ export class TimelineElement extends Part {
   declare cancelling: ReadonlySet<string>;
 
   override render(): TemplateResult {
-    return html`<ol class="timeline" id="timeline" aria-label=${texts.conversation}>
+    const isLong = this.conversation.items.length > MANY;
+    return html`<ol class="timeline ${isLong ? "long" : ""}" id="timeline" aria-label=${texts.conversation}>
       ${repeat(
-        this.conversation.items,
-        ({ key }) => key,
-        (item) => this.#item(item),
+        runsOf(this.conversation.items),
+        ([first]) => first?.key,
+        (run) => guard(this.#contentOf(run), () => repeat(run, ({ key }) => key, (item) => this.#item(item))),
       )}
     </ol>`;
+  }
+
+  /** Everything that the items of a run show. While it is the same, the run is not rendered again. */
+  #contentOf(run: readonly Item[]): unknown[] {
+    const { calls } = this.conversation;
+    const hasCalls = run.some(({ type }) => type === "call");
+    const shown = run.map((item) => (item.type === "call" ? calls.get(item.key) : item));
+    return hasCalls ? [...shown, this.tools, this.answers, this.cancelling] : shown;
   }
 
   #item(item: Item) {
@@ -92,6 +105,19 @@ export class TimelineElement extends Part {
       ></callboard-call>
     </li>`;
   }
+}
+
+/** Split items into runs of about a hundred, which stay the same when items are added before or after them. */
+function runsOf(items: readonly Item[]): Item[][] {
+  const runs: Item[][] = [];
+  let last: number | null = null;
+  for (const item of items) {
+    const number = Math.floor(Number(item.key.slice(1)) / RUN);
+    if (number === last) runs.at(-1)?.push(item);
+    else runs.push([item]);
+    last = number;
+  }
+  return runs;
 }
 
 customElements.define("callboard-timeline", TimelineElement);
