@@ -14,7 +14,7 @@ const english = {
   delete: "Delete",
   confirmDelete: (name: string) => `Delete the conversation “${name}” with all its messages and results?`,
   running: "working",
-  waits: (count: number) => (count === 1 ? "1 waits" : `${count} wait`),
+  waiting: (count: number) => `${count} waiting`,
   theme: { "": "Theme: system", light: "Theme: light", dark: "Theme: dark" },
   shortcuts: "Shortcuts",
   shortcutList: [

@@ -64,7 +64,7 @@ export class SidebarElement extends LitElement {
     return html`<li>
       <a href="?session=${encodeURIComponent(id)}" dir="auto" aria-current=${id === this.current ? "page" : nothing} @click=${(event: MouseEvent) => this.#onClick(event, id)}>
         <span class="name">${name}</span>
-        <span class="meta">${time ? ago(time) : ""}${running ? html` · ${texts.running}` : nothing}${waiting ? html` <span class="badge">${texts.waits(Number(waiting))}</span>` : nothing}</span>
+        <span class="meta">${time ? ago(time) : ""}${running ? html` · ${texts.running}` : nothing}${waiting ? html` <span class="badge">${texts.waiting(Number(waiting))}</span>` : nothing}</span>
       </a>
       ${id === this.current ? this.#tools(id, name) : nothing}
     </li>`;

@@ -11,8 +11,7 @@ import "../message/message.ts";
 import type { MessageElement } from "../message/message.ts";
 import { Part } from "../part/part.ts";
 
-/** Items above which those outside of the window are not laid out. */
-const MANY = 200;
+/** Items that are rendered again together. */
 const RUN = 100;
 const NO_REPORTS: MessageElement["reports"] = [];
 
@@ -37,8 +36,7 @@ export class TimelineElement extends Part {
   declare cancelling: ReadonlySet<string>;
 
   override render(): TemplateResult {
-    const isLong = this.conversation.items.length > MANY;
-    return html`<ol class="timeline ${isLong ? "long" : ""}" id="timeline" aria-label=${texts.conversation}>
+    return html`<ol class="timeline" id="timeline" aria-label=${texts.conversation}>
       ${repeat(
         runsOf(this.conversation.items),
         ([first]) => first?.key,
