@@ -1,16 +1,18 @@
 """Cards and messages in large numbers: the page stays responsive. Its stream is made in the page, so that only the page
-is measured.
+is measured. The processor must be free for it, so it runs with `--slow`.
 """
 
 import json
 from typing import Any
 
+import pytest
+
 from tests.server.browser.tab import Tab
+
+pytestmark = pytest.mark.slow
 
 LONG_TASK = 100
 """Milliseconds for which the page may be busy at a time."""
-LONG_CONVERSATION_TASK = 200
-"""Milliseconds for which the page may be busy at a time with 5,000 messages."""
 CARDS, RATE, SECONDS = 50, 1_000, 3
 ROUNDS = 3
 """Measurements, of which the best counts: other programs may take the processor during one."""
@@ -92,7 +94,7 @@ def test_w1_five_thousand_messages_can_be_scrolled(offline: str, tab: Tab) -> No
     tab.see(frames)
     longest = streaming = float("inf")
     for _ in range(ROUNDS):
-        if max(longest, streaming) <= LONG_CONVERSATION_TASK:
+        if longest <= LONG_TASK and streaming <= LONG_TASK:
             break
         tab.see("$('#scroller').scrollTo(0, $('#scroller').scrollHeight)")
         tab.see(frames)
@@ -112,4 +114,5 @@ def test_w1_five_thousand_messages_can_be_scrolled(offline: str, tab: Tab) -> No
             tab.see(frames)
         streaming = min(streaming, tab.see("longest()"))
     print(f"5,000 messages: longest task {longest} ms while scrolling, {streaming} ms while streaming")  # noqa: T201
-    assert max(longest, streaming) <= LONG_CONVERSATION_TASK
+    assert streaming <= LONG_TASK
+    assert longest <= LONG_TASK

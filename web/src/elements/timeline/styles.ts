@@ -20,6 +20,11 @@ export const timelineStyles = css`
     max-width: 100%;
     animation: appear 0.18s ease-out;
   }
+  .timeline.long > li {
+    content-visibility: auto;
+    contain-intrinsic-size: auto 90px;
+    animation: none;
+  }
   .text {
     margin: 0;
     white-space: pre-wrap;

@@ -11,7 +11,8 @@ import "../message/message.ts";
 import type { MessageElement } from "../message/message.ts";
 import { Part } from "../part/part.ts";
 
-/** Items that are rendered again together. */
+/** Items above which those outside of the window are not laid out. */
+const MANY = 200;
 const RUN = 100;
 const NO_REPORTS: MessageElement["reports"] = [];
 
@@ -36,7 +37,8 @@ export class TimelineElement extends Part {
   declare cancelling: ReadonlySet<string>;
 
   override render(): TemplateResult {
-    return html`<ol class="timeline" id="timeline" aria-label=${texts.conversation}>
+    const isLong = this.conversation.items.length > MANY;
+    return html`<ol class="timeline ${isLong ? "long" : ""}" id="timeline" aria-label=${texts.conversation}>
       ${repeat(
         runsOf(this.conversation.items),
         ([first]) => first?.key,
