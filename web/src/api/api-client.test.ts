@@ -40,5 +40,8 @@ test("a write has its idempotency key", async () => {
 
 test("an error response is thrown", async () => {
   serve(() => Response.json({ code: "session_not_found" }, { status: 404 }));
-  await assert.rejects(new ApiClient().get("/api/state"), (error) => error instanceof Problem && error.code === "session_not_found");
+  await assert.rejects(
+    new ApiClient().get("/api/state"),
+    (error) => error instanceof Problem && error.code === "session_not_found",
+  );
 });

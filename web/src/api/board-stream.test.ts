@@ -53,12 +53,16 @@ test("a stream resumes after its last event and repeats none", async () => {
   stream.retry();
   while (events.length < 3) await settled();
   stream.close();
-  assert.deepEqual(events.map((each) => (each as [string, { n: number }])[1].n), [1, 2, 3]);
+  assert.deepEqual(
+    events.map((each) => (each as [string, { n: number }])[1].n),
+    [1, 2, 3],
+  );
   assert.deepEqual(api.queries, [{ session_id: "s1" }, { session_id: "s1", after: 2 }]);
 });
 
 test("a snapshot replaces the cursor, and unreadable data is skipped", async () => {
-  const text = 'id: 9\nevent: snapshot\ndata: {"last_seq":9}\n\nid: 4\nevent: resync\ndata: {}\n\nid: 5\nevent: text\ndata: {broken\n\n';
+  const text =
+    'id: 9\nevent: snapshot\ndata: {"last_seq":9}\n\nid: 4\nevent: resync\ndata: {}\n\nid: 5\nevent: text\ndata: {broken\n\n';
   const { stream, events, states } = streamOf(new FakeApi(frames(text)));
   stream.open();
   while (!states.includes("waiting")) await settled();

@@ -3,7 +3,12 @@ import { test } from "node:test";
 import { explain, Problem } from "./problem.ts";
 
 test("a problem document is read", async () => {
-  const document = { code: "invalid", title: "Not valid", detail: "One field is wrong.", errors: [{ path: "a", message: "is missing" }] };
+  const document = {
+    code: "invalid",
+    title: "Not valid",
+    detail: "One field is wrong.",
+    errors: [{ path: "a", message: "is missing" }],
+  };
   const problem = await Problem.of(Response.json(document, { status: 422 }));
   assert.deepEqual([problem.status, problem.code, problem.message], [422, "invalid", "One field is wrong."]);
   assert.equal(explain(problem), "a: is missing");

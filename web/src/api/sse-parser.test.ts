@@ -21,5 +21,7 @@ test("a stream may be split anywhere", () => {
 });
 
 test("data of several lines is joined", () => {
-  assert.deepEqual(new SseParser().push("data: a\ndata:b\ndata\n\n"), [{ id: undefined, event: "message", data: "a\nb\n" }]);
+  assert.deepEqual(new SseParser().push("data: a\ndata:b\ndata\n\n"), [
+    { id: undefined, event: "message", data: "a\nb\n" },
+  ]);
 });

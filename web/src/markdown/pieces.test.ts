@@ -4,11 +4,19 @@ import { highlight } from "./highlight.ts";
 import { piecesOf } from "./pieces.ts";
 
 test("highlighted code has the same text", () => {
-  const code = 'if (a < b && "<script>" !== `x`) { /* & */ return \'q\'; }\n';
+  const code = "if (a < b && \"<script>\" !== `x`) { /* & */ return 'q'; }\n";
   for (const language of ["javascript", "python", "xml", "unknown"]) {
-    assert.equal(highlight(code, language).map(({ text }) => text).join(""), code, language);
+    assert.equal(
+      highlight(code, language)
+        .map(({ text }) => text)
+        .join(""),
+      code,
+      language,
+    );
   }
-  assert.ok(highlight(code, "javascript").some(({ className, text }) => className === "hljs-keyword" && text === "return"));
+  assert.ok(
+    highlight(code, "javascript").some(({ className, text }) => className === "hljs-keyword" && text === "return"),
+  );
 });
 
 test("pieces have the innermost class", () => {

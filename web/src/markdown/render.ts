@@ -48,7 +48,9 @@ function heading(token: Tokens.Heading): TemplateResult {
 }
 
 function list({ ordered, start, items }: Tokens.List): TemplateResult {
-  const entries = items.map((item) => html`<li dir="auto">${item.task ? check(item.checked === true) : nothing}${item.tokens.map(block)}</li>`);
+  const entries = items.map(
+    (item) => html`<li dir="auto">${item.task ? check(item.checked === true) : nothing}${item.tokens.map(block)}</li>`,
+  );
   return ordered ? html`<ol start=${Number(start) || 1}>${entries}</ol>` : html`<ul>${entries}</ul>`;
 }
 

@@ -1,11 +1,24 @@
 /** A conversation that is being changed: the copy from which `reducer.ts` makes the next state. */
-import { type BoardEvent, type ExecutionInfo, type Failure, type Fields, isFields, type RequestInfo, type Schema, type TranscriptMessage } from "../api/wire.ts";
+import {
+  type BoardEvent,
+  type ExecutionInfo,
+  type Failure,
+  type Fields,
+  isFields,
+  type RequestInfo,
+  type Schema,
+  type TranscriptMessage,
+} from "../api/wire.ts";
 import { texts } from "../texts.ts";
 import { type Call, type CallStatus, type Conversation, type Item, newCall } from "./conversation.ts";
 import { endStatus, parseResult } from "./results.ts";
 
 /** Statuses of an acknowledgement, and the status of the call. */
-const ACKNOWLEDGED: Readonly<Record<string, CallStatus>> = { started: "executing", queued: "pending", waiting: "waiting" };
+const ACKNOWLEDGED: Readonly<Record<string, CallStatus>> = {
+  started: "executing",
+  queued: "pending",
+  waiting: "waiting",
+};
 
 export class Draft {
   items: Item[];
@@ -202,7 +215,10 @@ export class Draft {
       this.change(call.key, { executionId: acknowledged.executionId, status });
     } else if (failed) {
       const error = (isFields(value) ? value : { category: "", message: String(value) }) as Failure;
-      this.change(call.key, { status: endStatus(error.category === "cancelled" ? "cancelled" : "failed", error), error });
+      this.change(call.key, {
+        status: endStatus(error.category === "cancelled" ? "cancelled" : "failed", error),
+        error,
+      });
     } else this.change(call.key, { status: "succeeded", value });
   }
 

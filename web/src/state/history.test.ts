@@ -1,10 +1,24 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { BoardEvent } from "../api/wire.ts";
-import { addEvent, decisionOf, differences, EMPTY_HISTORY, type History, join, MAX_PARTIALS, secondsOf, timeSplit } from "./history.ts";
+import {
+  addEvent,
+  decisionOf,
+  differences,
+  EMPTY_HISTORY,
+  type History,
+  join,
+  MAX_PARTIALS,
+  secondsOf,
+  timeSplit,
+} from "./history.ts";
 
 const at = (second: number) => new Date(Date.UTC(2026, 0, 1) + second * 1000).toISOString();
-const event = (kind: string, second: number, data: Record<string, unknown> = {}): BoardEvent => ({ kind, at: at(second), data });
+const event = (kind: string, second: number, data: Record<string, unknown> = {}): BoardEvent => ({
+  kind,
+  at: at(second),
+  data,
+});
 const historyOf = (events: BoardEvent[]) => events.reduce<History>(addEvent, EMPTY_HISTORY);
 
 const EVENTS = [
@@ -24,13 +38,20 @@ const EVENTS = [
 test("ranges of events can be joined anywhere", () => {
   const whole = historyOf(EVENTS);
   for (let place = 0; place <= EVENTS.length; place++) {
-    assert.deepEqual(join(historyOf(EVENTS.slice(0, place)), historyOf(EVENTS.slice(place))), whole, `joined at ${place}`);
+    assert.deepEqual(
+      join(historyOf(EVENTS.slice(0, place)), historyOf(EVENTS.slice(place))),
+      whole,
+      `joined at ${place}`,
+    );
   }
 });
 
 test("a new attempt starts without partial results and progress", () => {
   const { attempts, errors, partials, partialCount } = historyOf(EVENTS);
-  assert.deepEqual(attempts.map(({ number }) => number), [1, 2]);
+  assert.deepEqual(
+    attempts.map(({ number }) => number),
+    [1, 2],
+  );
   assert.deepEqual(errors, [{ category: "transient", message: "Busy." }]);
   assert.deepEqual([partials, partialCount], [[1], 1]);
   assert.equal(historyOf(EVENTS.slice(0, 8)).progress, null);
@@ -50,13 +71,27 @@ test("the time is split into queue, person and work", () => {
 
 test("a decision has its changes and its time", () => {
   const decision = decisionOf(historyOf(EVENTS));
-  assert.deepEqual(decision && [decision.kind, decision.waited, decision.isEdited, decision.changes], ["approved", 3, true, [["amount", 25, 12]]]);
-  const answer = (value: unknown) => decisionOf(historyOf([event("human_answer", 1, { request_id: "r", answer: value })]))?.kind;
-  assert.deepEqual([{ approved: false }, { status: "failed" }, { colour: "red" }, "text"].map(answer), ["rejected", "failed", "answered", "answered"]);
+  assert.deepEqual(decision && [decision.kind, decision.waited, decision.isEdited, decision.changes], [
+    "approved",
+    3,
+    true,
+    [["amount", 25, 12]],
+  ]);
+  const answer = (value: unknown) =>
+    decisionOf(historyOf([event("human_answer", 1, { request_id: "r", answer: value })]))?.kind;
+  assert.deepEqual([{ approved: false }, { status: "failed" }, { colour: "red" }, "text"].map(answer), [
+    "rejected",
+    "failed",
+    "answered",
+    "answered",
+  ]);
   assert.equal(decisionOf(EMPTY_HISTORY), null);
 });
 
 test("differences name the fields that changed", () => {
-  assert.deepEqual(differences({ a: 1, b: [1] }, { b: [1], c: 2 }), [["a", 1, undefined], ["c", undefined, 2]]);
+  assert.deepEqual(differences({ a: 1, b: [1] }, { b: [1], c: 2 }), [
+    ["a", 1, undefined],
+    ["c", undefined, 2],
+  ]);
   assert.deepEqual(differences(null, "text"), []);
 });

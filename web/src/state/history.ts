@@ -86,7 +86,11 @@ export function addEvent(history: History, { kind, at, data }: BoardEvent): Hist
     }
     case "human_answer":
     case "wallet_tx_response": {
-      const answer = { requestId: String(data["request_id"]), at, value: kind === "human_answer" ? data["answer"] : data };
+      const answer = {
+        requestId: String(data["request_id"]),
+        at,
+        value: kind === "human_answer" ? data["answer"] : data,
+      };
       return { ...history, answered: [...history.answered, answer] };
     }
     case "tool_result":

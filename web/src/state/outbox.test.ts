@@ -43,11 +43,20 @@ test("messages are sent one at a time, in order, and removed when the board has 
   outbox.add("two");
   assert.equal(sent.length, 0, "not before the session exists");
   outbox.start();
-  assert.deepEqual(sent.map(({ text }) => text), ["one"]);
+  assert.deepEqual(
+    sent.map(({ text }) => text),
+    ["one"],
+  );
   sent[0]?.accept(5);
   await settled();
-  assert.deepEqual(sent.map(({ text }) => text), ["one", "two"]);
-  assert.deepEqual(states(outbox), [["one", "sent"], ["two", "sending"]]);
+  assert.deepEqual(
+    sent.map(({ text }) => text),
+    ["one", "two"],
+  );
+  assert.deepEqual(states(outbox), [
+    ["one", "sent"],
+    ["two", "sending"],
+  ]);
   outbox.seen(5);
   outbox.arrived(sent[1]?.id ?? "");
   assert.deepEqual(states(outbox), []);

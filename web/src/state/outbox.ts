@@ -59,7 +59,8 @@ export class Outbox {
 
   /** Start to send, once the session exists. */
   start(): void {
-    for (const item of this.items) if (Date.now() - item.at > EXPIRES) this.#set(item.id, { state: "failed", problem: texts.tooOld });
+    for (const item of this.items)
+      if (Date.now() - item.at > EXPIRES) this.#set(item.id, { state: "failed", problem: texts.tooOld });
     this.#isStarted = true;
     this.hurry();
   }

@@ -42,13 +42,22 @@ const MESSAGES: TranscriptMessage[] = [
   { role: "user", text: "build it" },
   { role: "assistant", text: "", calls: [{ call_id: "c1", tool: "build", arguments: { what: "a" } }] },
   { role: "tool", call_id: "c1", content: { status: "started", execution_id: "x1", tool: "build" }, failed: false },
-  { role: "assistant", text: "It runs.", calls: [{ call_id: "late_x1", tool: "task_result", arguments: { execution_id: "x1" } }] },
+  {
+    role: "assistant",
+    text: "It runs.",
+    calls: [{ call_id: "late_x1", tool: "task_result", arguments: { execution_id: "x1" } }],
+  },
   { role: "tool", call_id: "late_x1", content: '{"done": true}', failed: false },
   { role: "assistant", text: "It is done.", calls: [] },
 ];
 
 test("a snapshot and events produce the same timeline, in any batches", () => {
-  const expected = [["user", "build it"], ["build", "succeeded", { done: true }], ["model", "It runs."], ["model", "It is done."]];
+  const expected = [
+    ["user", "build it"],
+    ["build", "succeeded", { done: true }],
+    ["model", "It runs."],
+    ["model", "It is done."],
+  ];
   const snapshot = begin({ messages: MESSAGES });
   assert.deepEqual(shown(snapshot), expected);
   for (const size of [1, 2, 5, EVENTS.length]) {
@@ -63,7 +72,11 @@ test("a snapshot and events produce the same timeline, in any batches", () => {
 });
 
 test("a state is never changed, and unchanged calls are the same objects", () => {
-  const before = apply(begin({}), event("tool_started", TOOL), event("tool_started", { ...TOOL, execution_id: "x2", call_id: "c2" }));
+  const before = apply(
+    begin({}),
+    event("tool_started", TOOL),
+    event("tool_started", { ...TOOL, execution_id: "x2", call_id: "c2" }),
+  );
   const [one, two] = [...before.calls.values()];
   const after = apply(before, event("tool_progress", { ...TOOL, stage: "on", fraction: 0.5 }));
   assert.deepEqual([...before.calls.values()], [one, two]);
@@ -75,24 +88,45 @@ test("a state is never changed, and unchanged calls are the same objects", () =>
 
 test("text is live while it is streamed", () => {
   const live = apply(begin({}), event("text", { turn_id: "t", delta: "One" }));
-  assert.deepEqual(live.items.map((item) => item.type === "message" && item.isLive), [true]);
+  assert.deepEqual(
+    live.items.map((item) => item.type === "message" && item.isLive),
+    [true],
+  );
   const stopped = apply(live, event("turn_interrupted", { turn_id: "t" }));
-  assert.deepEqual(shown(stopped), [["model", "One"], ["plain", "Stopped."]]);
+  assert.deepEqual(shown(stopped), [
+    ["model", "One"],
+    ["plain", "Stopped."],
+  ]);
   assert.equal(stopped.items[0]?.type === "message" && stopped.items[0].isLive, false);
 });
 
 test("a failed turn leaves a notice that can be retried", () => {
   const state = apply(begin({}), event("turn_failed", { error: { message: "The model is away." } }));
-  assert.deepEqual(state.items.map((item) => item.type === "notice" && [item.text, item.canRetry]), [["The model is away.", true]]);
+  assert.deepEqual(
+    state.items.map((item) => item.type === "notice" && [item.text, item.canRetry]),
+    [["The model is away.", true]],
+  );
 });
 
 test("a request opens, and closes with its answer or with the end of its call", () => {
-  const asked = event("human_request", { ...TOOL, request_id: "r1", purpose: "approval", payload: { amount: 5 }, arguments_hash: "h" });
+  const asked = event("human_request", {
+    ...TOOL,
+    request_id: "r1",
+    purpose: "approval",
+    payload: { amount: 5 },
+    arguments_hash: "h",
+  });
   const open = apply(begin({}), event("tool_started", TOOL), asked);
-  assert.deepEqual(waitingCalls(open).map(({ status, request }) => [status, request?.payload]), [["waiting", { amount: 5 }]]);
+  assert.deepEqual(
+    waitingCalls(open).map(({ status, request }) => [status, request?.payload]),
+    [["waiting", { amount: 5 }]],
+  );
   const answered = apply(open, event("human_answer", { request_id: "r1", answer: { approved: true } }));
   assert.equal(answered.requests.size, 0);
-  assert.deepEqual([...answered.calls.values()].map(({ status, request }) => [status, request]), [["pending", null]]);
+  assert.deepEqual(
+    [...answered.calls.values()].map(({ status, request }) => [status, request]),
+    [["pending", null]],
+  );
   assert.equal(apply(open, event("tool_result", { ...TOOL, status: "cancelled" })).requests.size, 0);
   assert.equal(closeRequest(open, "r1").requests.size, 0);
   assert.equal(reduce(begin({}), [asked]).announcement, "build is waiting for your answer.");
@@ -100,8 +134,15 @@ test("a request opens, and closes with its answer or with the end of its call", 
 
 test("a rejection is a decision and not a failure", () => {
   const error = { category: "execution", message: "No.", details: { decision: "rejected" } };
-  const state = apply(begin({}), event("tool_started", TOOL), event("tool_result", { ...TOOL, status: "failed", error }));
-  assert.deepEqual([...state.calls.values()].map(({ status }) => status), ["rejected"]);
+  const state = apply(
+    begin({}),
+    event("tool_started", TOOL),
+    event("tool_result", { ...TOOL, status: "failed", error }),
+  );
+  assert.deepEqual(
+    [...state.calls.values()].map(({ status }) => status),
+    ["rejected"],
+  );
 });
 
 test("calls that ended before the snapshot are settled", () => {
@@ -109,14 +150,20 @@ test("calls that ended before the snapshot are settled", () => {
   const state = begin(snapshot);
   assert.equal(state.uncertain.size, 1);
   const settled = settle(state, [{ ...TOOL, status: "succeeded", value: 1 }]);
-  assert.deepEqual(shown(settled), [["user", "build it"], ["build", "succeeded", 1]]);
+  assert.deepEqual(shown(settled), [
+    ["user", "build it"],
+    ["build", "succeeded", 1],
+  ]);
   assert.equal(settled.uncertain.size, 0);
 });
 
 test("earlier messages are put before the others", () => {
   const later = begin({ messages: MESSAGES.slice(5) });
   const all = prepend(later, MESSAGES.slice(0, 4));
-  assert.deepEqual(shown(all).map((each) => (each as unknown[])[0]), ["user", "build", "model", "model"]);
+  assert.deepEqual(
+    shown(all).map((each) => (each as unknown[])[0]),
+    ["user", "build", "model", "model"],
+  );
   assert.equal(new Set(all.items.map(({ key }) => key)).size, 4);
   assert.equal(all.uncertain.size, 1);
 });

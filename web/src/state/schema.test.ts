@@ -39,18 +39,33 @@ test("each property is a field of its kind", () => {
 });
 
 test("a value becomes the text of an input, and back", () => {
-  const values: [string, unknown][] = [["colour", "green"], ["amount", 5], ["note", "x"], ["ring", true], ["price", "12.50"], ["utc_offset", { a: 1 }]];
+  const values: [string, unknown][] = [
+    ["colour", "green"],
+    ["amount", 5],
+    ["note", "x"],
+    ["ring", true],
+    ["price", "12.50"],
+    ["utc_offset", { a: 1 }],
+  ];
   for (const [name, value] of values) assert.deepEqual(inputValue(field(name), inputText(field(name), value)), value);
 });
 
 test("an empty input is left out", () => {
-  for (const name of ["colour", "amount", "note", "price", "utc_offset"]) assert.equal(inputValue(field(name), ""), undefined);
+  for (const name of ["colour", "amount", "note", "price", "utc_offset"])
+    assert.equal(inputValue(field(name), ""), undefined);
   assert.equal(inputValue(field("ring"), ""), false);
   assert.equal(inputText(field("colour"), "blue"), "");
   assert.equal(inputText(field("note"), null), "");
 });
 
 test("references that lead nowhere or in a circle are harmless", () => {
-  const circle: Schema = { type: "object", properties: { a: { $ref: "#/$defs/A" }, b: { $ref: "#/nowhere" } }, $defs: { A: { $ref: "#/$defs/A" } } };
-  assert.deepEqual(fieldsOf(circle)?.map(({ kind }) => kind), ["json", "json"]);
+  const circle: Schema = {
+    type: "object",
+    properties: { a: { $ref: "#/$defs/A" }, b: { $ref: "#/nowhere" } },
+    $defs: { A: { $ref: "#/$defs/A" } },
+  };
+  assert.deepEqual(
+    fieldsOf(circle)?.map(({ kind }) => kind),
+    ["json", "json"],
+  );
 });

@@ -78,8 +78,15 @@ test("a conversation is created with its first message, and not before", async (
   assert.deepEqual(api.requests, ["GET /api/tools"]);
   controller.send("hello");
   await until(() => api.requests.includes("POST /api/chat"));
-  assert.deepEqual(api.requests.slice(1, 3), ["POST /api/sessions", "STREAM"], "the board is read before the message is sent");
-  assert.deepEqual(seen.sessions.map(([, exists]) => exists), [false, true]);
+  assert.deepEqual(
+    api.requests.slice(1, 3),
+    ["POST /api/sessions", "STREAM"],
+    "the board is read before the message is sent",
+  );
+  assert.deepEqual(
+    seen.sessions.map(([, exists]) => exists),
+    [false, true],
+  );
   assert.equal(seen.sessions[0]?.[0], seen.sessions[1]?.[0]);
 });
 
@@ -91,7 +98,10 @@ test("events are applied in batches after a snapshot", async () => {
   api.send("text", { kind: "text", at: "", data: { turn_id: "t", delta: "He" } });
   api.send("text", { kind: "text", at: "", data: { turn_id: "t", delta: "llo" } });
   await until(() => controller.conversation.items.length === 2);
-  assert.deepEqual(controller.conversation.items.map((item) => item.type === "message" && item.text), ["hi", "Hello"]);
+  assert.deepEqual(
+    controller.conversation.items.map((item) => item.type === "message" && item.text),
+    ["hi", "Hello"],
+  );
 });
 
 test("an answer names the arguments that were seen, and a repeated one has the same key", async () => {

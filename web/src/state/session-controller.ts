@@ -117,20 +117,28 @@ export class SessionController implements ReactiveController {
   }
 
   async stop(): Promise<void> {
-    await this.#try(() => this.api.post("/api/interrupt", { session_id: this.sessionId }, { key: newId(), timeout: TIMEOUT }));
+    await this.#try(() =>
+      this.api.post("/api/interrupt", { session_id: this.sessionId }, { key: newId(), timeout: TIMEOUT }),
+    );
   }
 
   async cancel(executionId: string): Promise<void> {
     this.cancelling = new Set([...this.cancelling, executionId]);
     this.#host.requestUpdate();
-    await this.#try(() => this.api.post(`/api/executions/${encodeURIComponent(executionId)}/cancel`, { session_id: this.sessionId }));
+    await this.#try(() =>
+      this.api.post(`/api/executions/${encodeURIComponent(executionId)}/cancel`, { session_id: this.sessionId }),
+    );
     this.cancelling = new Set([...this.cancelling].filter((each) => each !== executionId));
     this.#host.requestUpdate();
   }
 
   /** Answer a request as the person has seen it. A repeated answer has the same key, because the first may have arrived. */
   async answer({ id, argumentsHash }: OpenRequest, answer: unknown): Promise<void> {
-    const body = { session_id: this.sessionId, answer, ...(argumentsHash === null ? {} : { arguments_hash: argumentsHash }) };
+    const body = {
+      session_id: this.sessionId,
+      answer,
+      ...(argumentsHash === null ? {} : { arguments_hash: argumentsHash }),
+    };
     const encoded = JSON.stringify(body);
     if (this.#keys.get(id)?.body !== encoded) this.#keys.set(id, { body: encoded, key: newId() });
     const key = this.#keys.get(id)?.key ?? newId();

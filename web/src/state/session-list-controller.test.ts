@@ -37,7 +37,10 @@ test("a server without titles is asked for nothing that it does not know", async
   ]);
   await list.refresh();
   assert.deepEqual(queries, [{ limit: 1 }, { limit: 1000 }]);
-  assert.deepEqual(list.sessions.map(({ session_id: id }) => id), ["b", "a"]);
+  assert.deepEqual(
+    list.sessions.map(({ session_id: id }) => id),
+    ["b", "a"],
+  );
 });
 
 test("a conversation is renamed and deleted under its encoded id", async () => {

@@ -84,4 +84,5 @@ export class SessionListController implements ReactiveController {
   }
 }
 
-const newestFirst = (one: SessionInfo, other: SessionInfo) => (other.created_at ?? "").localeCompare(one.created_at ?? "");
+const newestFirst = (one: SessionInfo, other: SessionInfo) =>
+  (other.created_at ?? "").localeCompare(one.created_at ?? "");

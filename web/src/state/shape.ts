@@ -41,7 +41,13 @@ function listOf(list: readonly unknown[]): Shape {
 function tableOf(list: readonly unknown[]): Shape | null {
   if (list.length < 2 || !list.every(isFields)) return null;
   const columns = Object.keys(list[0] ?? {});
-  const isRegular = list.every((row) => columns.length === Object.keys(row).length && columns.every((name) => name in row));
-  const isFlat = list.slice(0, 10).every((row) => Object.values(row).every((each) => typeof each !== "object" || each === null));
-  return isRegular && isFlat && columns.length > 0 && columns.length <= MAX_COLUMNS ? { kind: "table", columns, rows: list } : null;
+  const isRegular = list.every(
+    (row) => columns.length === Object.keys(row).length && columns.every((name) => name in row),
+  );
+  const isFlat = list
+    .slice(0, 10)
+    .every((row) => Object.values(row).every((each) => typeof each !== "object" || each === null));
+  return isRegular && isFlat && columns.length > 0 && columns.length <= MAX_COLUMNS
+    ? { kind: "table", columns, rows: list }
+    : null;
 }

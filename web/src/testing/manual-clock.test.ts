@@ -12,5 +12,8 @@ test("timers fire in order, each at its own time, unless they are cancelled", as
   await clock.advance(25);
   assert.deepEqual([fired, clock.time(), clock.pending], [[["early", 10]], 1_025, 1]);
   await clock.advance(5);
-  assert.deepEqual(fired, [["early", 10], ["late", 30]]);
+  assert.deepEqual(fired, [
+    ["early", 10],
+    ["late", 30],
+  ]);
 });

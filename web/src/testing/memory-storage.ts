@@ -1,5 +1,8 @@
 /** Replace the browser's storage for a test. Returns what is stored. */
-export function useMemoryStorage({ isForbidden = false } = {}): { local: Map<string, string>; session: Map<string, string> } {
+export function useMemoryStorage({ isForbidden = false } = {}): {
+  local: Map<string, string>;
+  session: Map<string, string>;
+} {
   const local = new Map<string, string>();
   const session = new Map<string, string>();
   replace("localStorage", local, isForbidden);

@@ -34,7 +34,8 @@ export class ScriptedAgent {
     const { threadId, runId } = input;
     const body = new ReadableStream<Uint8Array>({
       async start(controller) {
-        const send = (event: WireEvent) => controller.enqueue(new TextEncoder().encode(`data: ${JSON.stringify(event)}\n\n`));
+        const send = (event: WireEvent) =>
+          controller.enqueue(new TextEncoder().encode(`data: ${JSON.stringify(event)}\n\n`));
         signal.addEventListener("abort", () => controller.error(signal.reason));
         send({ type: "RUN_STARTED", threadId, runId, protocolVersion: "1.0" });
         let last: WireEvent = {};

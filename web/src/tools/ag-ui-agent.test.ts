@@ -23,7 +23,9 @@ function element(...scripts: Script[]): [AgUiAgent, ScriptedAgent] {
   agent.fetch = remote.fetch;
   agent.registry = new ToolRegistry();
   for (const name of EVENTS) {
-    agent.addEventListener(`ag-ui-${name}`, (event) => seen.push([name, (event as CustomEvent).detail as Record<string, unknown>]));
+    agent.addEventListener(`ag-ui-${name}`, (event) =>
+      seen.push([name, (event as CustomEvent).detail as Record<string, unknown>]),
+    );
   }
   return [agent, remote];
 }
@@ -52,14 +54,19 @@ describe("a run", () => {
     const [input] = remote.runs;
     assert.deepEqual([remote.sent(0), input?.tools.map(({ name }) => name)], [[["user", "Hi"]], ["hello"]]);
     assert.deepEqual([input?.context, input?.forwardedProps], [[{ description: "page", value: "home" }], { a: 1 }]);
-    assert.deepEqual(agent.messages.map(({ role }) => role), ["user", "assistant"]);
+    assert.deepEqual(
+      agent.messages.map(({ role }) => role),
+      ["user", "assistant"],
+    );
     assert.deepEqual(names(), ["run-started", "run-finished"]);
   });
 
   test("events bubble and are composed, and messages are told as they change", async () => {
     const [agent] = element(() => says("Hello."));
     const told: [boolean, boolean, number][] = [];
-    agent.addEventListener("ag-ui-messages-changed", ({ bubbles, composed, detail }) => told.push([bubbles, composed, detail.messages.length]));
+    agent.addEventListener("ag-ui-messages-changed", ({ bubbles, composed, detail }) =>
+      told.push([bubbles, composed, detail.messages.length]),
+    );
     await agent.run("Hi");
     assert.deepEqual(told[0], [true, true, 1]);
     assert.deepEqual(told.at(-1), [true, true, 2]);
@@ -101,33 +108,55 @@ describe("a run", () => {
 
 describe("tools of the page", () => {
   test("are carried out, and their results are sent with another run", async () => {
-    const [agent, remote] = element(() => calls("c1", "hello", { name: "Ada" }), () => says("Greeted."));
+    const [agent, remote] = element(
+      () => calls("c1", "hello", { name: "Ada" }),
+      () => says("Greeted."),
+    );
     agent.registerTool(helloTool);
     assert.deepEqual(await agent.run("Greet Ada"), { outcome: "success" });
-    assert.deepEqual(remote.sent(1), [["user", "Greet Ada"], ["calls", "c1"], ["tool", "Hello, Ada!"]]);
+    assert.deepEqual(remote.sent(1), [
+      ["user", "Greet Ada"],
+      ["calls", "c1"],
+      ["tool", "Hello, Ada!"],
+    ]);
     assert.deepEqual(names(), [
       "run-started", "tool-call-start", "tool-call-args", "tool-call-args", "run-finished",
       "tool-status-changed", "tool-status-changed", "tool-status-changed", "tool-status-changed", "tool-call-end",
       "run-started", "run-finished",
     ]); // prettier-ignore
-    assert.deepEqual(detailsOf("tool-status-changed").map(({ status }) => status), ["pending", "validating", "executing", "succeeded"]);
+    assert.deepEqual(
+      detailsOf("tool-status-changed").map(({ status }) => status),
+      ["pending", "validating", "executing", "succeeded"],
+    );
     const [end] = detailsOf("tool-call-end");
     assert.deepEqual([end?.["toolCallId"], end?.["toolCallName"], end?.["result"]], ["c1", "hello", "Hello, Ada!"]);
     assert.deepEqual(end?.["execution"], agent.manager.getExecutionsForToolCall("c1")[0]);
-    assert.deepEqual(detailsOf("tool-call-args").map(({ argsText }) => argsText), ['{"n', '{"name":"Ada"}']);
+    assert.deepEqual(
+      detailsOf("tool-call-args").map(({ argsText }) => argsText),
+      ['{"n', '{"name":"Ada"}'],
+    );
   });
 
   test("run side by side, and their results are in the order of the calls", async () => {
-    const [agent, remote] = element(() => [...calls("c1", "slow", {}), ...calls("c2", "fast", {})], () => says("Done."));
+    const [agent, remote] = element(
+      () => [...calls("c1", "slow", {}), ...calls("c2", "fast", {})],
+      () => says("Done."),
+    );
     let finish: (result: string) => void = () => {};
     agent.registerTool(tool("slow", () => new Promise((resolve) => (finish = resolve))));
     agent.registerTool(tool("fast", () => (finish("slow"), "fast")));
     await agent.run("Go");
-    assert.deepEqual(remote.sent(1).slice(-2), [["tool", "slow"], ["tool", "fast"]]);
+    assert.deepEqual(remote.sent(1).slice(-2), [
+      ["tool", "slow"],
+      ["tool", "fast"],
+    ]);
   });
 
   test("that fail tell the model why, in a form that it can act on", async () => {
-    const [agent, remote] = element(() => [...calls("c1", "hello", { name: 5 }), ...calls("c2", "hello", '{"name":')], () => says("Sorry."));
+    const [agent, remote] = element(
+      () => [...calls("c1", "hello", { name: 5 }), ...calls("c2", "hello", '{"name":')],
+      () => says("Sorry."),
+    );
     agent.registerTool(helloTool);
     await agent.run("Go");
     for (const message of remote.runs[1]?.messages.slice(-2) ?? []) {
@@ -135,7 +164,10 @@ describe("tools of the page", () => {
       assert.equal((JSON.parse(String(message.content)) as { category: string }).category, "validation");
     }
     const errors = detailsOf("tool-call-error");
-    assert.deepEqual(errors.map(({ error }) => (error as { category: string }).category), ["validation", "validation"]);
+    assert.deepEqual(
+      errors.map(({ error }) => (error as { category: string }).category),
+      ["validation", "validation"],
+    );
     assert.ok(errors.every(({ execution }) => (execution as { status: string }).status === "failed"));
   });
 
@@ -166,7 +198,9 @@ describe("tools of the page", () => {
 
   test("a model that calls tools for ever is stopped", async () => {
     let count = 0;
-    const [agent, remote] = element(...Array.from({ length: 200 }, () => () => calls(`c${count++}`, "hello", { name: "Ada" })));
+    const [agent, remote] = element(
+      ...Array.from({ length: 200 }, () => () => calls(`c${count++}`, "hello", { name: "Ada" })),
+    );
     agent.registerTool(helloTool);
     const result = await agent.run("Go");
     assert.deepEqual([result.outcome, remote.runs.length], ["error", 100]);
@@ -181,7 +215,11 @@ describe("calls that wait", () => {
       type: "MESSAGES_SNAPSHOT",
       messages: [
         { id: "u", role: "user", content: "Pay" },
-        { id: "a", role: "assistant", toolCalls: [{ id: "c1", type: "function", function: { name: "pay", arguments: "{}" } }] },
+        {
+          id: "a",
+          role: "assistant",
+          toolCalls: [{ id: "c1", type: "function", function: { name: "pay", arguments: "{}" } }],
+        },
       ],
     },
     { type: "RUN_FINISHED", outcome: { type: "success", pendingToolCallIds: ["c1"] } },
@@ -200,7 +238,10 @@ describe("calls that wait", () => {
     const result = await agent.run();
     const expected = [{ toolCallId: "c1", toolCallName: "pay", args: {}, reason: "interrupted" }];
     assert.deepEqual(result, { outcome: "pending", pendingToolCalls: expected });
-    assert.deepEqual([agent.pendingToolCalls, detailsOf("tool-call-pending"), remote.runs.length], [expected, [{ call: expected[0] }], 1]);
+    assert.deepEqual(
+      [agent.pendingToolCalls, detailsOf("tool-call-pending"), remote.runs.length],
+      [expected, [{ call: expected[0] }], 1],
+    );
     assert.deepEqual(await agent.answerToolCall("c1"), { outcome: "success" });
     assert.deepEqual([remote.sent(1).at(-1), agent.pendingToolCalls], [["tool", "paid"], []]);
   });
@@ -215,15 +256,27 @@ describe("calls that wait", () => {
   });
 
   test("a tool that the page does not have is left alone, and the run goes on when all have results", async () => {
-    const [agent, remote] = element(() => [...calls("c1", "hello", { name: "Ada" }), ...calls("c2", "other", {}), ...calls("c3", "other", {})], () => says("Done."));
+    const [agent, remote] = element(
+      () => [...calls("c1", "hello", { name: "Ada" }), ...calls("c2", "other", {}), ...calls("c3", "other", {})],
+      () => says("Done."),
+    );
     agent.registerTool(helloTool);
     const result = await agent.run("Go");
-    assert.deepEqual(result.outcome === "pending" && result.pendingToolCalls.map(({ reason }) => reason), ["unknown_tool", "unknown_tool"]);
+    assert.deepEqual(result.outcome === "pending" && result.pendingToolCalls.map(({ reason }) => reason), [
+      "unknown_tool",
+      "unknown_tool",
+    ]);
     await assert.rejects(agent.answerToolCall("c2"), /no tool other/);
     const partly = await agent.answerToolCall("c2", { success: true, result: "two" });
     assert.deepEqual([partly.outcome, remote.runs.length], ["pending", 1]);
     assert.equal((await agent.answerToolCall("c3", { success: true, result: "three" })).outcome, "success");
-    assert.deepEqual(remote.sent(1).slice(-3).map((each) => (each as string[])[1]), ["Hello, Ada!", "two", "three"]);
+    assert.deepEqual(
+      remote
+        .sent(1)
+        .slice(-3)
+        .map((each) => (each as string[])[1]),
+      ["Hello, Ada!", "two", "three"],
+    );
   });
 
   test("a call whose run was lost before its end is carried out by the next run, once", async () => {
@@ -240,8 +293,14 @@ describe("calls that wait", () => {
 
 describe("interrupts", () => {
   const interrupts = [{ id: "i1", reason: "tool_call", toolCallId: "c1" }];
-  const asks: Script = () => [...calls("c1", "pay", {}), { type: "RUN_FINISHED", outcome: { type: "interrupt", interrupts } }];
-  const goesOn: Script = () => [{ type: "TOOL_CALL_RESULT", messageId: "r1", toolCallId: "c1", content: "paid" }, ...says("Paid.")];
+  const asks: Script = () => [
+    ...calls("c1", "pay", {}),
+    { type: "RUN_FINISHED", outcome: { type: "interrupt", interrupts } },
+  ];
+  const goesOn: Script = () => [
+    { type: "TOOL_CALL_RESULT", messageId: "r1", toolCallId: "c1", content: "paid" },
+    ...says("Paid."),
+  ];
 
   test("are told, and resumed with answers", async () => {
     const [agent, remote] = element(asks, goesOn);
@@ -268,7 +327,10 @@ describe("abort", () => {
   });
 
   test("cancels the calls, and the model is told with the next run", async () => {
-    const [agent, remote] = element(() => calls("c1", "slow", {}), () => says("Stopped."));
+    const [agent, remote] = element(
+      () => calls("c1", "slow", {}),
+      () => says("Stopped."),
+    );
     let signal: AbortSignal | undefined;
     agent.registerTool(tool("slow", (_, context) => ((signal = context.signal), agent.abort(), never())));
     assert.deepEqual(await agent.run("Go"), { outcome: "aborted" });
@@ -295,7 +357,10 @@ describe("abort", () => {
     agent.addEventListener("ag-ui-tool-call-args", ({ detail }) => detail.toolCallId === "c2" && agent.abort());
     await agent.run("Go");
     await agent.run("What now?");
-    assert.deepEqual(remote.sent(1).map((each) => (each as string[])[0]), ["user", "calls", "tool", "user"]);
+    assert.deepEqual(
+      remote.sent(1).map((each) => (each as string[])[0]),
+      ["user", "calls", "tool", "user"],
+    );
     assert.deepEqual(remote.sent(1)[1], ["calls", "c1"]);
   });
 });

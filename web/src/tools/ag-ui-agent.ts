@@ -18,7 +18,8 @@ export type AgentRunOptions = Pick<RunAgentParameters, "context" | "forwardedPro
 export type InterruptResponses = Parameters<typeof buildResumeArray>[1];
 
 /** Outside a browser, as in tests and on a server that renders pages, the class can be imported and used as a target. */
-const ElementBase: typeof HTMLElement = globalThis.HTMLElement ?? (class extends EventTarget {} as unknown as typeof HTMLElement);
+const ElementBase: typeof HTMLElement =
+  globalThis.HTMLElement ?? (class extends EventTarget {} as unknown as typeof HTMLElement);
 
 /**
  * An AG-UI agent. All its events bubble and are composed.
@@ -145,7 +146,11 @@ export class AgUiAgent extends ElementBase {
    *
    * Rejects if no such call waits, no tool has its name, or another run is under way.
    */
-  async answerToolCall(toolCallId: string, result?: ToolExecutionResult, options: AgentRunOptions = {}): Promise<AgentRunResult> {
+  async answerToolCall(
+    toolCallId: string,
+    result?: ToolExecutionResult,
+    options: AgentRunOptions = {},
+  ): Promise<AgentRunResult> {
     this.#assertIdle();
     const call = openCalls(this.messages).find(({ id }) => id === toolCallId);
     if (call === undefined) throw new Error(`No call ${toolCallId} waits.`);

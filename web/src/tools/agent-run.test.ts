@@ -17,15 +17,30 @@ function made(...scripts: Script[]) {
   const registry = new ToolRegistry();
   registry.register(helloTool);
   const runner = new ToolCallRunner(new ToolExecutionManager(), dispatch);
-  const run = new AgentRun({ client, registry, runner, dispatch: (event) => void dispatch(event), streamedCalls: new Set() });
+  const run = new AgentRun({
+    client,
+    registry,
+    runner,
+    dispatch: (event) => void dispatch(event),
+    streamedCalls: new Set(),
+  });
   return { run, remote, client, events, registry };
 }
 
 test("context and properties go with every round, answers to interrupts with the first only", async () => {
-  const { run, remote } = made(() => calls("c1", "hello", { name: "Ada" }), () => says("Done."));
+  const { run, remote } = made(
+    () => calls("c1", "hello", { name: "Ada" }),
+    () => says("Done."),
+  );
   const resume = [{ interruptId: "i", status: "cancelled" as const }];
   await run.carryOut({ resume, forwardedProps: { a: 1 } });
-  assert.deepEqual(remote.runs.map((input) => [input.resume, input.forwardedProps]), [[resume, { a: 1 }], [undefined, { a: 1 }]]);
+  assert.deepEqual(
+    remote.runs.map((input) => [input.resume, input.forwardedProps]),
+    [
+      [resume, { a: 1 }],
+      [undefined, { a: 1 }],
+    ],
+  );
 });
 
 test("a tool that is registered during a run is lent with the next round", async () => {
@@ -37,13 +52,19 @@ test("a tool that is registered during a run is lent with the next round", async
     () => says("Done."),
   );
   await run.carryOut({});
-  assert.deepEqual(remote.runs.map(({ tools }) => tools.map(({ name }) => name)), [["hello"], ["hello", "later"]]);
+  assert.deepEqual(
+    remote.runs.map(({ tools }) => tools.map(({ name }) => name)),
+    [["hello"], ["hello", "later"]],
+  );
 });
 
 test("the agent's own cancellation is not an error", async () => {
   const { run, events } = made(() => [{ type: "RUN_FINISHED", outcome: { type: "cancelled" } }]);
   assert.deepEqual(await run.carryOut({}), { outcome: "cancelled" });
-  assert.deepEqual(events.filter((type) => type.startsWith("ag-ui-run")), ["ag-ui-run-started", "ag-ui-run-finished"]);
+  assert.deepEqual(
+    events.filter((type) => type.startsWith("ag-ui-run")),
+    ["ag-ui-run-started", "ag-ui-run-finished"],
+  );
 });
 
 test("a call that waits can be carried out before the run", async () => {

@@ -50,7 +50,8 @@ export type AgentRunResult =
   | { readonly outcome: "error"; readonly error: AgUiRunErrorDetail };
 
 /** The end of one run of the protocol. */
-type RoundEnd = Exclude<AgentRunResult, { outcome: "success" | "pending" }> | { outcome: "success"; pendingIds: string[] };
+type RoundEnd =
+  Exclude<AgentRunResult, { outcome: "success" | "pending" }> | { outcome: "success"; pendingIds: string[] };
 
 /** What a run needs. */
 export interface AgentRunParts {
@@ -98,7 +99,11 @@ export class AgentRun {
       if (result !== undefined) return result;
       parameters = lasting;
     }
-    return this.#error({ message: `The agent called tools ${MAX_ROUNDS} times in a row.`, code: undefined, cause: undefined });
+    return this.#error({
+      message: `The agent called tools ${MAX_ROUNDS} times in a row.`,
+      code: undefined,
+      cause: undefined,
+    });
   }
 
   /** Carry out one run of the protocol. */
@@ -161,7 +166,8 @@ export class AgentRun {
   /** Say why the page does not carry out a call by itself; undefined if it does. */
   #whyPending(call: ThreadCall): PendingToolCall | undefined {
     const tool = this.#tools.get(call.name);
-    const isSafe = tool?.metadata?.idempotent || this.#parts.streamedCalls.has(call.id) || this.#parts.runner.has(call.id);
+    const isSafe =
+      tool?.metadata?.idempotent || this.#parts.streamedCalls.has(call.id) || this.#parts.runner.has(call.id);
     if (tool !== undefined && isSafe) return undefined;
     const reason = tool === undefined ? "unknown_tool" : "interrupted";
     return { toolCallId: call.id, toolCallName: call.name, args: argsOf(call), reason };
@@ -204,7 +210,11 @@ export class AgentRun {
   }
 
   #failed(error: unknown): RoundEnd {
-    return this.#error({ message: error instanceof Error ? error.message : String(error), code: undefined, cause: error });
+    return this.#error({
+      message: error instanceof Error ? error.message : String(error),
+      code: undefined,
+      cause: error,
+    });
   }
 
   #error(error: AgUiRunErrorDetail): { outcome: "error"; error: AgUiRunErrorDetail } {

@@ -39,12 +39,18 @@ describe("Breaker", () => {
   test("refuses until the recovery time has passed, with the time that is left", () => {
     const breaker = opened();
     assert.deepEqual([breaker.admit("c", 400), breaker.refusedFor(400)], [600, 600]);
-    assert.deepEqual([breaker.refusedFor(1_000), breaker.admit("c", 1_000), breaker.state], [0, undefined, "half_open"]);
+    assert.deepEqual(
+      [breaker.refusedFor(1_000), breaker.admit("c", 1_000), breaker.state],
+      [0, undefined, "half_open"],
+    );
   });
 
   test("half-open lets through as many probes as successes are needed, then closes", () => {
     const breaker = opened();
-    assert.deepEqual(["c", "d", "e"].map((id) => breaker.admit(id, 1_000)), [undefined, undefined, 1_000]);
+    assert.deepEqual(
+      ["c", "d", "e"].map((id) => breaker.admit(id, 1_000)),
+      [undefined, undefined, 1_000],
+    );
     breaker.succeeded("c");
     assert.deepEqual([breaker.state, breaker.admit("e", 1_000)], ["half_open", 1_000]);
     breaker.succeeded("d");
@@ -58,7 +64,10 @@ describe("Breaker", () => {
     breaker.admit("d", 1_000);
     breaker.failed("d", "execution", 1_500);
     assert.deepEqual([breaker.state, breaker.admit("e", 1_600)], ["open", 900]);
-    assert.deepEqual(["f", "g", "h"].map((id) => breaker.admit(id, 2_500)), [undefined, undefined, 1_000]);
+    assert.deepEqual(
+      ["f", "g", "h"].map((id) => breaker.admit(id, 2_500)),
+      [undefined, undefined, 1_000],
+    );
   });
 
   test("a cancelled probe makes room for another", () => {

@@ -109,7 +109,11 @@ describe("ToolError", () => {
     });
     const circular: Record<string, unknown> = {};
     circular["self"] = circular;
-    const validationErrors = ["x".repeat(500), circular, 5, undefined].map((received) => ({ path: "a", message: "b", received }));
+    const validationErrors = ["x".repeat(500), circular, 5, undefined].map((received) => ({
+      path: "a",
+      message: "b",
+      received,
+    }));
     const shown = new ToolError("y".repeat(5_000), { category: "validation", validationErrors }).toModel();
     assert.ok(JSON.stringify(shown).length < 3_000);
   });

@@ -104,11 +104,13 @@ export function categorizeError(error: unknown, fallback: ErrorCategory = "unkno
   if (error instanceof $ZodError) return validationError(error.issues, error);
   const message = messageOf(error);
   const name = textOf(error, "name");
-  if (name === "AbortError") return new ToolError(CATEGORIES.cancelled.message, { category: "cancelled", cause: error });
+  if (name === "AbortError")
+    return new ToolError(CATEGORIES.cancelled.message, { category: "cancelled", cause: error });
   const status = statusOf(error);
   if (status !== undefined) return httpError(status, retryAfterOf(error), error);
   if (name === "TimeoutError" || TIMEOUT_CODES.has(codeOf(error))) return translated("timeout");
-  if (name === "NetworkError" || NETWORK_CODES.has(codeOf(error)) || isFailedFetch(error)) return translated("transient");
+  if (name === "NetworkError" || NETWORK_CODES.has(codeOf(error)) || isFailedFetch(error))
+    return translated("transient");
   return translated(fallback);
 
   function translated(category: ErrorCategory): ToolError {
@@ -126,7 +128,10 @@ interface Issue {
 /** Make the error that lists what Zod found, in words that a model can act on. */
 export function validationError(issues: readonly Issue[], cause?: unknown): ToolError {
   const validationErrors = issues.slice(0, MAX_PROBLEMS).map((issue) => ({
-    path: issue.path.map((part) => (typeof part === "number" ? `[${part}]` : `.${String(part)}`)).join("").replace(/^\./, ""),
+    path: issue.path
+      .map((part) => (typeof part === "number" ? `[${part}]` : `.${String(part)}`))
+      .join("")
+      .replace(/^\./, ""),
     message: issue.message,
     received: issue.input,
   }));
@@ -160,12 +165,15 @@ function isFailedFetch(error: unknown): boolean {
 
 function httpError(status: number, retryAfter: number | undefined, cause: unknown): ToolError {
   const category = categoryOfStatus(status);
-  return new ToolError(`A service that the tool uses responded with HTTP status ${status}. ${CATEGORIES[category].message}`, {
-    category,
-    cause,
-    retryAfter,
-    retryable: status === 429 ? true : undefined, // too many requests: this one was refused, so nothing was done
-  });
+  return new ToolError(
+    `A service that the tool uses responded with HTTP status ${status}. ${CATEGORIES[category].message}`,
+    {
+      category,
+      cause,
+      retryAfter,
+      retryable: status === 429 ? true : undefined, // too many requests: this one was refused, so nothing was done
+    },
+  );
 }
 
 function categoryOfStatus(status: number): ErrorCategory {
@@ -184,7 +192,9 @@ function statusOf(error: unknown): number | undefined {
 function retryAfterOf(error: unknown): number | undefined {
   const headers = field(field(error, "response"), "headers") ?? field(error, "headers");
   const value =
-    headers instanceof Headers ? headers.get("retry-after") : (field(headers, "retry-after") ?? field(headers, "Retry-After"));
+    headers instanceof Headers
+      ? headers.get("retry-after")
+      : (field(headers, "retry-after") ?? field(headers, "Retry-After"));
   if ((typeof value !== "string" && typeof value !== "number") || value === "") return undefined;
   const milliseconds = Number.isNaN(Number(value)) ? Date.parse(String(value)) - Date.now() : Number(value) * 1_000;
   return Number.isNaN(milliseconds) ? undefined : Math.min(Math.max(milliseconds, 0), MAX_RETRY_AFTER);
@@ -208,7 +218,8 @@ function field(value: unknown, name: string): unknown {
 }
 
 function forModel({ path, message, received }: ToolValidationError): Record<string, unknown> {
-  if (received === undefined || typeof received === "number" || typeof received === "boolean") return { path, message, received };
+  if (received === undefined || typeof received === "number" || typeof received === "boolean")
+    return { path, message, received };
   try {
     const text = typeof received === "string" ? received : (JSON.stringify(received) ?? typeof received);
     return { path, message, received: shorten(text, MAX_RECEIVED) };

@@ -20,7 +20,10 @@ export { ToolExecutionFailedEvent, type ToolExecutionFailedDetail } from "../eve
 export { ToolExecutionRetryingEvent, type ToolExecutionRetryingDetail } from "../events/tool-execution-retrying.ts";
 export { ToolExecutionStartedEvent, type ToolExecutionStartedDetail } from "../events/tool-execution-started.ts";
 export { ToolExecutionSucceededEvent, type ToolExecutionSucceededDetail } from "../events/tool-execution-succeeded.ts";
-export { ToolExecutionValidatingEvent, type ToolExecutionValidatingDetail } from "../events/tool-execution-validating.ts";
+export {
+  ToolExecutionValidatingEvent,
+  type ToolExecutionValidatingDetail,
+} from "../events/tool-execution-validating.ts";
 export { ToolRegistryChangeEvent, type ToolRegistryChangeDetail } from "../events/tool-registry-change.ts";
 export { type AgentRunOptions, AgUiAgent, type InterruptResponses } from "./ag-ui-agent.ts";
 export type { AgentRunResult, PendingToolCall } from "./agent-run.ts";

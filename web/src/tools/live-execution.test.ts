@@ -39,7 +39,9 @@ test("the record follows the execution, and earlier records do not change", asyn
     timing: { queuedAt: 1_000, startedAt: 1_005, completedAt: 1_015, duration: 15 },
     retry: { attemptNumber: 2, maxAttempts: 3, previousErrors: [error] },
   });
-  assert.ok([live.record, live.record.timing, live.record.retry, live.record.retry.previousErrors].every(Object.isFrozen));
+  assert.ok(
+    [live.record, live.record.timing, live.record.retry, live.record.retry.previousErrors].every(Object.isFrozen),
+  );
   assert.deepEqual(live.outcome, { success: true, result: "done" });
 });
 

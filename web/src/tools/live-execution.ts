@@ -31,8 +31,17 @@ export class LiveExecution {
       status: "pending",
       result: undefined,
       error: undefined,
-      timing: Object.freeze({ queuedAt: clock.time(), startedAt: undefined, completedAt: undefined, duration: undefined }),
-      retry: Object.freeze({ attemptNumber: 0, maxAttempts: retryConfig.maxAttempts, previousErrors: Object.freeze([]) }),
+      timing: Object.freeze({
+        queuedAt: clock.time(),
+        startedAt: undefined,
+        completedAt: undefined,
+        duration: undefined,
+      }),
+      retry: Object.freeze({
+        attemptNumber: 0,
+        maxAttempts: retryConfig.maxAttempts,
+        previousErrors: Object.freeze([]),
+      }),
     });
   }
 
@@ -82,7 +91,9 @@ export class LiveExecution {
   enterHandler(): void {
     const { timing } = this.#record;
     this.#isInHandler = true;
-    this.#change("executing", { timing: Object.freeze({ ...timing, startedAt: timing.startedAt ?? this.#clock.time() }) });
+    this.#change("executing", {
+      timing: Object.freeze({ ...timing, startedAt: timing.startedAt ?? this.#clock.time() }),
+    });
   }
 
   leaveHandler(): void {
@@ -92,7 +103,9 @@ export class LiveExecution {
   /** Keep the error of an attempt that is followed by another. */
   retryAfter(error: ToolError): void {
     const { retry } = this.#record;
-    this.#replace({ retry: Object.freeze({ ...retry, previousErrors: Object.freeze([...retry.previousErrors, error]) }) });
+    this.#replace({
+      retry: Object.freeze({ ...retry, previousErrors: Object.freeze([...retry.previousErrors, error]) }),
+    });
   }
 
   succeed(result: string): void {

@@ -6,9 +6,18 @@ test("quantiles are exact to one percent, over nine orders of magnitude", () => 
   for (const scale of [0.01, 1, 1_000, 100_000]) {
     const sketch = new QuantileSketch();
     for (let i = 1; i <= 1_000; i++) sketch.add(i * scale);
-    for (const [share, value] of [[0.5, 500], [0.95, 950], [0.99, 990], [1, 1_000], [0, 1]] as const) {
+    for (const [share, value] of [
+      [0.5, 500],
+      [0.95, 950],
+      [0.99, 990],
+      [1, 1_000],
+      [0, 1],
+    ] as const) {
       const found = sketch.quantile(share);
-      assert.ok(found !== undefined && Math.abs(found / (value * scale) - 1) < 0.0101, `${share} of ${scale}: ${found}`);
+      assert.ok(
+        found !== undefined && Math.abs(found / (value * scale) - 1) < 0.0101,
+        `${share} of ${scale}: ${found}`,
+      );
     }
   }
 });

@@ -3,7 +3,8 @@ import type { ToolError } from "./errors.ts";
 import type { RetryConfig } from "./types.ts";
 
 /** Whether to retry, and after which delay. */
-export type Decision = { readonly retry: true; readonly delayMs: number } | { readonly retry: false; readonly reason: string };
+export type Decision =
+  { readonly retry: true; readonly delayMs: number } | { readonly retry: false; readonly reason: string };
 
 /** What the decision depends on beside the policy and the error. */
 export interface FailedAttempt {
@@ -19,7 +20,11 @@ export interface FailedAttempt {
  *
  * A tool that is not idempotent is retried only when the error says that nothing was done: `retryable` is true.
  */
-export function decide(config: RetryConfig, error: ToolError, { attempt, idempotent, chance }: FailedAttempt): Decision {
+export function decide(
+  config: RetryConfig,
+  error: ToolError,
+  { attempt, idempotent, chance }: FailedAttempt,
+): Decision {
   if (attempt >= config.maxAttempts) return no("no attempts are left");
   if (error.retryable === false) return no("the error says that another attempt will not help");
   if (error.retryable === undefined) {

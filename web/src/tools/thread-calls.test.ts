@@ -5,18 +5,31 @@ import { ToolError } from "./errors.ts";
 import { argsOf, openCalls, resultMessage, withClosedCalls } from "./thread-calls.ts";
 
 function assistant(id: string, content: string, ...ids: [string, string][]): Message {
-  const toolCalls = ids.map(([call, args]) => ({ id: call, type: "function" as const, function: { name: "t", arguments: args } }));
+  const toolCalls = ids.map(([call, args]) => ({
+    id: call,
+    type: "function" as const,
+    function: { name: "t", arguments: args },
+  }));
   return { id, role: "assistant", content, toolCalls };
 }
 
 const result = (toolCallId: string): Message => ({ id: `r${toolCallId}`, role: "tool", toolCallId, content: "done" });
 const kinds = (messages: Message[]) =>
-  messages.map((message) => (message.role === "tool" ? message.toolCallId : message.role === "assistant" ? (message.toolCalls?.length ?? 0) : message.role));
+  messages.map((message) =>
+    message.role === "tool"
+      ? message.toolCallId
+      : message.role === "assistant"
+        ? (message.toolCalls?.length ?? 0)
+        : message.role,
+  );
 
 describe("openCalls", () => {
   test("are those without a result, in their order", () => {
     const messages = [assistant("a", "", ["c1", "{}"], ["c2", "{}"]), result("c1"), assistant("b", "", ["c3", "{}"])];
-    assert.deepEqual(openCalls(messages).map(({ id }) => id), ["c2", "c3"]);
+    assert.deepEqual(
+      openCalls(messages).map(({ id }) => id),
+      ["c2", "c3"],
+    );
     assert.deepEqual(openCalls([{ id: "u", role: "user", content: "" }]), []);
   });
 });
@@ -31,7 +44,10 @@ test("a result is a message of the tool, with the error of a failure", () => {
   assert.deepEqual(success, { role: "tool", toolCallId: "c1", content: "done" });
   const error = new ToolError("no", { category: "permanent" });
   const failure = resultMessage("c1", { success: false, error });
-  assert.deepEqual([failure.error, JSON.parse(String(failure.content))], ["no", { category: "permanent", message: "no" }]);
+  assert.deepEqual(
+    [failure.error, JSON.parse(String(failure.content))],
+    ["no", { category: "permanent", message: "no" }],
+  );
   assert.notEqual(failure.id, id);
 });
 
@@ -39,7 +55,12 @@ describe("withClosedCalls", () => {
   const ids = new Set(["c1", "c2", "c3"]);
 
   test("leaves other messages and answered calls as they are", () => {
-    const messages: Message[] = [{ id: "u", role: "user", content: "x" }, assistant("a", "", ["c1", "{}"]), result("c1"), assistant("b", "", ["old", "{}"])];
+    const messages: Message[] = [
+      { id: "u", role: "user", content: "x" },
+      assistant("a", "", ["c1", "{}"]),
+      result("c1"),
+      assistant("b", "", ["old", "{}"]),
+    ];
     assert.deepEqual(withClosedCalls(messages, ids), messages);
   });
 

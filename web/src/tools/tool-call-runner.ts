@@ -59,7 +59,9 @@ export class ToolCallRunner {
     const note = (changed: ToolExecution) => {
       if (changed.toolCallId !== toolCallId) return;
       execution = changed;
-      this.#dispatch(new AgUiToolStatusChangedEvent({ toolCallId, toolCallName, status: changed.status, execution: changed }));
+      this.#dispatch(
+        new AgUiToolStatusChangedEvent({ toolCallId, toolCallName, status: changed.status, execution: changed }),
+      );
     };
     this.#manager.addEventListener(
       "tool-execution-retrying",

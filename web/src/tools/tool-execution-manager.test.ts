@@ -3,7 +3,11 @@ import { beforeEach, describe, test } from "node:test";
 import * as z from "zod";
 import { ManualClock, settle } from "../testing/manual-clock.ts";
 import { ToolError } from "./errors.ts";
-import { ToolExecutionManager, type ToolExecutionManagerEventMap, type ToolExecutionManagerOptions } from "./tool-execution-manager.ts";
+import {
+  ToolExecutionManager,
+  type ToolExecutionManagerEventMap,
+  type ToolExecutionManagerOptions,
+} from "./tool-execution-manager.ts";
 import type { ToolExecutor } from "./tool-executor.ts";
 import type { ToolDefinition, ToolExecutionContext, ToolMetadata } from "./types.ts";
 
@@ -52,7 +56,11 @@ beforeEach(() => {
 
 describe("one attempt", () => {
   test("succeeds, with each event once and in order", async () => {
-    const outcome = await manager.execute(tool(() => "done"), "c1", {});
+    const outcome = await manager.execute(
+      tool(() => "done"),
+      "c1",
+      {},
+    );
     assert.deepEqual(outcome, { success: true, result: "done" });
     const expected = ["started pending 0", "validating validating 0", "executing executing 1", "succeeded succeeded 1"];
     assert.deepEqual(seen, expected);
@@ -60,7 +68,11 @@ describe("one attempt", () => {
 
   test("hands the handler its context", async () => {
     let context: ToolExecutionContext | undefined;
-    await manager.execute(tool((_, given) => ((context = given), "")), "c1", {});
+    await manager.execute(
+      tool((_, given) => ((context = given), "")),
+      "c1",
+      {},
+    );
     const { signal, ...rest } = context ?? assert.fail();
     assert.deepEqual(rest, { executionId: idOf("c1"), toolCallId: "c1", attemptNumber: 1, maxAttempts: 3 });
     assert.equal(signal.aborted, false);
@@ -68,7 +80,11 @@ describe("one attempt", () => {
 
   test("bad arguments fail before the handler runs", async () => {
     let called = false;
-    const outcome = await manager.execute(tool(() => ((called = true), "")), "c1", { n: "x" });
+    const outcome = await manager.execute(
+      tool(() => ((called = true), "")),
+      "c1",
+      { n: "x" },
+    );
     assert.equal(!outcome.success && outcome.error.category, "validation");
     assert.equal(called, false);
     assert.deepEqual(seen, ["started pending 0", "validating validating 0", "failed failed 1"]);
@@ -87,7 +103,11 @@ describe("one attempt", () => {
     manager.addEventListener("tool-execution-succeeded", ({ detail }) => details.push(detail.result));
     manager.addEventListener("tool-execution-failed", ({ detail }) => details.push(detail.error));
     const error = new ToolError("no");
-    await manager.execute(tool(() => "done"), "c1", {});
+    await manager.execute(
+      tool(() => "done"),
+      "c1",
+      {},
+    );
     await manager.execute(tool(failing(error)), "c2", {});
     assert.deepEqual(details, ["done", error]);
   });
@@ -95,11 +115,14 @@ describe("one attempt", () => {
   test("an executor that does not say when it begins still has all events", async () => {
     managed({ execute: async () => "other" });
     assert.deepEqual(await manager.execute(tool(never), "c1", {}), { success: true, result: "other" });
-    assert.deepEqual(seen.map((line) => line.split(" ")[0]), ["started", "validating", "executing", "succeeded"]);
+    assert.deepEqual(
+      seen.map((line) => line.split(" ")[0]),
+      ["started", "validating", "executing", "succeeded"],
+    );
   });
 
   test("a handler cannot change the arguments of the record", async () => {
-    const change = tool((args) => ((args as { n: number }).n = 2, ""));
+    const change = tool((args) => (((args as { n: number }).n = 2), ""));
     await manager.execute({ ...change, schema: z.any() }, "c1", { n: 1 });
     assert.deepEqual(manager.getExecution(idOf("c1"))?.args, { n: 1 });
   });
@@ -118,7 +141,10 @@ describe("retries", () => {
     assert.equal(seen.at(-1), "retrying executing 2");
     await clock.advance(1_000);
     assert.deepEqual(await work, { success: true, result: "done" });
-    assert.deepEqual(retries, [[1, 3, "away", 500], [2, 3, "away", 1_000]]);
+    assert.deepEqual(retries, [
+      [1, 3, "away", 500],
+      [2, 3, "away", 1_000],
+    ]);
     assert.deepEqual(seen, [
       "started pending 0",
       "validating validating 0",
@@ -138,7 +164,10 @@ describe("retries", () => {
     const work = manager.execute(tool(failing(transient(), transient(), last), { idempotent: true }), "c1", {});
     await clock.advance(10_000);
     assert.deepEqual(await work, { success: false, error: last });
-    assert.deepEqual(seen.filter((line) => line.startsWith("failed")), ["failed failed 3"]);
+    assert.deepEqual(
+      seen.filter((line) => line.startsWith("failed")),
+      ["failed failed 3"],
+    );
   });
 
   test("another tool is tried again only when the error says that nothing was done", async () => {
@@ -207,7 +236,11 @@ describe("timeouts", () => {
 describe("cancellation", () => {
   test("ends a running attempt at once, also if the handler ignores it", async () => {
     let signal: AbortSignal | undefined;
-    const work = manager.execute(tool((_, context) => ((signal = context.signal), never())), "c1", {});
+    const work = manager.execute(
+      tool((_, context) => ((signal = context.signal), never())),
+      "c1",
+      {},
+    );
     await settle();
     assert.equal(manager.cancel(idOf("c1")), true);
     assert.equal(manager.cancel(idOf("c1")), false);
@@ -218,7 +251,11 @@ describe("cancellation", () => {
 
   test("a result that comes after the cancellation is discarded", async () => {
     let finish: (result: string) => void = () => {};
-    const work = manager.execute(tool(() => new Promise((resolve) => (finish = resolve))), "c1", {});
+    const work = manager.execute(
+      tool(() => new Promise((resolve) => (finish = resolve))),
+      "c1",
+      {},
+    );
     await settle();
     finish("late");
     manager.cancel(idOf("c1"));
@@ -273,9 +310,20 @@ describe("cancellation", () => {
 
 describe("lookups", () => {
   test("find executions by id and by call", async () => {
-    await manager.execute(tool(() => "one"), "c1", {});
-    await manager.execute(tool(() => "two"), "c1", {});
-    assert.deepEqual(manager.getExecutionsForToolCall("c1").map(({ result }) => result), ["one", "two"]);
+    await manager.execute(
+      tool(() => "one"),
+      "c1",
+      {},
+    );
+    await manager.execute(
+      tool(() => "two"),
+      "c1",
+      {},
+    );
+    assert.deepEqual(
+      manager.getExecutionsForToolCall("c1").map(({ result }) => result),
+      ["one", "two"],
+    );
     assert.deepEqual(manager.getExecutionsForToolCall("c2"), []);
     assert.equal(manager.getExecution("none"), undefined);
   });
@@ -283,9 +331,17 @@ describe("lookups", () => {
   test("the history is bounded, and running executions stay in it", async () => {
     managed(undefined, { historyLimit: 3 });
     const running = manager.execute(tool(never), "running", {});
-    for (let i = 0; i < 10; i++) await manager.execute(tool(() => ""), `c${i}`, {});
+    for (let i = 0; i < 10; i++)
+      await manager.execute(
+        tool(() => ""),
+        `c${i}`,
+        {},
+      );
     assert.deepEqual(manager.getExecutionsForToolCall("c6"), []);
-    assert.deepEqual(["c7", "c9", "running"].map((id) => manager.getExecutionsForToolCall(id).length), [1, 1, 1]);
+    assert.deepEqual(
+      ["c7", "c9", "running"].map((id) => manager.getExecutionsForToolCall(id).length),
+      [1, 1, 1],
+    );
     manager.cancelAll();
     await running;
   });
@@ -319,7 +375,16 @@ describe("breaker and statistics", () => {
     await settle();
     manager.cancelAll();
     await probe;
-    assert.equal((await manager.execute(tool(() => "done"), "c3", {})).success, true);
+    assert.equal(
+      (
+        await manager.execute(
+          tool(() => "done"),
+          "c3",
+          {},
+        )
+      ).success,
+      true,
+    );
   });
 
   test("a tool's own policy applies", async () => {
@@ -343,7 +408,11 @@ describe("breaker and statistics", () => {
     assert.deepEqual([totalTime, lastErrorAt], [540, clock.time()]);
     manager.resetStats("t");
     assert.equal(manager.stats("t").calls, 0);
-    await manager.execute(tool(() => ""), "c5", {});
+    await manager.execute(
+      tool(() => ""),
+      "c5",
+      {},
+    );
     manager.resetStats();
     assert.equal(manager.stats("t").calls, 0);
   });

@@ -131,7 +131,10 @@ export class ToolExecutionManager extends TypedEventTarget<ToolExecutionManagerE
 
   /** Return the records of all executions of a call, oldest first. */
   getExecutionsForToolCall(toolCallId: string): ToolExecution[] {
-    return this.#history.all().map(({ record }) => record).filter((record) => record.toolCallId === toolCallId);
+    return this.#history
+      .all()
+      .map(({ record }) => record)
+      .filter((record) => record.toolCallId === toolCallId);
   }
 
   /** Return the statistics of a tool since its last reset. */

@@ -32,7 +32,10 @@ for (const executor of [new DefaultToolExecutor(), new ValidatingToolExecutor()]
         throw error;
       };
       await assert.rejects(execute(fail), error);
-      await assert.rejects(execute(async () => fail()), error);
+      await assert.rejects(
+        execute(async () => fail()),
+        error,
+      );
     });
 
     test("a handler that ignores the signal does not delay the end", async () => {
@@ -55,13 +58,20 @@ for (const executor of [new DefaultToolExecutor(), new ValidatingToolExecutor()]
 
     test("calls onExecuting once, right before the handler", async () => {
       const order: string[] = [];
-      await execute(() => (order.push("handler"), ""), undefined, () => order.push("executing"));
+      await execute(
+        () => (order.push("handler"), ""),
+        undefined,
+        () => order.push("executing"),
+      );
       assert.deepEqual(order, ["executing", "handler"]);
     });
 
     test("refuses a result that is not a text", async () => {
       for (const result of [undefined, null, 5, {}]) {
-        await assert.rejects(execute(() => result as unknown as string), /instead of a string/);
+        await assert.rejects(
+          execute(() => result as unknown as string),
+          /instead of a string/,
+        );
       }
     });
   });
@@ -74,7 +84,11 @@ test("DefaultToolExecutor passes the arguments as they are", async () => {
 
 describe("ValidatingToolExecutor", () => {
   const execute = (schema: z.ZodType, args: unknown) =>
-    new ValidatingToolExecutor().execute(tool(schema, (parsed) => JSON.stringify(parsed)), args, context());
+    new ValidatingToolExecutor().execute(
+      tool(schema, (parsed) => JSON.stringify(parsed)),
+      args,
+      context(),
+    );
 
   test("hands the handler what Zod made of the arguments", async () => {
     const schema = z.object({ n: z.string().transform(Number), d: z.string().default("x") });
@@ -87,7 +101,13 @@ describe("ValidatingToolExecutor", () => {
   test("rejects bad arguments with a list of all of them, before the handler runs", async () => {
     const schema = z.object({ a: z.string(), b: z.object({ c: z.number() }) });
     await assert.rejects(execute(schema, { a: 1, b: { c: "x" } }), (error: ToolError) => {
-      assert.deepEqual(error.validationErrors.map(({ path, received }) => [path, received]), [["a", 1], ["b.c", "x"]]);
+      assert.deepEqual(
+        error.validationErrors.map(({ path, received }) => [path, received]),
+        [
+          ["a", 1],
+          ["b.c", "x"],
+        ],
+      );
       return isValidation(error);
     });
     await assert.rejects(execute(schema, "not an object"), isValidation);

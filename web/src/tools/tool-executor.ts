@@ -32,7 +32,9 @@ export class DefaultToolExecutor implements ToolExecutor {
     onExecuting?.();
     const result: unknown = await abortable(call(tool, args, context), context.signal);
     if (typeof result !== "string") {
-      throw new ToolError(`The tool ${tool.name} returned ${result === null ? "null" : typeof result} instead of a string.`);
+      throw new ToolError(
+        `The tool ${tool.name} returned ${result === null ? "null" : typeof result} instead of a string.`,
+      );
     }
     return result;
   }

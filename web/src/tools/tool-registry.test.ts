@@ -22,7 +22,11 @@ describe("ToolRegistry", () => {
   });
 
   test("finds tools by name, category and tag, in the order of registration", () => {
-    const tools = [named("b", { category: "x", tags: ["t"] }), named("a", { category: "y", tags: ["t", "u"] }), named("c")];
+    const tools = [
+      named("b", { category: "x", tags: ["t"] }),
+      named("a", { category: "y", tags: ["t", "u"] }),
+      named("c"),
+    ];
     for (const tool of tools) registry.register(tool);
     assert.deepEqual(registry.names(), ["b", "a", "c"]);
     assert.deepEqual(registry.all(), tools);
@@ -91,8 +95,18 @@ describe("ToolRegistry", () => {
   });
 
   test("infers the arguments of a handler from its schema", () => {
-    registry.register({ name: "a", description: "A.", schema: z.object({ n: z.number() }), handler: ({ n }) => n.toFixed() });
-    registry.register({ name: "b", description: "B.", schema: mini.object({ s: mini.string() }), handler: ({ s }) => s.trim() });
+    registry.register({
+      name: "a",
+      description: "A.",
+      schema: z.object({ n: z.number() }),
+      handler: ({ n }) => n.toFixed(),
+    });
+    registry.register({
+      name: "b",
+      description: "B.",
+      schema: mini.object({ s: mini.string() }),
+      handler: ({ s }) => s.trim(),
+    });
     registry.register({
       name: "c",
       description: "C.",

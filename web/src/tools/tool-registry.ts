@@ -32,9 +32,12 @@ export class ToolRegistry extends TypedEventTarget<ToolRegistryEventMap> {
     const { name, description, schema } = tool;
     if (this.#tools.get(name)?.tool === tool) return;
     if (!NAME.test(name)) {
-      throw new RegistrationError(`${JSON.stringify(name)} is not a name that every provider accepts: up to 64 letters, digits, _ and -.`);
+      throw new RegistrationError(
+        `${JSON.stringify(name)} is not a name that every provider accepts: up to 64 letters, digits, _ and -.`,
+      );
     }
-    if (this.#tools.has(name)) throw new RegistrationError(`A tool ${name} is already registered. Rename one of them, or unregister it first.`);
+    if (this.#tools.has(name))
+      throw new RegistrationError(`A tool ${name} is already registered. Rename one of them, or unregister it first.`);
     if (!description) throw new RegistrationError(`The tool ${name} has no description, which a model needs.`);
     const described = { name, description, parameters: parametersOf(name, schema) };
     this.#tools.set(name, { tool, described });

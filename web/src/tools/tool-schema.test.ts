@@ -23,15 +23,35 @@ describe("parametersOf", () => {
     ["integer without the range of JavaScript", z.int(), { type: "integer" }],
     ["integer with its own range", z.int().min(1).max(5), { type: "integer", minimum: 1, maximum: 5 }],
     ["nullable text", z.string().nullable(), { type: "string" }],
-    ["nullable object", z.object({ a: z.string() }).nullable(), { type: "object", properties: { a: { type: "string" } }, required: ["a"] }],
+    [
+      "nullable object",
+      z.object({ a: z.string() }).nullable(),
+      { type: "object", properties: { a: { type: "string" } }, required: ["a"] },
+    ],
     ["nullable enum", z.enum(["a", "b"]).nullable(), { type: "string", enum: ["a", "b"] }],
-    ["union of types", z.union([z.string(), z.number(), z.null()]), { anyOf: [{ type: "string" }, { type: "number" }] }],
+    [
+      "union of types",
+      z.union([z.string(), z.number(), z.null()]),
+      { anyOf: [{ type: "string" }, { type: "number" }] },
+    ],
     ["null alone", z.null(), { type: "null" }],
     ["default", z.enum(["a", "b"]).default("a"), { type: "string", enum: ["a", "b"], default: "a" }],
     ["list of anything", z.array(z.any()), { type: "array", items: {} }],
-    ["tuple", z.tuple([z.string(), z.int()]), { type: "array", prefixItems: [{ type: "string" }, { type: "integer" }], items: {}, minItems: 2, maxItems: 2 }],
-    ["a property that is named title", z.object({ title: z.string() }), { type: "object", properties: { title: { type: "string" } }, required: ["title"] }],
-    ["data that looks like a schema", z.any().default({ title: "x", type: ["a", "null"] }), { default: { title: "x", type: ["a", "null"] } }],
+    [
+      "tuple",
+      z.tuple([z.string(), z.int()]),
+      { type: "array", prefixItems: [{ type: "string" }, { type: "integer" }], items: {}, minItems: 2, maxItems: 2 },
+    ],
+    [
+      "a property that is named title",
+      z.object({ title: z.string() }),
+      { type: "object", properties: { title: { type: "string" } }, required: ["title"] },
+    ],
+    [
+      "data that looks like a schema",
+      z.any().default({ title: "x", type: ["a", "null"] }),
+      { default: { title: "x", type: ["a", "null"] } },
+    ],
     [
       "discriminated union",
       z.discriminatedUnion("k", [z.object({ k: z.literal("a") }), z.object({ k: z.literal("b") })]),
@@ -47,7 +67,12 @@ describe("parametersOf", () => {
   for (const [what, schema, expected] of properties) test(what, () => assert.deepEqual(property(schema), expected));
 
   test("properties that may be left out are not required", () => {
-    const schema = z.object({ a: z.string(), b: z.string().nullable(), c: z.string().optional(), d: z.string().default("") });
+    const schema = z.object({
+      a: z.string(),
+      b: z.string().nullable(),
+      c: z.string().optional(),
+      d: z.string().default(""),
+    });
     assert.deepEqual(parametersOf("t", schema)["required"], ["a"]);
   });
 
@@ -73,7 +98,12 @@ describe("parametersOf", () => {
   });
 
   test("refuses what JSON cannot express, and arguments without names", () => {
-    for (const schema of [z.object({ at: z.date() }), z.object({ by: z.map(z.string(), z.string()) }), z.string(), z.array(z.string())]) {
+    for (const schema of [
+      z.object({ at: z.date() }),
+      z.object({ by: z.map(z.string(), z.string()) }),
+      z.string(),
+      z.array(z.string()),
+    ]) {
       assert.throws(() => parametersOf("t", schema), RegistrationError);
     }
   });

@@ -21,7 +21,9 @@ export function parametersOf(toolName: string, schema: $ZodType): JsonSchema {
   try {
     made = toJSONSchema(schema, { io: "input", reused: "inline" }) as JsonSchema;
   } catch (error) {
-    throw new RegistrationError(`The schema of the tool ${toolName} has a type that JSON cannot express.`, { cause: error });
+    throw new RegistrationError(`The schema of the tool ${toolName} has a type that JSON cannot express.`, {
+      cause: error,
+    });
   }
   const cleaned = new Cleaner(made).clean();
   if (cleaned["type"] !== "object") {
@@ -58,7 +60,9 @@ class Cleaner {
     for (const [keyword, value] of Object.entries(given)) {
       if (DROPPED.has(keyword) || keyword === "required" || keyword === "anyOf" || keyword === "oneOf") continue;
       if (NAMED.has(keyword)) {
-        const made = Object.entries(value as Record<string, JsonSchema>).map(([name, each]) => [name, this.#clean(each)] as const);
+        const made = Object.entries(value as Record<string, JsonSchema>).map(
+          ([name, each]) => [name, this.#clean(each)] as const,
+        );
         schema[keyword] = Object.fromEntries(made.map(([name, each]) => [name, each.schema]));
         if (keyword === "properties") optional = made.filter(([, each]) => each.nullable).map(([name]) => name);
       } else if (LISTED.has(keyword)) {
@@ -77,7 +81,10 @@ class Cleaner {
     if (!Array.isArray(type)) {
       return this.#withUnion(schema, [given["anyOf"] ?? [], given["oneOf"] ?? []].flat() as JsonSchema[]);
     }
-    return this.#withUnion(rest, type.map((each: unknown) => ({ type: each })));
+    return this.#withUnion(
+      rest,
+      type.map((each: unknown) => ({ type: each })),
+    );
   }
 
   /** Add the branches of a union, without null. A single branch is not a union. */
@@ -108,13 +115,16 @@ class Cleaner {
 }
 
 function unionOf(branch: JsonSchema): JsonSchema[] {
-  return Object.keys(branch).length === 1 && Array.isArray(branch["anyOf"]) ? (branch["anyOf"] as JsonSchema[]) : [branch];
+  return Object.keys(branch).length === 1 && Array.isArray(branch["anyOf"])
+    ? (branch["anyOf"] as JsonSchema[])
+    : [branch];
 }
 
 /** Whether a bound is only the range of JavaScript's integers, which Zod adds to every integer. */
 function isSafeInteger(keyword: string, value: unknown): boolean {
   return (
-    (keyword === "minimum" && value === Number.MIN_SAFE_INTEGER) || (keyword === "maximum" && value === Number.MAX_SAFE_INTEGER)
+    (keyword === "minimum" && value === Number.MIN_SAFE_INTEGER) ||
+    (keyword === "maximum" && value === Number.MAX_SAFE_INTEGER)
   );
 }
 

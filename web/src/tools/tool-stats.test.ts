@@ -22,12 +22,19 @@ test("counts calls, failures by category, cancellations and retries", () => {
     lastErrorAt: 2_000,
     breaker: "open",
   });
-  for (const [found, expected] of [[p50, 10], [p95, 30], [p99, 30]] as const) {
+  for (const [found, expected] of [
+    [p50, 10],
+    [p95, 30],
+    [p99, 30],
+  ] as const) {
     assert.ok(found !== undefined && Math.abs(found / expected - 1) < 0.011);
   }
 });
 
 test("a tool that was never called has no rates", () => {
   const { averageTime, p50, successRate, lastErrorAt, calls } = new ToolStats().read("closed");
-  assert.deepEqual([averageTime, p50, successRate, lastErrorAt, calls], [undefined, undefined, undefined, undefined, 0]);
+  assert.deepEqual(
+    [averageTime, p50, successRate, lastErrorAt, calls],
+    [undefined, undefined, undefined, undefined, 0],
+  );
 });

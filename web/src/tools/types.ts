@@ -97,8 +97,7 @@ export interface ToolExecutionRetry {
 
 /** The end of an execution. */
 export type ToolExecutionResult =
-  | { readonly success: true; readonly result: string }
-  | { readonly success: false; readonly error: ToolError };
+  { readonly success: true; readonly result: string } | { readonly success: false; readonly error: ToolError };
 
 /** How often a failed attempt is repeated, and after which delay. */
 export interface RetryConfig {

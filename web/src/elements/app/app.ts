@@ -124,7 +124,9 @@ export class AppElement extends LitElement {
   };
 
   readonly #onKey = (event: KeyboardEvent) => {
-    const isWriting = event.composedPath().some((each) => each instanceof HTMLElement && each.matches("input, textarea, select"));
+    const isWriting = event
+      .composedPath()
+      .some((each) => each instanceof HTMLElement && each.matches("input, textarea, select"));
     if (event.key === "?" && !isWriting) this.#showShortcuts();
     else if (event.key === "/" && !isWriting) {
       event.preventDefault();

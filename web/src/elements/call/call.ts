@@ -63,9 +63,11 @@ export class CallElement extends Part {
       </header>
       ${this.#details(isEnded)} ${isEnded ? nothing : this.#progress()} ${this.#errors()}
       ${decision === null ? nothing : html`<callboard-decision .decision=${decision}></callboard-decision>`}
-      ${call.request === null
-        ? nothing
-        : html`<callboard-request .request=${call.request} .tool=${call.tool} .info=${this.info} .answer=${this.answer}></callboard-request>`}
+      ${
+        call.request === null
+          ? nothing
+          : html`<callboard-request .request=${call.request} .tool=${call.tool} .info=${this.info} .answer=${this.answer}></callboard-request>`
+      }
       ${isEnded ? this.#result() : nothing}
     </article>`;
   }
@@ -130,7 +132,9 @@ export class CallElement extends Part {
     const { progress, retryIn } = history;
     const fraction = progress?.fraction ?? null;
     const percent = fraction === null ? "" : ` ${Math.floor(fraction * 100)}%`;
-    const stage = progress?.stage ? `${title(progress.stage)}${percent}${progress.message ? `: ${progress.message}` : ""}` : "";
+    const stage = progress?.stage
+      ? `${title(progress.stage)}${percent}${progress.message ? `: ${progress.message}` : ""}`
+      : "";
     const line = status === "retrying" && retryIn ? texts.nextAttempt(duration(retryIn)) : stage;
     return html`${RUNNING.has(status) ? html`<progress max="1" value=${fraction ?? nothing} aria-label=${texts.progressOf(tool)}></progress>` : nothing}
     ${line === "" ? nothing : html`<p class="stage">${line}</p>`}`;

@@ -37,7 +37,14 @@ import { chatStyles } from "./styles.ts";
  */
 export class ChatElement extends LitElement {
   static override styles = chatStyles;
-  static override properties = { server: {}, sessionId: { attribute: "session-id" }, token: {}, unseen: { state: true }, isAway: { state: true }, announcement: { state: true } };
+  static override properties = {
+    server: {},
+    sessionId: { attribute: "session-id" },
+    token: {},
+    unseen: { state: true },
+    isAway: { state: true },
+    announcement: { state: true },
+  };
   /** The address of the server. Empty for the server of the page. */
   declare server: string;
   /** The conversation to show. Empty for a new one, which is created with its first message. */
@@ -49,7 +56,11 @@ export class ChatElement extends LitElement {
   /** Whether the reader has scrolled away from the end. */
   declare isAway: boolean;
   declare announcement: string;
-  readonly #scroll = new ScrollController(this, () => this.#find("#scroller"), () => this.#look());
+  readonly #scroll = new ScrollController(
+    this,
+    () => this.#find("#scroller"),
+    () => this.#look(),
+  );
   readonly #session = new SessionController(this, {
     onSession: (sessionId, exists) => {
       this.sessionId = exists ? sessionId : "";
@@ -156,9 +167,11 @@ export class ChatElement extends LitElement {
   #buttons() {
     const count = this.#session.conversation.requests.size;
     return html`<div class="floating">
-      ${this.unseen === ""
-        ? nothing
-        : html`<button type="button" class="waiting" id="waiting" @click=${this.#showRequest}>${texts.waitingForYou(count, this.unseen)}</button>`}
+      ${
+        this.unseen === ""
+          ? nothing
+          : html`<button type="button" class="waiting" id="waiting" @click=${this.#showRequest}>${texts.waitingForYou(count, this.unseen)}</button>`
+      }
       ${!this.isAway ? nothing : html`<button type="button" class="jump" id="jump" @click=${() => this.#scroll.toEnd("smooth")}>${texts.newest}</button>`}
     </div>`;
   }

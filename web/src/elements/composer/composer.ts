@@ -47,15 +47,18 @@ export class ComposerElement extends Part {
         @input=${this.#keep}
       ></textarea>
       <span class="hidden" id="keys">${texts.composerKeys}</span>
-      ${this.isProcessing
-        ? html`<button type="button" class="stop" id="stop" @click=${this.#stop}>${texts.stop}</button>`
-        : nothing}
+      ${
+        this.isProcessing
+          ? html`<button type="button" class="stop" id="stop" @click=${this.#stop}>${texts.stop}</button>`
+          : nothing
+      }
       <button type="submit" class="send" id="send">${texts.send}</button>
     </form>`;
   }
 
   override updated(changed: Map<PropertyKey, unknown>): void {
-    if (changed.has("draftKey") && this.#field !== null) this.#field.value = this.#drafts.get(DRAFT + this.draftKey) ?? "";
+    if (changed.has("draftKey") && this.#field !== null)
+      this.#field.value = this.#drafts.get(DRAFT + this.draftKey) ?? "";
   }
 
   get #field(): HTMLTextAreaElement | null {

@@ -25,11 +25,13 @@ export class ConnectionElement extends Part {
     return html`<p class="connection" id="connection" data-state=${state}>
       <span class="indicator" aria-hidden="true"></span>
       <span id="connection-text" role="status">${delay > LONG ? texts.connectionLost : texts.connection[state]}</span>
-      ${state === "waiting"
-        ? html`<button type="button" class="quiet" id="reconnect" @click=${() => this.dispatchEvent(new ReconnectEvent())}>
+      ${
+        state === "waiting"
+          ? html`<button type="button" class="quiet" id="reconnect" @click=${() => this.dispatchEvent(new ReconnectEvent())}>
             ${texts.tryNow}
           </button>`
-        : nothing}
+          : nothing
+      }
     </p>`;
   }
 }

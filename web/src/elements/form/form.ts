@@ -18,7 +18,12 @@ let count = 0;
  * Its inputs belong to the person: a new value of a property is shown only when the element is new.
  */
 export class FormElement extends Part {
-  static override properties = { schema: { attribute: false }, value: { attribute: false }, label: {}, asJson: { attribute: false } };
+  static override properties = {
+    schema: { attribute: false },
+    value: { attribute: false },
+    label: {},
+    asJson: { attribute: false },
+  };
   declare schema: Schema;
   /** The value to start with, or undefined for the defaults of the schema. */
   declare value: unknown;

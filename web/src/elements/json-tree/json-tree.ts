@@ -20,7 +20,8 @@ export class JsonTreeElement extends Part {
   }
 
   override render(): TemplateResult {
-    if (!isFields(this.value) && !Array.isArray(this.value)) return html`<span class="json">${encode(this.value)}</span>`;
+    if (!isFields(this.value) && !Array.isArray(this.value))
+      return html`<span class="json">${encode(this.value)}</span>`;
     const entries = Object.entries(this.value);
     const label = Array.isArray(this.value) ? texts.listOf(entries.length) : texts.objectOf(entries.length);
     return html`<details class="json" ?open=${this.isOpen} @toggle=${this.#onToggle}>

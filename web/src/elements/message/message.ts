@@ -12,7 +12,12 @@ import { copyText } from "../shared/copy.ts";
  * @fires callboard-show-call - The person asks for the card of a call whose late result the message reports.
  */
 export class MessageElement extends Part {
-  static override properties = { text: {}, isLive: { attribute: false }, reports: { attribute: false }, isCopied: { state: true } };
+  static override properties = {
+    text: {},
+    isLive: { attribute: false },
+    reports: { attribute: false },
+    isCopied: { state: true },
+  };
   declare text: string;
   /** Whether the message is still being streamed. */
   declare isLive: boolean;

@@ -38,16 +38,20 @@ export class OutboxElement extends Part {
       <p class="text" dir="auto">${text}</p>
       <div class="delivery">
         <span class="sent" role="status">${note}</span>
-        ${state === "waiting" || state === "failed"
-          ? html`<button type="button" class="quiet" @click=${() => this.dispatchEvent(new RetryMessageEvent(id))}>
+        ${
+          state === "waiting" || state === "failed"
+            ? html`<button type="button" class="quiet" @click=${() => this.dispatchEvent(new RetryMessageEvent(id))}>
               ${texts.tryNow}
             </button>`
-          : nothing}
-        ${state === "failed"
-          ? html`<button type="button" class="quiet" @click=${() => this.dispatchEvent(new DiscardMessageEvent(id))}>
+            : nothing
+        }
+        ${
+          state === "failed"
+            ? html`<button type="button" class="quiet" @click=${() => this.dispatchEvent(new DiscardMessageEvent(id))}>
               ${texts.remove}
             </button>`
-          : nothing}
+            : nothing
+        }
       </div>
     </li>`;
   }

@@ -15,10 +15,7 @@ import "../countdown/countdown.ts";
 
 type Mode = "choices" | "edit" | "reject";
 
-const REASON: Schema = {
-  type: "object",
-  properties: { reason: { type: "string", description: texts.reasonHint } },
-};
+const REASON: Schema = { type: "object", properties: { reason: { type: "string", description: texts.reasonHint } } };
 
 /**
  * A request to the person: an approval, or a question with a form.
@@ -93,12 +90,18 @@ export class RequestElement extends Part {
 
   #approval() {
     if (this.mode === "reject") {
-      return this.#form(texts.whyReject, REASON, {}, texts.reject, "stop", (given) => ({ approved: false, ...(given as object) }));
+      return this.#form(texts.whyReject, REASON, {}, texts.reject, "stop", (given) => ({
+        approved: false,
+        ...(given as object),
+      }));
     }
     if (this.mode === "edit") {
       const { payload } = this.request;
       const schema = this.info?.input_schema ?? {};
-      return this.#form(texts.editArguments, schema, payload, texts.approveThese, "yes", (given) => ({ approved: true, arguments: given }));
+      return this.#form(texts.editArguments, schema, payload, texts.approveThese, "yes", (given) => ({
+        approved: true,
+        arguments: given,
+      }));
     }
     const isBusy = this.answer?.isBusy ?? false;
     return html`<p class="question">${texts.allowCall}</p>
@@ -113,7 +116,14 @@ export class RequestElement extends Part {
     return this.#form(texts.whatAnswer, this.request.schema, undefined, texts.answer, "send", (given) => given);
   }
 
-  #form(prompt: string, schema: Schema, value: unknown, label: string, kind: string, answer: (given: unknown) => unknown) {
+  #form(
+    prompt: string,
+    schema: Schema,
+    value: unknown,
+    label: string,
+    kind: string,
+    answer: (given: unknown) => unknown,
+  ) {
     const isBusy = this.answer?.isBusy ?? false;
     const isEdit = this.mode === "edit";
     const hasFields = isEdit && fieldsOf(schema) !== null;
@@ -125,9 +135,11 @@ export class RequestElement extends Part {
           .asJson=${live(isEdit && this.asJson)}
           .label=${isEdit ? texts.argumentsJson : texts.answerJson}
         ></callboard-form>
-        ${isEdit && this.changes.length > 0
-          ? html`<div class="preview" aria-live="polite"><p class="hint">${texts.willChange}</p>${differenceList(this.changes)}</div>`
-          : nothing}
+        ${
+          isEdit && this.changes.length > 0
+            ? html`<div class="preview" aria-live="polite"><p class="hint">${texts.willChange}</p>${differenceList(this.changes)}</div>`
+            : nothing
+        }
         <button type="submit" class=${kind} ?disabled=${isBusy}>${label}</button>
         ${this.mode === "choices" ? nothing : html`<button type="button" class="quiet" ?disabled=${isBusy} @click=${this.#back}>${texts.back}</button>`}
         ${hasFields ? html`<button type="button" class="quiet" @click=${this.#toggleJson}>${this.asJson ? texts.asForm : texts.asJson}</button>` : nothing}

@@ -37,18 +37,25 @@ export class SidebarElement extends LitElement {
   }
 
   override updated(changed: PropertyValues<this>): void {
-    if (changed.has("renamed") && this.renamed !== "") this.renderRoot.querySelector<HTMLInputElement>(".rename")?.select();
+    if (changed.has("renamed") && this.renamed !== "")
+      this.renderRoot.querySelector<HTMLInputElement>(".rename")?.select();
   }
 
   override render(): TemplateResult {
     return html`<nav aria-label=${texts.menu}>
       <p class="brand"><img src="icon.svg" alt="" width="24" height="24" />${texts.appName}</p>
       <button type="button" class="new" @click=${() => this.#open(null)}>${texts.newConversation.join("")}</button>
-      ${this.#list.hasTitles || this.#list.search !== ""
-        ? html`<input type="search" aria-label=${texts.searchConversations} placeholder=${texts.searchConversations} @input=${this.#onSearch} />`
-        : nothing}
+      ${
+        this.#list.hasTitles || this.#list.search !== ""
+          ? html`<input type="search" aria-label=${texts.searchConversations} placeholder=${texts.searchConversations} @input=${this.#onSearch} />`
+          : nothing
+      }
       <ul @keydown=${this.#onKey}>
-        ${repeat(this.#list.sessions, ({ session_id: id }) => id, (session) => this.#item(session))}
+        ${repeat(
+          this.#list.sessions,
+          ({ session_id: id }) => id,
+          (session) => this.#item(session),
+        )}
       </ul>
       <slot name="bottom"></slot>
     </nav>`;

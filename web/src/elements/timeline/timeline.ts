@@ -42,7 +42,14 @@ export class TimelineElement extends Part {
       ${repeat(
         runsOf(this.conversation.items),
         ([first]) => first?.key,
-        (run) => guard(this.#contentOf(run), () => repeat(run, ({ key }) => key, (item) => this.#item(item))),
+        (run) =>
+          guard(this.#contentOf(run), () =>
+            repeat(
+              run,
+              ({ key }) => key,
+              (item) => this.#item(item),
+            ),
+          ),
       )}
     </ol>`;
   }
