@@ -16,7 +16,7 @@ from pydantic_ai.models import Model
 
 import callboard
 from callboard import Runtime, Session
-from callboard.chat import completion, history, rendering
+from callboard.chat import completion, rendering
 from callboard.sessions.conversation_scope import ConversationScope
 from tests.conversations import repeat_turn
 
@@ -179,7 +179,7 @@ async def test_c5_a_long_transcript_is_read_in_slices(monkeypatch: pytest.Monkey
         entries, responses = await reading
         assert (len(entries), responses) == (1_500, 600)
         assert rendered[-1] >= 599
-        assert max(after - before for before, after in pairwise(rendered)) <= history.SLICE
+        assert max(after - before for before, after in pairwise(rendered)) <= 50
         assert seen <= {0, 1_500}, "a partly read transcript is never visible"
         assert flattened(talk._history.state.rendering.messages()) == flattened(render(entries))
 

@@ -6,7 +6,7 @@ validator's retriever always fails.
 
 import copy
 import math
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from itertools import islice
 from typing import Any, NoReturn, cast
 
@@ -77,23 +77,32 @@ class SchemaArguments:
 
     def _problems(self, value: Any) -> Iterator[tuple[InvalidLocation, Violation]]:
         for error in self._validator.iter_errors(value):
-            location: list[int | str] = list(error.instance_path)
-            kind = type(error.kind).__name__.rpartition("_")[2]
-            if kind == "Required":
-                location.append(error.kind.property)
-                message, received = REQUIRED, None
-            elif kind in ("AdditionalProperties", "UnevaluatedProperties"):
-                unexpected = [name if self._names is None else MASK for name in error.kind.unexpected[:MAX_PROBLEMS]]
-                names = ", ".join(map(repr, unexpected))
-                message, received = f"There is no such property: {shorten(names)}. Leave it out.", None
-            else:
-                message, received = f"{shorten(error.message)}.", abbreviate(error.instance)
-                if self._secret:  # the message quotes the value
-                    message, received = f"This does not fit the schema ({kind}).", MASK
-            yield (
-                InvalidLocation(location, kind == "Required"),
-                Violation(path=path_of(location, self._names), message=message, received=received),
-            )
+            yield _location(error), violation(error, self._names, is_secret=self._secret)
+
+
+def _location(error: Any) -> InvalidLocation:
+    location: list[int | str] = list(error.instance_path)
+    is_missing = _kind(error) == "Required"
+    return InvalidLocation([*location, error.kind.property] if is_missing else location, is_missing)
+
+
+def _kind(error: Any) -> str:
+    return type(error.kind).__name__.rpartition("_")[2]
+
+
+def violation(error: Any, names: Container[str] | None = None, *, is_secret: bool = False) -> Violation:
+    """Describe an error of a validator. Only these names are shown, if given; a secret value is not quoted."""
+    kind = _kind(error)
+    if kind == "Required":
+        message, received = REQUIRED, None
+    elif kind in ("AdditionalProperties", "UnevaluatedProperties"):
+        unexpected = ", ".join(repr(name if names is None else MASK) for name in error.kind.unexpected[:MAX_PROBLEMS])
+        message, received = f"There is no such property: {shorten(unexpected)}. Leave it out.", None
+    elif is_secret:  # the message quotes the value
+        message, received = f"This does not fit the schema ({kind}).", MASK
+    else:
+        message, received = f"{shorten(error.message)}.", abbreviate(error.instance)
+    return Violation(path=path_of(_location(error).location, names), message=message, received=received)
 
 
 def _literals(value: Any, locations: list[InvalidLocation]) -> Any:

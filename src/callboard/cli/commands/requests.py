@@ -11,12 +11,10 @@ from ...runtime import Runtime
 from ...sessions.answers import AnswerInvalid, arguments_hash
 from ...sessions.ids import SessionNotFound
 from ...sessions.requests import RequestClosed
-from ...shortening import shorten
 from ...storage.rows import RequestRow
 from ...storage.store import Store
-from ...tools.problems import abbreviate, path_of
-from ...tools.schema_arguments import validator
-from ...types import RequestPurpose, Violation
+from ...tools.schema_arguments import validator, violation
+from ...types import RequestPurpose
 from ..options import find_tool, load_registry, read_document
 from ..process import CommandError, Exit
 from ..terminal.console import AsJson, Column, err, fail, note, out, print_json, print_line, print_problems, show_table
@@ -233,7 +231,7 @@ def _decision(row: RequestRow, approved: bool, reason: str | None, arguments: An
 def _validate(row: RequestRow, answer: Any) -> None:
     """Validate an answer by the schema stored with its request. Raises `AnswerInvalid`."""
     errors = validator(from_json(row.schema), "stored").iter_errors(answer)
-    if problems := [_problem(error) for error in errors]:
+    if problems := [violation(error) for error in errors]:
         raise AnswerInvalid("The answer is not valid.", problems)
 
 
@@ -276,19 +274,6 @@ async def _find_open(store: Store, request_id: str) -> RequestRow:
         age = span(now - (row.answered_at or row.expires_at or now))
         raise RequestClosed(f"The request of {one_line(row.tool)} {_CLOSED.get(status, f'became {status}')} {age} ago.")
     return row
-
-
-def _problem(error: Any) -> Violation:
-    location: list[int | str] = list(error.instance_path)
-    message, received = f"{shorten(error.message)}.", abbreviate(error.instance)
-    kind = type(error.kind).__name__.rpartition("_")[2]
-    if kind == "Required":
-        location.append(error.kind.property)
-        message, received = "This property is required and was not given.", None
-    elif kind in ("AdditionalProperties", "UnevaluatedProperties"):
-        names = ", ".join(map(repr, error.kind.unexpected))
-        message, received = f"There is no such property: {shorten(names)}. Leave it out.", None
-    return Violation(path=path_of(location), message=message, received=received)
 
 
 def _print_answered(answered: Answered, as_json: bool) -> None:
