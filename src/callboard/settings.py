@@ -10,6 +10,8 @@ from .errors import SettingsError
 PREFIX = "CALLBOARD_"
 GATE_PREFIX = "CALLBOARD_GATE_"
 
+SEARCH_PROVIDERS = ("brave", "tavily", "searxng")
+
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off", ""})
 
@@ -44,6 +46,12 @@ class Settings:
     """Maximum number of a user's sessions in memory."""
     gas_price_url: str | None = field(default=None, repr=False)
     """JSON-RPC endpoint for the worker `gas_price`. It may contain a key and is never displayed."""
+    search_provider: str = "brave"
+    """The provider of the tool `web_search`: brave, tavily or searxng."""
+    search_key: str | None = field(default=None, repr=False)
+    """The key for the search provider. It is never displayed."""
+    search_url: str | None = field(default=None, repr=False)
+    """The address of the search provider, for searxng, or in place of a provider's own."""
     gates: Mapping[str, bool] = field(default_factory=dict[str, bool])
     """Feature flags by lower-case name. `CALLBOARD_GATE_<NAME>` sets one."""
 
@@ -52,8 +60,13 @@ class Settings:
             value: Any = getattr(self, each.name)
             if isinstance(value, int) and value <= 0:
                 raise SettingsError(f"The setting {each.name} is {value}; it must be above 0.")
-        if self.gas_price_url is not None and not self.gas_price_url.startswith(("http://", "https://")):
-            raise SettingsError("The setting gas_price_url must be a URL that begins with https:// or http://.")
+        for name in ("gas_price_url", "search_url"):
+            url: str | None = getattr(self, name)
+            if url is not None and not url.startswith(("http://", "https://")):
+                raise SettingsError(f"The setting {name} must be a URL that begins with https:// or http://.")
+        if self.search_provider not in SEARCH_PROVIDERS:
+            known = ", ".join(SEARCH_PROVIDERS)
+            raise SettingsError(f"The setting search_provider is {self.search_provider!r}; it must be one of {known}.")
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
@@ -63,7 +76,8 @@ class Settings:
             name = PREFIX + each.name.upper()
             if each.name != "gates" and name in environment:
                 text = environment[name]
-                given[each.name] = read_number(name, text) if isinstance(each.default, int) else text.strip() or None
+                is_number = isinstance(each.default, int)
+                given[each.name] = read_number(name, text) if is_number else text.strip() or each.default
         gates = {
             name.removeprefix(GATE_PREFIX).lower(): read_flag(name, value)
             for name, value in environment.items()

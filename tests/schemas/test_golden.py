@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 from callboard import Tool, tool
 from callboard.errors import SchemaError
 from callboard.schemas.dialects import DIALECTS
-from callboard.toolkits import built_in
+from callboard.toolkits import built_in, web
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 
@@ -96,7 +96,7 @@ async def empty() -> None:
     """Take nothing and give nothing."""
 
 
-TOOLS: dict[str, Tool] = {tool.name: tool for tool in (*built_in(), order, labels, comment, empty)}
+TOOLS: dict[str, Tool] = {tool.name: tool for tool in (*built_in(), *web.tools, order, labels, comment, empty)}
 
 
 def shown(made: Tool, dialect: str) -> Any:
@@ -112,7 +112,7 @@ def test_s4_golden(golden: Callable[[str, Any], None], name: str, dialect: str) 
     golden(f"{name}/{dialect}.json", shown(TOOLS[name], dialect))
 
 
-@pytest.mark.parametrize("name", [tool.name for tool in built_in()])
+@pytest.mark.parametrize("name", [tool.name for tool in (*built_in(), *web.tools)])
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_s4_no_dialect_refuses_a_built_in_tool(name: str, dialect: str) -> None:
     assert TOOLS[name].schema(dialect)
