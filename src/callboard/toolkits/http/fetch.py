@@ -23,7 +23,7 @@ from .guard import Guard, GuardedBackend
 from .request import Header, Hop, origin, read_headers, read_url, redirected
 from .response import Body, FetchResult, make_result
 
-Method = Literal["GET", "HEAD", "POST"]
+Method = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 
 MAX_BODY = 1_000_000
 READ_AHEAD = 65_536
@@ -150,8 +150,9 @@ class Fetcher:
         host, header or redirect), `validation`, `not_found`, `timeout`, `transient` or `permanent`. Cancelling closes
         the connection.
         """
-        if body is not None and (method != "POST" or len(body) > MAX_BODY):
-            raise ToolError(f"A body needs the method POST and at most {MAX_BODY} characters.", category="validation")
+        if body is not None and (method in ("GET", "HEAD") or len(body) > MAX_BODY):
+            message = f"A body needs another method than {method}, and at most {MAX_BODY} characters."
+            raise ToolError(message, category="validation")
         keep = self.limits.max_bytes if max_bytes is None else min(max_bytes, self.limits.max_bytes)
         hop = Hop(
             method, read_url(url), read_headers(headers or {}), None if body is None else body.encode(errors="replace")

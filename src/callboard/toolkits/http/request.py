@@ -102,7 +102,7 @@ def redirected(hop: Hop, status: int, location: str) -> Hop:
             category="permission",
         )
     method, body, headers = hop.method, hop.body, dict(hop.headers)
-    if method == "POST" and status in (301, 302, 303):
+    if (method == "POST" and status in (301, 302)) or (method != "HEAD" and status == 303):
         method, body = "GET", None
         headers.pop("content-type", None)
     if origin(url) != origin(hop.url):

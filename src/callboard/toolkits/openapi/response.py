@@ -1,0 +1,76 @@
+"""The response of an operation: its content as the result, or an error that a model can act on. No I/O."""
+
+import json
+from typing import Any, cast
+
+from callboard import ToolError
+
+from ..http import FetchResult
+
+MAX_REASON = 500
+_CATEGORIES = {
+    400: "validation",
+    401: "configuration",
+    403: "permission",
+    404: "not_found",
+    405: "configuration",
+    408: "timeout",
+    410: "not_found",
+    422: "validation",
+    429: "rate_limited",
+    504: "timeout",
+}
+_MESSAGES = {
+    401: "The service refuses its credentials.",
+    403: "The service does not allow this.",
+    404: "The service has no such thing.",
+    429: "The service limits its requests.",
+}
+_REASONS = ("detail", "message", "error_description", "error", "title", "msg", "errors")
+
+
+def read_response(answer: FetchResult) -> Any:
+    """Return the content of a response: JSON as data, other text as it is. Raises `ToolError` for an error status."""
+    if answer.status >= 400 or answer.status in (301, 302, 303, 307, 308):
+        raise _error(answer)
+    kind = (answer.content_type or "").partition(";")[0].strip().lower()
+    if not kind.endswith(("/json", "+json")):
+        return answer.text or answer.note
+    if answer.truncated:
+        message = f"The answer is larger than {answer.bytes_received} bytes. Ask for less, such as a page of it."
+        raise ToolError(message, category="permanent")
+    try:
+        return json.loads(answer.text) if answer.text else None
+    except (ValueError, RecursionError):
+        raise ToolError("The service answered with JSON that is not valid.", category="permanent") from None
+
+
+def _error(answer: FetchResult) -> ToolError:
+    status = answer.status
+    category = _CATEGORIES.get(status, "transient" if status >= 500 else "permanent")
+    message = _MESSAGES.get(status, f"The service answered with status {status}.")
+    if reason := _reason(answer.text):
+        message = f"{message} It says: {reason}"
+    after = answer.headers.get("retry-after", "")
+    return ToolError(
+        message,
+        category=category,
+        retry_after=float(after) if after.isdecimal() and len(after) < 7 else None,
+        report=f"status {status} of {answer.url.partition('?')[0]}",
+    )
+
+
+def _reason(text: str) -> str:
+    """The reason in a body: of a JSON object its usual field, of anything else the beginning."""
+    try:
+        read: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        read = None
+    if isinstance(read, dict):
+        fields = cast("dict[str, Any]", read)
+        found = next((fields[name] for name in _REASONS if fields.get(name)), fields)
+        text = found if isinstance(found, str) else json.dumps(found)
+    elif text.lstrip().startswith("<"):
+        return ""  # a page for people
+    text = " ".join(text[: 4 * MAX_REASON].split())
+    return text if len(text) <= MAX_REASON else f"{text[: MAX_REASON - 1]}…"

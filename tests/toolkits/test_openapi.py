@@ -1,0 +1,288 @@
+"""The operations of an API as tools: with documents of real services, and against a real server on loopback."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from callboard import RegistrationError, Registry, Runtime, Tool, ToolError
+from callboard.errors import SchemaError
+from callboard.schemas.dialects import DIALECTS
+from callboard.toolkits.http import Guard
+from callboard.toolkits.openapi import OpenApiToolset, openapi_toolset
+from tests.toolkits.test_http_fetch import Server, reply, server
+
+__all__ = ["server"]
+pytestmark = pytest.mark.anyio
+
+DOCUMENTS = Path(__file__).parent / "openapi_documents"
+LOOPBACK = Guard(allow=["127.0.0.0/8"])
+SECRET = "s3cret"
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    """A small API with every kind of parameter."""
+    pet = {"$ref": "#/components/schemas/Pet"}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Pets"},
+        "servers": [{"url": "https://pets.example/{v}", "variables": {"v": {"default": "v1"}}}],
+        "security": [{"key": []}],
+        "paths": {
+            "/pets/{petId}": {
+                "parameters": [{"name": "petId", "in": "path", "required": True, "schema": {"type": "string"}}],
+                "get": {"operationId": "getPet", "summary": "Return a pet.", "tags": ["read"]},
+                "put": {
+                    "operationId": "putPet",
+                    "tags": ["write"],
+                    "requestBody": {"required": True, "content": {"application/json": {"schema": pet}}},
+                },
+                "delete": {"operationId": "deletePet", "tags": ["write"]},
+            },
+            "/pets": {
+                "get": {
+                    "operationId": "find-pets",
+                    "tags": ["read"],
+                    "parameters": [
+                        {"name": "tag", "in": "query", "schema": {"type": "array", "items": {"type": "string"}}},
+                        {"name": "ids", "in": "query", "explode": False, "schema": {"type": "array"}},
+                        {"name": "filter", "in": "query", "style": "deepObject", "schema": {"type": "object"}},
+                        {"name": "X-Trace", "in": "header", "schema": {"type": "string"}},
+                        {"name": "Authorization", "in": "header", "schema": {"type": "string"}},
+                        {"name": "sid", "in": "cookie", "schema": {"type": "string"}},
+                    ],
+                },
+                "post": {
+                    "operationId": "addPet",
+                    "tags": ["write"],
+                    "requestBody": {"content": {"application/x-www-form-urlencoded": {"schema": pet}}},
+                },
+            },
+        },
+        "components": {
+            "securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}},
+            "schemas": {
+                "Pet": {
+                    "type": "object",
+                    "required": ["name"],
+                    "properties": {"name": {"type": "string"}, "friends": {"type": "array", "items": pet}},
+                }
+            },
+        },
+        **changes,
+    }
+
+
+def toolset_of(server: Server, **changes: Any) -> OpenApiToolset:
+    secrets = changes.pop("secrets", {"key": SECRET})
+    return openapi_toolset(document(**changes), server=server.url(""), secrets=secrets, guard=LOOPBACK)
+
+
+async def call(toolset: OpenApiToolset, name: str, arguments: dict[str, Any]) -> Any:
+    return await Registry(toolset.tools()).call(name, arguments)
+
+
+async def refusal(toolset: OpenApiToolset, name: str, arguments: dict[str, Any]) -> ToolError:
+    with pytest.raises(ToolError) as caught:
+        await call(toolset, name, arguments)
+    assert SECRET not in f"{caught.value.to_model()} {caught.value.report}"
+    return caught.value
+
+
+def by_name(toolset: OpenApiToolset) -> dict[str, Tool]:
+    return {tool.name: tool for tool in toolset.tools()}
+
+
+@pytest.mark.parametrize(("name", "count", "skipped"), [("discord", 239, 3), ("twilio", 57, 0), ("box", 294, 0)])
+def test_k1_documents_of_real_services_become_tools(name: str, count: int, skipped: int) -> None:
+    toolset = openapi_toolset(gzip.decompress((DOCUMENTS / f"{name}.json.gz").read_bytes()))
+    tools = toolset.tools()
+    assert (len(tools), len(toolset.skipped)) == (count, skipped)
+    assert all("multipart/form-data" in reason for reason in toolset.skipped.values())
+    names = [tool.name for tool in tools]
+    assert len(set(names)) == count
+    assert Registry(tools).names()
+    refused: set[str] = set()
+    for tool in tools:
+        for dialect in DIALECTS:
+            try:
+                tool.schema(dialect)
+            except SchemaError:  # such as a value of any type, which these two cannot express
+                refused.add(dialect)
+    assert refused <= {"openai-strict", "gemini"}
+
+
+async def test_k1_parameters_go_where_the_document_says(server: Server) -> None:
+    server.answers = {"/pets?tag=a&tag=b&ids=1%2C2&filter%5Bage%5D=3": reply("[]", content_type="application/json")}
+    toolset = toolset_of(server)
+    assert sorted(by_name(toolset)["find_pets"].schema("claude")["input_schema"]["properties"]) == [
+        "X-Trace",
+        "filter",
+        "ids",
+        "tag",
+    ]
+    arguments = {"tag": ["a", "b"], "ids": [1, 2], "filter": {"age": 3}, "X-Trace": "t1"}
+    assert await call(toolset, "find_pets", arguments) == []
+    assert parse_qsl(urlsplit(server.paths[-1]).query)[0] == ("tag", "a")
+    assert (server.header("x-trace"), server.header("x-key")) == ("t1", SECRET)
+
+
+async def test_k1_bodies_are_json_or_forms(server: Server) -> None:
+    server.answers = {"/pets/a%2Fb": reply(status="204 No Content"), "/pets": reply("made")}
+    toolset = toolset_of(server)
+    assert await call(toolset, "put_pet", {"petId": "a/b", "body": {"name": "Rex"}}) is None
+    assert server.requests[-1].startswith(b"PUT /pets/a%2Fb ")
+    assert json.loads(server.requests[-1].partition(b"\r\n\r\n")[2]) == {"name": "Rex"}
+    assert await call(toolset, "add_pet", {"body": {"name": "Rex & Co", "friends": []}}) == "made"
+    assert server.requests[-1].partition(b"\r\n\r\n")[2] == b"name=Rex+%26+Co"
+    assert (await refusal(toolset, "put_pet", {"petId": "x", "body": {"friends": [{"name": 1}]}})).category == (
+        "validation"
+    )
+
+
+async def test_k1_methods_decide_whether_a_call_may_be_repeated(server: Server) -> None:
+    tools = by_name(toolset_of(server))
+    assert {name for name, tool in tools.items() if tool.idempotent} == {
+        "get_pet",
+        "put_pet",
+        "delete_pet",
+        "find_pets",
+    }
+    server.answers = {"/pets": reply("x")}
+    async with Runtime(tools.values()) as runtime:
+        session = await runtime.open("s", "u")
+        await session.call("add_pet", {"body": {"name": "a"}})
+        assert server.header("idempotency-key")
+
+
+@pytest.mark.parametrize("name", ["..", ".", ""])
+async def test_k1_a_value_cannot_lead_to_another_path(server: Server, name: str) -> None:
+    assert (await refusal(toolset_of(server), "get_pet", {"petId": name})).category == "validation"
+    assert server.requests == []
+
+
+@pytest.mark.parametrize(
+    ("scheme", "expected"),
+    [
+        ({"type": "apiKey", "in": "header", "name": "X-Key"}, ("x-key", SECRET)),
+        ({"type": "apiKey", "in": "cookie", "name": "sid"}, ("cookie", f"sid={SECRET}")),
+        ({"type": "http", "scheme": "bearer"}, ("authorization", f"Bearer {SECRET}")),
+        ({"type": "http", "scheme": "Basic"}, ("authorization", "Basic czNjcmV0")),
+        ({"type": "oauth2", "flows": {}}, ("authorization", f"Bearer {SECRET}")),
+    ],
+)
+async def test_k1_secrets_come_from_the_settings(
+    server: Server, scheme: dict[str, Any], expected: tuple[str, str]
+) -> None:
+    server.answers = {"/pets/1": reply("{}", content_type="application/json")}
+    toolset = toolset_of(server, components={"securitySchemes": {"key": scheme}, "schemas": {"Pet": {}}})
+    await call(toolset, "get_pet", {"petId": "1"})
+    assert server.header(expected[0]) == expected[1]
+
+
+async def test_k1_a_missing_secret_is_a_matter_of_configuration(server: Server) -> None:
+    error = await refusal(toolset_of(server, secrets={}), "get_pet", {"petId": "1"})
+    assert error.category == "configuration"
+    assert "needs a secret for key" in str(error.report)
+    assert server.requests == []
+
+
+@pytest.mark.parametrize(
+    ("status", "category"),
+    [
+        ("400 Bad", "validation"),
+        ("401 No", "configuration"),
+        ("403 No", "permission"),
+        ("404 No", "not_found"),
+        ("409 Conflict", "permanent"),
+        ("422 No", "validation"),
+        ("429 Slow", "rate_limited"),
+        ("500 Broken", "transient"),
+        ("504 Late", "timeout"),
+    ],
+)
+async def test_k1_an_error_status_is_an_error_with_the_reason(server: Server, status: str, category: str) -> None:
+    problem = json.dumps({"detail": "the pet  sleeps", "trace": "x" * 5_000})
+    server.answers = {"/pets/1": reply(problem, status, content_type="application/problem+json", retry_after="3")}
+    error = await refusal(toolset_of(server), "get_pet", {"petId": "1"})
+    assert error.category == category
+    assert error.message.endswith("It says: the pet sleeps")
+    assert error.retry_after == 3.0
+
+
+async def test_k1_hostile_answers_harm_nothing(server: Server) -> None:
+    toolset = toolset_of(server)
+    for body, kind in (("[" * 100_000, "application/json"), ("{", "application/json")):
+        server.answers = {"/pets/1": reply(body, content_type=kind)}
+        assert (await refusal(toolset, "get_pet", {"petId": "1"})).category == "permanent"
+    server.answers = {"/pets/1": reply("x" * 100_000, "400 No")}
+    assert len((await refusal(toolset, "get_pet", {"petId": "1"})).message) < 600
+
+
+async def test_k1_tags_and_paths_choose_operations() -> None:
+    assert set(by_name(openapi_toolset(document(), tags=["read"]))) == {"get_pet", "find_pets"}
+    assert set(by_name(openapi_toolset(document(), paths="^/pets$"))) == {"find_pets", "add_pet"}
+
+
+async def test_k1_a_document_at_a_url_is_loaded_when_the_toolset_is_entered(server: Server) -> None:
+    relative = json.dumps(document(servers=[{"url": "/v2"}]))
+    server.answers = {
+        "/docs/openapi.json": reply(relative, content_type="application/json"),
+        "/v2/pets/1": reply('{"name": "Rex"}', content_type="application/json"),
+    }
+    toolset = openapi_toolset(server.url("/docs/openapi.json"), secrets={"key": SECRET}, guard=LOOPBACK)
+    assert toolset.tools() == ()
+    async with toolset:
+        assert await call(toolset, "get_pet", {"petId": "1"}) == {"name": "Rex"}
+    with pytest.raises(ToolError):  # without a guard for it, a private network is refused
+        async with openapi_toolset(server.url("/docs/openapi.json")):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ({"swagger": "2.0"}, "Swagger 2.0"),
+        ({"openapi": "4.0"}, "OpenAPI 4.0"),
+        ("openapi: 3.1.0", "YAML"),
+        ("[" * 100_000, "not a JSON object"),
+        ({"openapi": "3.1.0", "paths": {}}, "names no server"),
+    ],
+)
+def test_k1_a_document_that_cannot_be_used_is_refused(source: Any, message: str) -> None:
+    with pytest.raises(RegistrationError, match=message):
+        openapi_toolset(source)
+
+
+def test_k1_hostile_documents_lose_only_their_own_operations() -> None:
+    loop = {"$ref": "#/components/parameters/loop"}
+    paths = {
+        "/loop": {"get": {"operationId": "loop", "parameters": [loop]}},
+        "/away": {"get": {"operationId": "away", "parameters": [{"$ref": "https://evil.example/x"}]}},
+        "/{missing}": {"get": {"operationId": "missing"}},
+        "/wrong": {"get": {"operationId": "wrong", "parameters": "none"}},
+        "/fine": {"get": {"operationId": "fine"}},
+        "/same": {"get": {"operationId": "fine"}},
+    }
+    toolset = openapi_toolset(document(paths=paths, components={"parameters": {"loop": loop}}))
+    assert [tool.name for tool in toolset.tools()] == ["fine", "fine_2"]
+    assert len(toolset.skipped) == 4
+
+
+def test_k1_old_keywords_are_translated() -> None:
+    old = {
+        "type": "integer",
+        "minimum": 0,
+        "exclusiveMinimum": True,
+        "maximum": 9,
+        "exclusiveMaximum": False,
+        "nullable": True,
+    }
+    parameter = {"name": "n", "in": "query", "schema": old}
+    paths = {"/x": {"get": {"operationId": "x", "parameters": [parameter]}}}
+    [tool] = openapi_toolset(document(openapi="3.0.3", paths=paths)).tools()
+    schema = tool.arguments.schema()["properties"]["n"]
+    assert schema == {"type": ["integer", "null"], "exclusiveMinimum": 0, "maximum": 9, "description": "N"}
