@@ -1,0 +1,1 @@
+"""The `plans` toolkit: groups of operations with dependencies, carried out in the background."""
