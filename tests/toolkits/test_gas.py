@@ -19,7 +19,7 @@ from tests.toolkits.test_http_fetch import Answer, Server, redirect, reply, serv
 pytestmark = pytest.mark.anyio
 
 PATH = "/v3/s3cret-key"
-SOON = 20.0
+SOON = 90.0
 
 
 @pytest.fixture

@@ -437,8 +437,8 @@ async def test_a_slow_body_is_truncated_at_the_total_time(server: Server) -> Non
             await anyio.sleep(0.02)
 
     server.answers["/"] = drip
-    with anyio.fail_after(20):
-        result = await fetch(server.url(), limits=Limits(total_seconds=0.3))
+    with anyio.fail_after(90):
+        result = await fetch(server.url(), limits=Limits(total_seconds=1.0))
     assert result.truncated
     assert set(result.text) == {"x"}
 
@@ -451,8 +451,8 @@ async def test_slow_headers_time_out(server: Server) -> None:
             await anyio.sleep(0.02)
 
     server.answers["/"] = drip
-    with anyio.fail_after(20):
-        assert (await refused(server.url(), limits=Limits(total_seconds=0.3))).category == "timeout"
+    with anyio.fail_after(90):
+        assert (await refused(server.url(), limits=Limits(total_seconds=1.0))).category == "timeout"
 
 
 async def test_the_total_time_includes_all_redirects(server: Server) -> None:
@@ -461,7 +461,7 @@ async def test_the_total_time_includes_all_redirects(server: Server) -> None:
         await stream.send(redirect("/"))
 
     server.answers["/"] = slow
-    with anyio.fail_after(20):
+    with anyio.fail_after(90):
         error = await refused(server.url(), limits=Limits(total_seconds=0.4))
     assert error.category == "timeout"
     assert len(server.requests) < 5
@@ -572,7 +572,7 @@ async def test_a_cancelled_fetch_closes_its_connection(server: Server) -> None:
     server.answers["/"] = wait
     async with anyio.create_task_group() as fetching:
         fetching.start_soon(fetch, server.url())
-    with anyio.fail_after(20):
+    with anyio.fail_after(90):
         await gone.wait()
 
 

@@ -101,13 +101,24 @@ async def test_an_invalid_zone_is_refused_and_no_file_is_read(name: str) -> None
     with pytest.raises(ToolError) as caught:
         await registry.call("get_current_time", {"timezone": name})
     assert caught.value.category == "validation"
-    assert caught.value.message.startswith("There is no time zone ")
+    assert re.match(r"There is no (place or )?time zone ", caught.value.message)
     assert len(caught.value.message) < 300
 
 
 async def test_a_misspelt_zone_is_answered_with_similar_ones() -> None:
     error = await refused("get_current_time", {"timezone": "Europe/Berlln"})
     assert error.message.startswith("There is no time zone 'Europe/Berlln'. Did you mean Europe/Berlin")
+
+
+async def test_an_unknown_place_is_named() -> None:
+    error = await refused("get_current_time", {"timezone": "Narnia"})
+    assert error.message == "There is no place or time zone 'Narnia'. Use an IANA name, such as Europe/Berlin."
+
+
+@pytest.mark.parametrize(("name", "what"), [("Berlin", "time zone"), ("Berln", "place or time zone")])
+async def test_a_city_is_answered_with_its_zone(name: str, what: str) -> None:
+    error = await refused("get_current_time", {"timezone": name})
+    assert error.message.startswith(f"There is no {what} {name!r}. Did you mean Europe/Berlin")
 
 
 def test_both_tools_are_idempotent() -> None:

@@ -57,9 +57,11 @@ def _zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        similar = difflib.get_close_matches(name, available_timezones(), n=3)
+        zones = {zone if "/" in name else zone.rpartition("/")[2]: zone for zone in available_timezones()}
+        similar = [zones[each] for each in difflib.get_close_matches(name, zones, n=3, cutoff=0.8)]
+        what = "time zone" if "/" in name or name in zones else "place or time zone"
         hint = f" Did you mean {', '.join(similar)}?" if similar else " Use an IANA name, such as Europe/Berlin."
-        raise ToolError(f"There is no time zone {name[:80]!r}.{hint}", category="validation") from None
+        raise ToolError(f"There is no {what} {name[:80]!r}.{hint}", category="validation") from None
 
 
 def _moment(moment: datetime, zone: str) -> Moment:

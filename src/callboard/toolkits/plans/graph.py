@@ -11,7 +11,7 @@ from callboard import ToolError
 MAX_GROUPS = 200
 MAX_OPERATIONS = 100
 
-Name = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_.-]+$")]
+Name = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
 OperationT = TypeVar("OperationT")
 
 

@@ -1,0 +1,112 @@
+"""Calls of a server's tools: sent, followed and limited in time.
+
+A call may take several requests: the server can ask for input, which a person gives, or go on as a task.
+"""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from mcp import Client, types
+from mcp.shared.exceptions import MCPError
+from mcp_types import CONNECTION_CLOSED
+from pydantic import ValidationError
+
+from callboard import ToolContext, ToolError
+
+from .active_call import ActiveCall
+from .connection import Connection, Sleep
+from .questions import Questions
+from .raw_request import send_raw
+from .results import bad_result, protocol_error, read_result
+from .task_extension import follow_task
+
+MAX_ROUNDS = 20
+"""Times that a server may ask for input in one call."""
+
+
+class Calls:
+    """Carries out the calls of one server."""
+
+    def __init__(
+        self, connection: Connection, questions: Questions, *, server: str, timeout: float, max_bytes: int, sleep: Sleep
+    ) -> None:
+        self._connection = connection
+        self._questions = questions
+        self._server = server
+        self._timeout = timeout
+        self._max_bytes = max_bytes
+        self._sleep = sleep
+        self._active: dict[ActiveCall, None] = {}
+
+    async def call(self, tool: str, arguments: dict[str, Any], context: ToolContext, *, declared: bool) -> Any:
+        """Call a tool and return its value. Cancelling it cancels the request. Raises `ToolError`."""
+        client = await self._connection.client()
+        call = ActiveCall(context, self._timeout)
+        self._active[call] = None
+        try:
+            with call.scope:
+                raw = await self._result(client, call, tool, arguments)
+                return read_result(raw, server=self._server, declared=declared, max_bytes=self._max_bytes)
+        except MCPError as error:
+            if error.code == CONNECTION_CLOSED:
+                self._connection.lose(client)
+            if error.code == types.INVALID_REQUEST and "session" in error.message.lower():
+                self._connection.lose(client)  # the server has forgotten it, and refuses all requests
+                message = f"The MCP server {self._server} was restarted. Nothing was done."
+                raise ToolError(message, category="transient", retryable=True) from error
+            raise protocol_error(error, self._server) from error
+        except ValidationError as error:
+            raise bad_result(self._server, str(error)) from None
+        finally:
+            call.end()
+            del self._active[call]
+        message = f"The MCP server {self._server} did not answer within {self._timeout:g} seconds."
+        raise ToolError(message, category="timeout", report=f"{self._server}: {tool} took too long")
+
+    async def elicit(self, _: Any, params: types.ElicitRequestParams) -> types.ElicitResult | types.ErrorData:
+        """Ask a person for a server that asks over the connection, without saying for which call.
+
+        The question is for the session whose calls are running. If several sessions have some, it is not known whose
+        question it is, and a person must not see another's: it is refused.
+        """
+        sessions = {call.context.session_id for call in self._active}
+        if len(sessions) != 1:
+            self._connection.log.warning("a question was refused: %d sessions have calls", len(sessions))
+            return types.ElicitResult(action="cancel")
+        return await self._questions.ask(next(reversed(self._active)), params)
+
+    async def _result(self, client: Client, call: ActiveCall, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        responses: dict[str, Any] | None = None
+        state: str | None = None
+        for _ in range(MAX_ROUNDS):
+            params = types.CallToolRequestParams(
+                name=tool, arguments=arguments, input_responses=responses, request_state=state
+            )
+            raw = await send_raw(client, types.CallToolRequest(params=params), call.progress)
+            kind = raw.get("resultType", "complete")
+            if kind == "task":
+                call.pause()  # a task has no time limit: the server decides how long it takes
+
+                async def answer(requests: Mapping[str, Any]) -> dict[str, Any]:
+                    return await self._answers(call, requests)
+
+                return await follow_task(client, raw, answer=answer, report=call.report, sleep=self._sleep)
+            if kind != "input_required":
+                return raw
+            asked: dict[str, Any] = raw.get("inputRequests") or {}
+            responses = await self._answers(call, asked) if asked else None
+            state = raw.get("requestState")
+            if not asked:
+                await self._sleep(0.25)
+        raise ToolError(f"The MCP server {self._server} asked for input more than {MAX_ROUNDS} times.")
+
+    async def _answers(self, call: ActiveCall, requests: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer the requests of a server, one after the other. Raises `ToolError` for anything but questions."""
+        answers: dict[str, Any] = {}
+        for key, request in requests.items():
+            if cast("Mapping[str, Any]", request).get("method") != "elicitation/create":
+                raise ToolError(f"The MCP server {self._server} asked for something that only some clients have.")
+            asked = types.ElicitRequest.model_validate(request, by_name=False)
+            answer = await self._questions.ask(call, asked.params)
+            answers[key] = answer.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"result_type"})
+        return answers

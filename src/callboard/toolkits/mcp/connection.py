@@ -1,0 +1,266 @@
+"""A connection to an MCP server that is kept: made again, with growing delays, after it is lost.
+
+It lists the tools of the server and follows their changes. It makes no `Tool` of them: the toolset above it does. One
+task, `run`, owns the transport; calls come from any task.
+"""
+
+import logging
+import math
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, cast
+
+import anyio
+from mcp import Client, types
+from mcp.client.session import ElicitationFnT
+from mcp.client.subscriptions import SubscriptionLost
+from mcp.shared.exceptions import MCPError
+
+import callboard
+from callboard import ToolError
+
+from .address import Address, StdioAddress
+from .allowance import Allowance
+from .http_transport import http_transport
+from .stdio_transport import stdio_transport
+from .task_extension import TaskExtension
+
+FIRST_DELAY, LONGEST_DELAY = 0.5, 60.0
+"""Seconds before the first attempt to connect again, and between attempts at most."""
+STABLE_AFTER = 60.0
+"""Seconds after which a connection counts as stable: the delays begin anew."""
+RELIST_DELAY = 1.0
+"""Seconds between two lists of the tools, however often the server says that they changed."""
+MAX_TOOLS = 2_000
+MAX_PAGES = 100
+MESSAGE_BURST, MESSAGE_RATE = 5_000, 1_000.0
+"""Messages that are read at once, and per second after that: a server that sends more has to wait."""
+
+Sleep = Callable[[float], Awaitable[None]]
+
+
+class Connection:
+    """Keeps one server connected while `run` runs."""
+
+    def __init__(
+        self,
+        address: Address,
+        *,
+        name: str,
+        mode: str,
+        connect_timeout: float,
+        on_tools: Callable[[Sequence[types.Tool]], None],
+        elicit: ElicitationFnT,
+        sleep: Sleep = anyio.sleep,
+    ) -> None:
+        self._address = address
+        self._name = name
+        self._mode = mode
+        self._connect_timeout = connect_timeout
+        self._on_tools = on_tools
+        self._elicit = elicit
+        self._sleep = sleep
+        self._client: Client | None = None
+        self._settled = anyio.Event()
+        """Set when an attempt to connect has succeeded or failed."""
+        self._connected = anyio.Event()
+        self._lost = anyio.Event()
+        self._changed = anyio.Event()
+        self.problem: str | None = None
+        """Why the server is not connected, for operators; None while it is."""
+        self.log = logging.getLogger(f"callboard.mcp.{name}")
+
+    # For calls
+
+    async def client(self) -> Client:
+        """Return the connected client, after waiting for it as long as connecting may take. Raises `ToolError`."""
+        if self._client is None:
+            with anyio.move_on_after(self._connect_timeout):
+                await self._connected.wait()
+        if self._client is None:
+            raise ToolError(
+                f"The MCP server {self._name} is not available at the moment. Nothing was done.",
+                category="transient",
+                retryable=True,
+                report=f"{self._name}: {self.problem or 'not connected yet'}",
+            )
+        return self._client
+
+    def lose(self, client: Client) -> None:
+        """Connect again, because this client's connection is of no use any more."""
+        if client is self._client:
+            self._disconnect()
+
+    async def settled(self) -> None:
+        """Wait until the first attempt to connect has succeeded or failed."""
+        await self._settled.wait()
+
+    # Connecting
+
+    async def run(self) -> None:
+        """Keep the server connected, until this task is cancelled."""
+        failures = 0
+        while True:
+            started = anyio.current_time()
+            try:
+                await self._live()
+                self.problem = "the connection was closed"
+            except Exception as error:
+                self.problem = describe(error)
+            finally:
+                self._disconnect()
+                self._settled.set()
+            failures = 1 if anyio.current_time() - started > STABLE_AFTER else failures + 1
+            delay = min(LONGEST_DELAY, FIRST_DELAY * 2 ** min(failures - 1, 16))
+            message = "the MCP server %s is not connected: %s; trying again in %.1f s"
+            self.log.warning(message, self._name, self.problem, delay)
+            await self._sleep(delay)
+
+    async def _live(self) -> None:
+        """Connect, and return when the connection is lost. Raises the reason if it cannot be made."""
+        self._lost, self._changed = anyio.Event(), anyio.Event()
+        with anyio.CancelScope(deadline=anyio.current_time() + self._connect_timeout) as scope:
+            async with self._open() as client:
+                self._on_tools(await self._list(client))
+                scope.deadline = math.inf
+                self._client, self.problem = client, None
+                self._connected.set()
+                self._settled.set()
+                async with anyio.create_task_group() as group:
+                    group.start_soon(self._follow, client)
+                    await self._lost.wait()
+                    group.cancel_scope.cancel()
+        if scope.cancelled_caught:
+            raise TimeoutError(f"it did not answer within {self._connect_timeout:g} s")
+
+    def _disconnect(self) -> None:
+        """Let calls wait for the next connection."""
+        if self._client is not None:
+            self._client, self._connected = None, anyio.Event()
+        self._lost.set()
+
+    @asynccontextmanager
+    async def _open(self) -> AsyncGenerator[Client]:
+        client = Client(
+            _Watched(self._transport(), self._disconnect, self._sleep),
+            mode=self._mode,
+            cache=None,
+            client_info=types.Implementation(name="callboard", version=callboard.__version__),
+            elicitation_callback=self._elicit,
+            message_handler=self._received,
+            extensions=[TaskExtension()],
+        )
+        async with client:
+            yield client
+
+    def _transport(self) -> AbstractAsyncContextManager[Any]:
+        if isinstance(self._address, StdioAddress):
+            return stdio_transport(self._address, self.log)
+        return http_transport(self._address)
+
+    # The list of tools
+
+    async def _list(self, client: Client) -> list[types.Tool]:
+        """Return all tools of the server. Raises `ValueError` for a list without an end."""
+        tools: list[types.Tool] = []
+        cursor: str | None = None
+        for _ in range(MAX_PAGES):
+            try:
+                page = await client.list_tools(cursor=cursor)
+            except MCPError as error:
+                if error.code == types.METHOD_NOT_FOUND:  # it has only resources or prompts
+                    return tools
+                raise
+            tools += page.tools
+            if len(tools) > MAX_TOOLS:
+                break
+            cursor = page.next_cursor
+            if cursor is None:
+                return tools
+        raise ValueError(f"it lists more than {MAX_TOOLS:,} tools or {MAX_PAGES} pages")
+
+    async def _received(self, message: Any) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            self._changed.set()
+        elif isinstance(message, Exception):
+            self.log.warning("it sent something that is not a message of the protocol: %s", describe(message))
+
+    async def _follow(self, client: Client) -> None:
+        """List the tools again after each change."""
+        async with anyio.create_task_group() as group:
+            if client.session.initialize_result is None:
+                group.start_soon(self._listen, client)
+            while True:
+                await self._changed.wait()
+                self._changed = anyio.Event()
+                try:
+                    with anyio.fail_after(self._connect_timeout):
+                        tools = await self._list(client)
+                except (MCPError, TimeoutError, ValueError) as error:
+                    self.log.warning("its tools cannot be listed: %s", describe(error))
+                else:
+                    self._on_tools(tools)
+                await self._sleep(RELIST_DELAY)
+
+    async def _listen(self, client: Client) -> None:
+        """Subscribe to changes, as revisions without a handshake need it."""
+        while True:
+            try:
+                async with client.listen(tools_list_changed=True) as changes:
+                    if not changes.honored.tools_list_changed:
+                        return
+                    self._changed.set()  # a change before the subscription
+                    async for _ in changes:
+                        self._changed.set()
+            except SubscriptionLost:
+                pass
+            except (MCPError, TimeoutError) as error:
+                self.log.info("changes of its tools are not followed: %s", describe(error))
+                return
+            await self._sleep(FIRST_DELAY)
+
+
+class _Watched:
+    """A transport that reports its end, and reads no faster than the server may send."""
+
+    def __init__(self, inner: AbstractAsyncContextManager[Any], on_end: Callable[[], None], sleep: Sleep) -> None:
+        self._manager = self._run(inner, on_end, sleep)
+
+    async def __aenter__(self) -> Any:
+        return await self._manager.__aenter__()
+
+    async def __aexit__(self, *exc: Any) -> bool | None:
+        return await self._manager.__aexit__(*exc)
+
+    @asynccontextmanager
+    async def _run(
+        self, inner: AbstractAsyncContextManager[Any], on_end: Callable[[], None], sleep: Sleep
+    ) -> AsyncGenerator[tuple[Any, Any]]:
+        received, messages = anyio.create_memory_object_stream[Any](0)
+        async with received, messages, inner as (source, outgoing), anyio.create_task_group() as group:
+            group.start_soon(_pump, source, received, on_end, sleep)
+            try:
+                yield messages, outgoing
+            finally:
+                group.cancel_scope.cancel()
+
+
+async def _pump(source: Any, received: Any, on_end: Callable[[], None], sleep: Sleep) -> None:
+    allowance = Allowance(MESSAGE_BURST, MESSAGE_RATE, anyio.current_time)
+    try:
+        async with received:
+            async for message in source:
+                if not allowance.take():
+                    await sleep(allowance.delay())
+                await received.send(message)
+    except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+        pass
+    finally:
+        on_end()
+
+
+def describe(error: BaseException) -> str:
+    """Describe an error for operators: of a group, its first error."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -1,0 +1,67 @@
+"""Approved definitions of tools, pinned by their hashes: a server cannot change a tool that was approved.
+
+The first definition of a tool is approved when it is seen, a different one only by `approve`. With a file, that holds
+over restarts.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any, cast
+
+from callboard import RegistrationError
+
+
+class Pins:
+    """The hashes of the approved definitions of one server, by the names on the server."""
+
+    def __init__(self, server: str, path: Path | None = None) -> None:
+        self._server = server
+        self._path = path
+        self._known: dict[str, str] = {}
+        self.reload()
+
+    def reload(self) -> bool:
+        """Read the file again, which another process may have changed. Returns whether it has other hashes."""
+        if self._path is None:
+            return False
+        before, self._known = self._known, self._read().get(self._server, {})
+        return before != self._known
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the hashes are kept in a file."""
+        return self._path is not None
+
+    def admits(self, name: str, fingerprint: str) -> bool:
+        """Return whether a definition is approved. The first definition of a tool is."""
+        return self._known.get(name, fingerprint) == fingerprint
+
+    def approve(self, definitions: dict[str, str]) -> None:
+        """Approve definitions, in place of earlier ones."""
+        if definitions.items() <= self._known.items():
+            return
+        if self._path is None:
+            self._known = {**self._known, **definitions}
+            return
+        stored = self._read()  # another process may have approved others
+        self._known = {**stored.get(self._server, {}), **definitions}
+        new = self._path.with_name(f"{self._path.name}.{os.getpid()}.new")
+        new.write_text(json.dumps({**stored, self._server: self._known}, indent=2, sort_keys=True) + "\n")
+        new.replace(self._path)
+
+    def _read(self) -> dict[str, dict[str, str]]:
+        assert self._path is not None
+        try:
+            read: Any = json.loads(self._path.read_text())
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            raise RegistrationError(f"The approved tools in {self._path} cannot be read: {error}.") from None
+        if not isinstance(read, dict) or not all(
+            isinstance(each, dict) for each in cast("dict[str, Any]", read).values()
+        ):
+            raise RegistrationError(
+                f"{self._path} is not a file of approved tools: it must have hashes by server and tool."
+            )
+        return cast("dict[str, dict[str, str]]", read)

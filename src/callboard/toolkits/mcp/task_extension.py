@@ -1,0 +1,125 @@
+"""The client side of the tasks extension: a call that the server carries out in the background.
+
+The SDK has the hooks of extensions and no tasks. The call that started the task waits for its end, polls it, answers
+what it asks, and cancels it when it is cancelled itself.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import Any, Literal
+
+import anyio
+from mcp import Client, types
+from mcp.client.extension import ClaimContext, ClientExtension, ResultClaim
+from mcp.shared.exceptions import MCPError
+from pydantic import BaseModel, ConfigDict, Field
+
+from callboard import ToolError
+
+from .raw_request import send_raw
+
+TASKS = "io.modelcontextprotocol/tasks"
+SHORTEST_POLL, DEFAULT_POLL, LONGEST_POLL = 0.05, 1.0, 30.0
+"""Seconds between two polls; the server proposes them."""
+CANCEL_TIMEOUT = 5.0
+"""Seconds that telling the server about a cancellation may take."""
+
+Answer = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
+"""Answers the requests of a task: JSON of requests by key, to JSON of responses by key."""
+Sleep = Callable[[float], Awaitable[None]]
+
+
+class CreatedTask(types.Result):
+    """The result of a call that became a task."""
+
+    model_config = ConfigDict(extra="allow")
+
+    result_type: Literal["task"] = "task"
+    task_id: str
+
+
+class TaskExtension(ClientExtension):
+    """Declares the extension to the server."""
+
+    identifier = TASKS
+
+    def claims(self) -> list[ResultClaim[Any]]:
+        return [ResultClaim(result_type="task", model=CreatedTask, resolve=_resolve)]
+
+
+async def _resolve(task: CreatedTask, context: ClaimContext) -> types.CallToolResult:
+    raise NotImplementedError  # calls read the raw result: see `follow_task`
+
+
+class TaskState(BaseModel):
+    """A task, as the server describes it."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    task_id: str = Field(alias="taskId", max_length=1_000)
+    status: str = "working"
+    status_message: str | None = Field(default=None, alias="statusMessage")
+    poll_interval: float | None = Field(default=None, alias="pollIntervalMs")
+    input_requests: dict[str, Any] | None = Field(default=None, alias="inputRequests")
+    result: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+
+    @property
+    def delay(self) -> float:
+        """Seconds until the next poll."""
+        wanted = DEFAULT_POLL if self.poll_interval is None else self.poll_interval / 1_000
+        return min(max(wanted, SHORTEST_POLL), LONGEST_POLL)
+
+
+class _Params(types.RequestParams):
+    task_id: str
+    input_responses: dict[str, Any] | None = None
+
+
+class _Request(types.Request[_Params, str]):
+    name_param = "taskId"
+
+
+async def follow_task(
+    client: Client,
+    created: Mapping[str, Any],
+    *,
+    answer: Answer,
+    report: Callable[[str], Awaitable[None]],
+    sleep: Sleep = anyio.sleep,
+) -> dict[str, Any]:
+    """Wait for the end of a task. Returns its result, which may be an error of the tool. Raises `ToolError`."""
+    state = TaskState.model_validate(created)
+    answered: set[str] = set()
+    try:
+        while True:
+            if state.status_message:
+                await report(state.status_message)
+            if state.status == "completed" and state.result is not None:
+                return state.result
+            if state.status in ("completed", "failed", "cancelled"):
+                raise _ended(state)
+            new = {key: each for key, each in (state.input_requests or {}).items() if key not in answered}
+            if state.status == "input_required" and new:
+                responses = await answer(new)
+                answered |= new.keys()
+                await _send(client, "update", state.task_id, responses)
+            else:
+                await sleep(state.delay)
+            state = TaskState.model_validate(await _send(client, "get", state.task_id))
+    except anyio.get_cancelled_exc_class():
+        with suppress(MCPError), anyio.CancelScope(shield=True), anyio.move_on_after(CANCEL_TIMEOUT):
+            await _send(client, "cancel", state.task_id)  # raises if the connection is lost
+        raise
+
+
+async def _send(client: Client, verb: str, task_id: str, responses: dict[str, Any] | None = None) -> dict[str, Any]:
+    params = _Params(task_id=task_id, input_responses=responses)
+    return await send_raw(client, _Request(method=f"tasks/{verb}", params=params))
+
+
+def _ended(state: TaskState) -> ToolError:
+    if state.status == "cancelled":
+        return ToolError("The server cancelled the task.", category="cancelled")
+    reason = str((state.error or {}).get("message", ""))[:500]
+    return ToolError(f"The task failed on the server. {reason}".strip(), category="execution")

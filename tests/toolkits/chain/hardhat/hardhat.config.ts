@@ -1,0 +1,5 @@
+import type { HardhatUserConfig } from "hardhat/config";
+
+const config: HardhatUserConfig = {};
+
+export default config;
