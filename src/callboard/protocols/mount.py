@@ -1,7 +1,7 @@
 """The port between the server and the protocols that it serves.
 
-A protocol implements `ProtocolMount`; the server creates its application, bounds its request bodies and drains it. The
-server knows no protocol by name: `protocols.standard` lists those that are served by default.
+A protocol implements `ProtocolMount`; the server creates its application, runs it, bounds its request bodies and drains
+it. The server knows no protocol by name: `protocols.standard` lists those that are served by default.
 """
 
 from collections.abc import Sequence
@@ -12,13 +12,31 @@ from starlette.requests import Request
 from starlette.types import ASGIApp
 
 from ..sessions.session import Session
+from ..tools.registry import Registry
+from ..types import Wake
 
 
 class ProtocolHost(Protocol):
     """The services that the server offers to a mounted protocol."""
 
-    async def open_session(self, request: Request, session_id: str) -> Session:
-        """Open a session for the authenticated user of a request. Raises `Problem` or `SessionNotFound`."""
+    @property
+    def registry(self) -> Registry:
+        """The tools of all sessions."""
+        ...
+
+    def user_id(self, request: Request) -> str:
+        """Return the authenticated user of a request."""
+        ...
+
+    async def open_session(self, request: Request, session_id: str, wake: Wake | None = None) -> Session:
+        """Open a session for the authenticated user of a request. Raises `Problem` or `SessionNotFound`.
+
+        `wake` is the effect of late results on the idle session; None leaves it as it is.
+        """
+        ...
+
+    async def find_session(self, request: Request, session_id: str) -> Session:
+        """Open an existing session for the authenticated user of a request. Raises `Problem` or `SessionNotFound`."""
         ...
 
     def read_body(self, request: Request) -> AbstractAsyncContextManager[bytes]:
@@ -37,6 +55,10 @@ class ProtocolMount(Protocol):
 
     def application(self, host: ProtocolHost) -> ASGIApp:
         """Create the ASGI application. It may raise `Problem` before its response starts."""
+        ...
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """Own the tasks of the protocol: entered before the first request, left after the last."""
         ...
 
     def drain(self) -> None:

@@ -1,7 +1,7 @@
 """`POST /ag-ui`: the HTTP side of a run. An invalid request gets a problem document, a run reports its own errors."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from weakref import WeakKeyDictionary, WeakSet
 
 from pydantic import ValidationError
@@ -41,6 +41,9 @@ class AgUiMount:
 
     def application(self, host: ProtocolHost) -> ASGIApp:
         return request_response(endpoint(host.open_session, self._runs, host.read_body))
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        return nullcontext()
 
     def drain(self) -> None:
         for run in tuple(self._runs):

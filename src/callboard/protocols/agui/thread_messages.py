@@ -7,13 +7,14 @@ for a conversation of any length, and a run reads only added entries.
 import hashlib
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from pydantic_ai.messages import TextPart, ToolCallPart
 from pydantic_core import to_json
 
 from ...chat.rendering import TASK_RESULT, late_id
 from ...chat.transcript import CallAnswer, Entry, Input, LateResult, Note, Reply
+from ...content import texts
 from ...execution.masking import mask_arguments
 from ...sessions.live_session import LiveSession
 from ...tools.definition import Tool
@@ -197,6 +198,8 @@ class ThreadReader:
                 return []
 
     def _result(self, call_id: str, content: Any, failed: bool) -> ThreadMessage:
+        if isinstance(content, list):  # content, which has a text that describes all of it
+            content = texts(cast("list[Any]", content))
         text = content if isinstance(content, str) else to_json(content, inf_nan_mode="null").decode()
         return ThreadMessage(self.ids.result(call_id), "tool", text, call_id=call_id, failed=failed)
 

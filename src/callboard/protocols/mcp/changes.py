@@ -1,0 +1,134 @@
+"""Notifications of changes, in both eras of the protocol: of lists, and of resources to which a client is subscribed.
+
+Of the resources only the session's board is known to change.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from mcp import types
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ServerEvent,
+    ToolsListChanged,
+)
+from mcp.shared.exceptions import MCPError
+
+from ...sessions.live_session import LiveSession
+from ...sessions.session import live_session
+from .connections import Connections, Context
+from .resources import BOARD
+
+MAX_STREAMS = 64
+"""The number of streams that a user may have open at once."""
+MAX_SUBSCRIPTIONS = 256
+"""The number of resources to which a connection may be subscribed."""
+
+_LISTS: tuple[ServerEvent, ...] = (ToolsListChanged(), PromptsListChanged(), ResourcesListChanged())
+_BOARD = ResourceUpdated(uri=BOARD)
+
+
+class Changes:
+    """Handles `notifications/initialized`, subscriptions to resources, and `subscriptions/listen`."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._subscribed: WeakKeyDictionary[LiveSession, set[str]] = WeakKeyDictionary()
+        """The resources to which connections of the handshake era are subscribed, by their sessions."""
+        self._streams: set[ListenHandler] = set()
+        self._open: Counter[str] = Counter()
+        """The number of open streams of each user."""
+
+    # The handshake era
+
+    async def notify_connection(self, ctx: Context, _: types.NotificationParams) -> None:
+        """Notify a connection of changes. It returns when the connection ends, which cancels it."""
+        session = live_session(await self._connections.session(ctx))
+        uris = self._of(session)
+        async with aclosing(self._updates(session, lambda: BOARD in uris)) as updates:
+            async for update in updates:
+                match update:
+                    case ToolsListChanged():
+                        await ctx.session.send_tool_list_changed()
+                    case PromptsListChanged():
+                        await ctx.session.send_prompt_list_changed()
+                    case ResourcesListChanged():
+                        await ctx.session.send_resource_list_changed()
+                    case ResourceUpdated(uri=uri):
+                        if uri in uris:
+                            await ctx.session.send_resource_updated(uri)
+
+    async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        """Subscribe a connection to a resource. Raises `MCPError` for too many."""
+        uris = self._of(live_session(await self._connections.session(ctx)))
+        if len(uris) >= MAX_SUBSCRIPTIONS:
+            raise MCPError(types.INVALID_PARAMS, f"A connection may have {MAX_SUBSCRIPTIONS} subscriptions.")
+        uris.add(str(params.uri))
+        return types.EmptyResult()
+
+    async def unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+        """End the subscription of a connection to a resource."""
+        self._of(live_session(await self._connections.session(ctx))).discard(str(params.uri))
+        return types.EmptyResult()
+
+    def _of(self, session: LiveSession) -> set[str]:
+        return self._subscribed.setdefault(session, set())
+
+    # The era without connections
+
+    async def listen(self, ctx: Context, params: types.SubscriptionsListenRequestParams) -> Any:
+        """Serve a stream of changes. Raises `MCPError` for too many streams."""
+        session = await self._connections.session(ctx)
+        if self._open[session.user_id] >= MAX_STREAMS:
+            raise MCPError(types.INTERNAL_ERROR, f"You have {MAX_STREAMS} streams of changes open. Close one first.")
+        bus = InMemorySubscriptionBus()
+        stream = ListenHandler(bus)
+
+        async def publish() -> None:
+            async with aclosing(self._updates(live_session(session), lambda: True)) as updates:
+                async for update in updates:
+                    await bus.publish(update)
+
+        self._open[session.user_id] += 1
+        self._streams.add(stream)
+        publishing = asyncio.create_task(publish())
+        try:
+            return await stream(ctx, params)
+        finally:
+            publishing.cancel()
+            self._streams.discard(stream)
+            self._open -= Counter({session.user_id: 1})
+
+    def close(self) -> None:
+        """End all streams, so that their clients listen again at another process."""
+        for stream in tuple(self._streams):
+            stream.close()
+
+    async def _updates(self, session: LiveSession, wants_board: Callable[[], bool]) -> AsyncGenerator[ServerEvent]:
+        """Yield the changes that a session sees, repeated ones once, until cancelled."""
+        pending: dict[ServerEvent, None] = {}
+        changed = asyncio.Event()
+
+        def add(*updates: ServerEvent) -> None:
+            pending.update(dict.fromkeys(updates))
+            changed.set()
+
+        with (
+            self._connections.registry.subscribe(lambda _: add(*_LISTS)),
+            session.subscribe(lambda _: add(_BOARD) if wants_board() else None, None, lambda _: None),
+        ):
+            while True:
+                await changed.wait()
+                changed.clear()
+                updates = tuple(pending)
+                pending.clear()
+                for update in updates:
+                    yield update

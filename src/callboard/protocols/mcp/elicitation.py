@@ -1,0 +1,83 @@
+"""Asks handshake clients for answers, while their calls wait."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from mcp import types
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata
+from pydantic import ValidationError
+
+from ...sessions.answers import AnswerInvalid
+from ...sessions.session import Session
+from .client_inputs import ELICIT, LIST_ROOTS, SAMPLE, ClientInput, Reply, deliver_answer, problem_text
+from .connections import Context
+
+ATTEMPTS = 3
+"""The number of times that a user is asked, if the answers are not valid."""
+
+
+_MODELS: dict[str, tuple[Any, type[types.Result]]] = {
+    ELICIT: (types.ElicitRequest, types.ElicitResult),
+    SAMPLE: (types.CreateMessageRequest, types.CreateMessageResult),
+    LIST_ROOTS: (types.ListRootsRequest, types.ListRootsResult),
+}
+"""The types of requests to a client and of its results."""
+
+
+class Elicitations:
+    """The questions of one call. Each is asked in a task of its own, which `close` ends."""
+
+    def __init__(self, ctx: Context, session: Session, changed: Callable[[object], Any]) -> None:
+        self._ctx = ctx
+        self._session = session
+        self._changed = changed
+        """Called when a question has ended."""
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self.dismissed: set[str] = set()
+        """The requests that the user did not decide."""
+
+    @property
+    def has_asked(self) -> bool:
+        """Whether there was a question."""
+        return bool(self._tasks)
+
+    def ask(self, question: ClientInput) -> None:
+        """Ask a question, unless it was asked already."""
+        request_id = question.request.id
+        if request_id not in self._tasks:
+            task = self._tasks[request_id] = asyncio.create_task(self._ask(question))
+            task.add_done_callback(self._changed)
+
+    def keep(self, request_ids: set[str]) -> None:
+        """End the questions whose requests were answered elsewhere: all but these."""
+        for request_id, task in self._tasks.items():
+            if request_id not in request_ids:
+                task.cancel()
+
+    async def close(self) -> None:
+        """End all questions."""
+        self.keep(set())
+        if self._tasks:
+            await asyncio.wait(self._tasks.values())
+
+    async def _ask(self, question: ClientInput) -> None:
+        problem: str | None = None
+        make, answer = _MODELS[question.method]
+        related = ServerMessageMetadata(related_request_id=self._ctx.request_id)
+        for _ in range(ATTEMPTS):
+            try:
+                request = make.model_validate(question.to_wire(problem))
+                result = await self._ctx.session.send_request(request, answer, metadata=related)
+                dumped = result.model_dump(by_alias=True, mode="json", exclude_none=True)
+                reply = await deliver_answer(self._session, question, dumped)
+            except AnswerInvalid as error:
+                problem = problem_text(error)
+                continue
+            except (MCPError, ValidationError):  # the client cannot answer after all
+                break
+            if reply is Reply.ANSWERED:
+                return
+            break
+        self.dismissed.add(question.request.id)
